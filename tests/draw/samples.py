@@ -12,7 +12,7 @@ from tideproof.draw.demo_picture import DayInfo, DemoInfo, PriceInfo, demo_figur
 from tideproof.draw.environment_gaps import GapInfo, GapsInfo, draw_gaps
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo, hidden_demo_figure
 from tideproof.draw.panel_grid import Facet, draw_facets
-from tideproof.draw.plan_curves import Line, draw_plan
+from tideproof.draw.plan_curves import PlanCurve, draw_plan
 from tideproof.draw.policy_curves import PolicyCurve, draw_study
 from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo, draw_tide
 from tideproof.draw.svg_axes import Axis
@@ -174,7 +174,7 @@ HIDDEN = HiddenInfo(
 
 
 PLAN = [
-    Line(
+    PlanCurve(
         way,
         found,
         {

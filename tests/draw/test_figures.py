@@ -13,9 +13,16 @@ from draw import samples
 from tideproof.draw import line_styles, paper_figures
 from tideproof.draw.colour_palette import ORANGE, RAW, TIDE
 from tideproof.draw.demo_picture import demo_figure, draw_demo
-from tideproof.draw.matplotlib_figure import PRINT, letter, plain_numbers, save_for_print, styled, subplots
+from tideproof.draw.matplotlib_figure import (
+    PRINT,
+    new_subplots,
+    panel_letter,
+    save_for_print,
+    style_context,
+    use_plain_numbers,
+)
 from tideproof.draw.panel_grid import draw_facets
-from tideproof.draw.policy_curves import draw_study, floor_of
+from tideproof.draw.policy_curves import draw_study, log_scale_floor
 from tideproof.errors import InputError, MissingExtra
 from tideproof.research.paper import panels as named
 from tideproof.research.paper.contrast_comparison import ORACLE, STATIONARY_CONTRAST
@@ -32,7 +39,7 @@ def band(area):
 
 def test_a_study_is_its_curves():
     axes = draw_study(samples.STUDY, "pics", 12_345, True, None).axes[0]
-    floor = floor_of(samples.STUDY)
+    floor = log_scale_floor(samples.STUDY)
     assert floor == 1e-3  # the smallest positive number is an upper end, 0.01
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
     for line, area, curve in zip(lines, axes.collections, samples.STUDY, strict=True):
@@ -61,7 +68,7 @@ def test_a_linear_scale_has_no_floor():
 def test_floors_are_powers_of_ten_below_all():
     def floor(*limits):
         high = np.array(limits)
-        return floor_of([samples.PolicyCurve("x", range(high.size), high * 0.0, high * 0.0, high)])
+        return log_scale_floor([samples.PolicyCurve("x", range(high.size), high * 0.0, high * 0.0, high)])
 
     assert [floor(0.5), floor(0.02, 0.3), floor(0.1), floor(0.0)] == pytest.approx([0.1, 0.01, 0.01, 0.1])
 
@@ -84,7 +91,7 @@ def test_facets_are_their_curves():
             assert band(area) == {
                 x: (low, high) for x, low, high in zip(*curve[1:2], *curve[3:], strict=True)
             }
-            assert line.get_color() == line_styles.of_paper()[curve.label].colour
+            assert line.get_color() == line_styles.paper_styles()[curve.label].colour
     assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["of a kind", "of another"]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["LinLUCB", "round robin, stationary", "0-1$_1$", "SER3", "SR"]
@@ -160,7 +167,7 @@ def test_curves_that_crowd_are_shown_again_where_there_is_room():
     assert 0.02 < left < left + box.width / whole.width < 0.5  # LinLUCB runs through all boxes on the right
     assert bottom > 0.1
     assert [text.get_text() for text in inset.texts] == ["linear"]
-    with styled(PRINT):
+    with style_context(PRINT):
         FigureCanvasAgg(axes.figure).draw()
     assert [text.get_text() for text in inset.get_xticklabels()][:2] == ["0", "25"]
     few = samples.CROWD._replace(curves=samples.CROWD.curves[:3])
@@ -201,16 +208,16 @@ def test_numbers_of_short_log_scales_are_written_out():
         (99.0, False, []),
         (100.0, True, []),
     ):
-        _, axes = subplots(1, 1, (2.0, 2.0))
+        _, axes = new_subplots(1, 1, (2.0, 2.0))
         axes.set(yscale="log", ylim=(1.0, high))
-        plain_numbers(axes.yaxis, more)
+        use_plain_numbers(axes.yaxis, more)
         assert axes.yaxis.get_major_formatter()(10.0) == "10"
         inside = [float(t) for t in axes.yaxis.get_minorticklocs() if 1.0 < t < high]
         assert inside == (pytest.approx(found) if found else [i * p for p in (1, 10) for i in range(2, 10)])
 
 
 def test_panels_have_letters():
-    assert [letter(i) for i in (0, 3, 15)] == ["(a)", "(d)", "(p)"]
+    assert [panel_letter(i) for i in (0, 3, 15)] == ["(a)", "(d)", "(p)"]
 
 
 def test_many_curves_need_a_wider_legend():
@@ -224,7 +231,7 @@ def test_every_curve_of_the_paper_has_a_look():
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
     wanted |= {named.CONTRAST, STATIONARY_CONTRAST, ORACLE}
     tails = {named.ROBIN_OLS, "SR, reduced", "top-two Thompson"}
-    assert wanted | tails == line_styles.of_paper().keys()
+    assert wanted | tails == line_styles.paper_styles().keys()
 
 
 def test_a_run_has_its_levels_and_rewards():
@@ -234,7 +241,7 @@ def test_a_run_has_its_levels_and_rewards():
     assert axes.get_title("left") == "One run of LinLUCB"
     assert "lines: expected rewards, $\\mu_i + s_j$" in legend.get_title().get_text()
     colours = [line.get_color() for line in legend.get_lines()]
-    assert colours == [look.colour for look in line_styles.of_arms()]
+    assert colours == [look.colour for look in line_styles.arm_styles()]
     assert colours[-1] == ORANGE  # of the best arm, and of no other
     assert ORANGE not in colours[:-1]
     levels = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
@@ -309,7 +316,7 @@ def test_the_demo_has_its_limits_and_says_their_level():
 def test_files_have_the_size_that_was_drawn(tmp_path):
     draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.png")
     assert image.imread(tmp_path / "study.png").shape[:2] == (720, 1120)
-    figure, _ = subplots(1, 1, (4.0, 2.0))
+    figure, _ = new_subplots(1, 1, (4.0, 2.0))
     save_for_print(figure, tmp_path / "whole.png", tmp_path / "whole.svg")
     assert image.imread(tmp_path / "whole.png").shape[:2] == (480, 960)
     assert type(figure.get_layout_engine()).__name__ == "PlaceHolderLayoutEngine"  # it moves nothing any more
@@ -356,4 +363,4 @@ def test_what_cannot_be_drawn_is_said(monkeypatch, tmp_path):
         draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.docx")
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"tideproof\[plot\]"):
-        styled()
+        style_context()

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tideproof.draw.matplotlib_figure import COLUMN, PAGE, PRINT, styled
+from tideproof.draw.matplotlib_figure import COLUMN, PAGE, PRINT, style_context
 from tideproof.research.paper import panels as named
 from tideproof.research.paper.contrast_comparison import ORACLE
 from tideproof.research.paper.figure_entries import FIGURES
@@ -74,7 +74,7 @@ def draw():
 
     @cache
     def drawn(name):
-        with pytest.MonkeyPatch.context() as patch, styled(PRINT):
+        with pytest.MonkeyPatch.context() as patch, style_context(PRINT):
             made = Drawn(picture(name, patch))
             canvas = FigureCanvasAgg(made.figure)
             canvas.draw()  # arranges

@@ -60,14 +60,14 @@ def test_no_colour_is_written_anywhere_else():
 
 def test_curves_of_the_paper_can_be_told_apart():
     apart = [
-        style for label, style in line_styles.of_paper().items() if label != "round robin, OLS selection"
+        style for label, style in line_styles.paper_styles().items() if label != "round robin, OLS selection"
     ]
     looks = [(style.colour, style.line, style.marker, style.hollow) for style in apart]
     assert len(set(looks)) == len(looks)
     assert (
-        line_styles.of_paper()["round robin, OLS selection"] == line_styles.of_paper()["round robin"]
+        line_styles.paper_styles()["round robin, OLS selection"] == line_styles.paper_styles()["round robin"]
     )  # never in one picture
-    for label, style in line_styles.of_paper().items():
+    for label, style in line_styles.paper_styles().items():
         assert style.hollow == label.endswith(("stationary", "P1, IPS")), label
         assert (style.width > 2.0) == (
             style.colour in (colour_palette.ASH, colour_palette.ICE, colour_palette.ROSE)
@@ -75,8 +75,8 @@ def test_curves_of_the_paper_can_be_told_apart():
 
 
 def test_curves_of_a_study_differ_as_long_as_they_can():
-    looks = [line_styles.numbered(i) for i in range(140)]
+    looks = [line_styles.curve_style(i) for i in range(140)]
     assert len(set(looks)) == 140  # of 7 colours, 4 lines and 10 markers
-    assert line_styles.numbered(0) == ("#000000", "-", "o", False, 1.5)
-    assert line_styles.numbered(8) == ("#0072B2", "-", "<", False, 1.5)
-    assert line_styles.numbered(140) == line_styles.numbered(0)
+    assert line_styles.curve_style(0) == ("#000000", "-", "o", False, 1.5)
+    assert line_styles.curve_style(8) == ("#0072B2", "-", "<", False, 1.5)
+    assert line_styles.curve_style(140) == line_styles.curve_style(0)

@@ -13,16 +13,16 @@ from tideproof.draw.environment_gaps import draw_gaps
 from tideproof.draw.shift_chart import draw_tide
 from tideproof.draw.svg_axes import (
     Axis,
-    few,
+    choose_labels,
+    format_ticks,
     grid_below,
-    labels,
-    name_room,
+    name_width,
     over_environments,
-    padded,
+    pad_range,
     scale,
     ticks,
 )
-from tideproof.draw.svg_elements import WIDTH, element, line, points, short, text
+from tideproof.draw.svg_elements import WIDTH, element, format_points, line, shorten, text
 from tideproof.text import PERCENT
 
 PLAIN_AXIS = Axis()
@@ -225,9 +225,9 @@ def test_elements():
     assert element("a", x=-0.25, y=100.0) == '<a x="-0.25" y="100"/>'
     assert text("<b>", 1.0, 2.0) == '<text x="1" y="2" text-anchor="start" class="label">&lt;b&gt;</text>'
     assert line(1.0, 2.0, 3.0, 4.0, "k") == '<line x1="1" y1="2" x2="3" y2="4" class="k"/>'
-    assert points([(0.04, 1.06)]) == "0.0,1.1"
-    assert short("abcde", 5) == "abcde"
-    assert short("abcdef", 5) == "abcd…"
+    assert format_points([(0.04, 1.06)]) == "0.0,1.1"
+    assert shorten("abcde", 5) == "abcde"
+    assert shorten("abcdef", 5) == "abcd…"
 
 
 @pytest.mark.parametrize(
@@ -253,31 +253,31 @@ def test_about_five_ticks_unless_said():
 
 
 def test_labels_have_the_decimals_of_their_step():
-    assert labels([99.5, 100.0]) == ["99.5", "100.0"]
-    assert labels([0.2]) == ["0.2"]
-    assert labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
-    assert labels([-0.0, 20.0]) == ["0", "20"]
-    assert labels([5.0]) == ["5"]
-    assert labels([0.001, 0.002]) == ["0.001", "0.002"]
-    assert labels([1e-6, 2e-6]) == ["0.000001", "0.000002"]
-    assert labels([1e-7, 2e-7]) == ["1e-07", "2e-07"]
-    assert labels([9e6, 1e7]) == ["9,000,000", "1e+07"]
-    assert labels([0.0, 0.0]) == ["0", "0"]
-    assert labels([10.0, 110.0]) == ["10", "110"]
+    assert format_ticks([99.5, 100.0]) == ["99.5", "100.0"]
+    assert format_ticks([0.2]) == ["0.2"]
+    assert format_ticks([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
+    assert format_ticks([-0.0, 20.0]) == ["0", "20"]
+    assert format_ticks([5.0]) == ["5"]
+    assert format_ticks([0.001, 0.002]) == ["0.001", "0.002"]
+    assert format_ticks([1e-6, 2e-6]) == ["0.000001", "0.000002"]
+    assert format_ticks([1e-7, 2e-7]) == ["1e-07", "2e-07"]
+    assert format_ticks([9e6, 1e7]) == ["9,000,000", "1e+07"]
+    assert format_ticks([0.0, 0.0]) == ["0", "0"]
+    assert format_ticks([10.0, 110.0]) == ["10", "110"]
 
 
 def test_axes():
     at = scale(2.0, 4.0, 10.0, 30.0)
     assert [at(x) for x in (2.0, 3.0, 5.0)] == [10.0, 20.0, 40.0]
-    assert padded([-1.0, 3.0]) == pytest.approx((-1.24, 3.24))
-    assert padded([-4.0]) == (-6.0, -2.0)
-    assert padded([0.0]) == (-1.0, 1.0)
+    assert pad_range([-1.0, 3.0]) == pytest.approx((-1.24, 3.24))
+    assert pad_range([-4.0]) == (-6.0, -2.0)
+    assert pad_range([0.0]) == (-1.0, 1.0)
     x = scale(0.0, 10.0, 0.0, 100.0)
     made = grid_below(Axis("money"), x, (0.0, 10.0), 6.0, 50.0)
     assert made[1] == line(20.0, 6.0, 20.0, 50.0, "grid")
     assert made[7] == text("2", 20.0, 70.0, "middle")
     assert made[12:] == [text("money", 50.0, 90.0, "middle")]
-    assert name_room(["a", "abc"]) == pytest.approx(30.0 + 3 * 8.6)
+    assert name_width(["a", "abc"]) == pytest.approx(30.0 + 3 * 8.6)
 
 
 def test_environments_stand_between_the_ends():
@@ -301,17 +301,17 @@ def test_long_names_are_cut_and_shown_where_they_fit():
     five = over_environments(["a name of length"] * 5, [1.0], PLAIN_AXIS)
     said = [ElementTree.fromstring(e).text for e in five.elements]
     assert said.count("a name of length") == 2
-    assert few(["a", "b", "c", "d", "a name of length"], 50.0) == [0, 4]
+    assert choose_labels(["a", "b", "c", "d", "a name of length"], 50.0) == [0, 4]
 
 
 def test_names_are_shown_where_they_fit():
-    assert few(["abcd"] * 4, 4 * 4 * 8.6) == [0, 1, 2, 3]
-    assert few(["abcd"] * 4, 4 * 4 * 8.6 - 1) == [0, 1, 3]
-    assert few(["abcd"] * 5, 1000.0) == [0, 2, 4]
-    assert few(["abcd"] * 5, 3 * 4 * 8.6) == [0, 2, 4]
-    assert few(["abcd"] * 5, 3 * 4 * 8.6 - 1) == [0, 4]
-    assert few(["abcd"], 10.0) == [0]
-    assert few(["abcd"] * 2, 1000.0) == [0, 1]
+    assert choose_labels(["abcd"] * 4, 4 * 4 * 8.6) == [0, 1, 2, 3]
+    assert choose_labels(["abcd"] * 4, 4 * 4 * 8.6 - 1) == [0, 1, 3]
+    assert choose_labels(["abcd"] * 5, 1000.0) == [0, 2, 4]
+    assert choose_labels(["abcd"] * 5, 3 * 4 * 8.6) == [0, 2, 4]
+    assert choose_labels(["abcd"] * 5, 3 * 4 * 8.6 - 1) == [0, 4]
+    assert choose_labels(["abcd"], 10.0) == [0]
+    assert choose_labels(["abcd"] * 2, 1000.0) == [0, 1]
 
 
 def test_lifts_stand_evenly_in_logarithms():

@@ -152,18 +152,18 @@ def test_nothing_is_limited_before_there_is_something_to_predict_from():
 
 def test_a_pair_of_which_nothing_was_told_since_has_no_limits():
     run = told(1, 12)
-    run.proof.then_L[:] = run.proof.L
-    run.proof.then_b[:] = run.proof.b
+    run.proof.checkpoint_L[:] = run.proof.L
+    run.proof.checkpoint_b[:] = run.proof.b
     assert contrast_bounds(run.proof, run.fit, 0, 1, CHANCE) == (-math.inf, math.inf)
 
 
 def test_data_that_deny_every_gap_leave_the_least_denied_one():
     run = told(2, 60)
-    run.proof.then_marginal[:] -= 1e4
+    run.proof.checkpoint_marginal[:] -= 1e4
     low, high = contrast_bounds(run.proof, run.fit, 0, 1, CHANCE)
     assert low == pytest.approx(high)
-    run.proof.then_L[:] = run.proof.L
-    run.proof.then_b[:] = run.proof.b
+    run.proof.checkpoint_L[:] = run.proof.L
+    run.proof.checkpoint_b[:] = run.proof.b
     assert np.isfinite(contrast_bounds(run.proof, run.fit, 0, 1, CHANCE)).all()
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 import tideproof as tp
 from simulations import BUDGETS, POLICIES, WORLD, same
-from tideproof.draw.policy_curves import floor_of
+from tideproof.draw.policy_curves import log_scale_floor
 from tideproof.files import check_picture_path
 from tideproof.lab.budget_curves import curves
 
@@ -266,8 +266,8 @@ def test_curves_are_data_first(study):
     nothing = [
         curve._replace(value=curve.value * 0, low=curve.low * 0, high=curve.high * 0) for curve in drawn
     ]
-    assert floor_of(nothing) == 0.1
-    assert 0 < floor_of(drawn) < min(curve.value.min() for curve in drawn)
+    assert log_scale_floor(nothing) == 0.1
+    assert 0 < log_scale_floor(drawn) < min(curve.value.min() for curve in drawn)
 
 
 @pytest.mark.parametrize("of", ["pics", "eoc", "samples"])

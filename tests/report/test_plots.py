@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.draw.colour_palette import DARK, LIGHT
-from tideproof.draw.svg_picture import rules
+from tideproof.draw.svg_picture import chart_css
 from tideproof.errors import InputError, NotComparable
 
 LOG = {
@@ -119,6 +119,6 @@ def test_results_are_tables_in_a_notebook(fit):
 
 
 def test_marks_of_a_report_and_of_a_picture_look_alike():
-    plain, scoped = rules(), rules(".tideproof ")
+    plain, scoped = chart_css(), chart_css(".tideproof ")
     assert scoped.replace(".tideproof ", "") == plain
     assert set(re.findall(r"var\(--(\w+)\)", plain)) <= LIGHT.keys()

@@ -30,7 +30,7 @@ from tideproof.analysis.within_label_test import Inside
 from tideproof.checks import Direction
 from tideproof.core.array_layout import Floats
 from tideproof.data import cells_from_arrays
-from tideproof.draw.svg_picture import Picture, saved
+from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.stats.best.anytime_bounds import AnytimeBounds, mixture_variance
 from tideproof.stats.best.p_best import Prior, checked_prior
@@ -491,7 +491,7 @@ class Fit:
         """
         from tideproof.report.plots import fit_picture
 
-        return saved(fit_picture(self), path)
+        return save_if_requested(fit_picture(self), path)
 
     def __repr__(self) -> str:
         return summary(self)

@@ -35,7 +35,7 @@ def find_references(code: types.CodeType) -> tuple[Reference, ...]:
     """Return every reference in a code object, including the functions defined inside it.
 
     >>> def f(x): return math.sqrt(x.size)
-    >>> [str(reference) for reference in references(f.__code__)]
+    >>> [str(reference) for reference in find_references(f.__code__)]
     ['math.sqrt', 'x.size']
     """
     return tuple(_scan(code))

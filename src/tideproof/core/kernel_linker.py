@@ -53,7 +53,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
 
     >>> @kernel
     ... def double(x): return 2 * x
-    >>> link(double, interpreted)(21)
+    >>> link(double, use_interpreter)(21)
     42
     """
     filled = dict(fill or {})

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg_elements import WIDTH, drawing, element, hint, short, text
+from tideproof.draw.svg_elements import WIDTH, drawing, element, shorten, text, tooltip
 
 _CENTRE, _HALF_WIDTH, _HALF_HEIGHT = WIDTH / 2.0, 122.0, 98.0  # of the ellipse of arms
 _FEW = 8  # up to this many arms are placed at equal angles
@@ -41,8 +41,8 @@ def draw_meetings(info: MeetingsInfo) -> str:
         elements.append(element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke_width=width, class_="edge"))
     for arm, candidate, (x, y), (right, down) in zip(info.arms, info.candidates, at, positions, strict=True):
         kind = "candidate" if candidate else "arm"
-        elements.append(element("circle", hint(arm), cx=x, cy=y, r=6.0, class_=f"dot {kind}"))
-        elements.append(_name(short(arm, 14), x, y, right, down))
+        elements.append(element("circle", tooltip(arm), cx=x, cy=y, r=6.0, class_=f"dot {kind}"))
+        elements.append(_name(shorten(arm, 14), x, y, right, down))
     return drawing(
         elements, 2.0 * (margin + half_height), "arms in the same environment are joined by a line"
     )

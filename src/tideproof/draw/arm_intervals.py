@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg_axes import BELOW, Axis, grid_below, name_room
-from tideproof.draw.svg_elements import WIDTH, Limits, drawing, element, hint, line, short, text
+from tideproof.draw.svg_axes import BELOW, Axis, grid_below, name_width
+from tideproof.draw.svg_elements import WIDTH, Limits, drawing, element, line, shorten, text, tooltip
 
 _TOP, _LINE = 10.0, 26.0  # top of the first arm, and height of each arm
 
@@ -23,9 +23,9 @@ class ArmInfo(NamedTuple):
 
 def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
     """Draw the arms in the given order as SVG."""
-    names = [short(arm.name, 16) for arm in arms]
+    names = [shorten(arm.name, 16) for arm in arms]
     ends = [x for arm in arms for x in (arm.mean, arm.raw_mean, *(arm.limits or ()))]
-    left, bottom = name_room(names), _TOP + _LINE * len(arms)
+    left, bottom = name_width(names), _TOP + _LINE * len(arms)
     axis_ends = axis.ends(ends)
     x = axis.place(axis_ends, left, WIDTH - 14.0)
     elements = grid_below(axis, x, axis_ends, 6.0, bottom)
@@ -36,7 +36,7 @@ def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
         if arm.limits:
             elements.append(line(x(arm.limits[0]), y, x(arm.limits[1]), y, f"bar {kind}"))
         dot = element(
-            "circle", hint(_describe_arm(arm, axis)), cx=x(arm.mean), cy=y, r=5.0, class_=f"dot {kind}"
+            "circle", tooltip(_describe_arm(arm, axis)), cx=x(arm.mean), cy=y, r=5.0, class_=f"dot {kind}"
         )
         cross = f"M{x(arm.raw_mean) - 4.0:.1f} {y - 4.0:.1f}l8 8m0 -8l-8 8"
         elements += [dot, element("path", d=cross, class_="raw")]
@@ -46,4 +46,4 @@ def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
 def _describe_arm(arm: ArmInfo, axis: Axis) -> str:
     """Return the tooltip of an arm: its raw and adjusted mean."""
     raw = axis.figures.format_estimate(arm.raw_mean, *(arm.limits or (None, None)))
-    return f"{arm.name}: raw {raw}, adjusted {axis.said(arm.mean, arm.limits)}"
+    return f"{arm.name}: raw {raw}, adjusted {axis.format_value(arm.mean, arm.limits)}"

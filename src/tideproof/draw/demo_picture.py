@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.draw.colour_palette import FAINT, INK, RAW, TIDE
-from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
+from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class DayInfo(NamedTuple):
@@ -51,7 +51,7 @@ def draw_demo(info: DemoInfo, path: Path) -> None:
 @in_house_style
 def demo_figure(info: DemoInfo) -> Any:
     """Return the matplotlib figure of a demo's results."""
-    figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
+    figure, (above, below) = new_subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
     _draw_tide(above, info)
     title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
     title = f"{title}; the best is {info.best}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg_axes import BELOW, BOTTOM, RIGHT, Axis, over_environments
-from tideproof.draw.svg_elements import Limits, drawing, element, hint, line
+from tideproof.draw.svg_elements import Limits, drawing, element, line, tooltip
 
 _MANY = 120  # with more environments, dots are small
 
@@ -47,7 +47,7 @@ def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
         if gap.limits:
             elements.append(line(x(i), y(gap.limits[0]), x(i), y(gap.limits[1]), "bar thin"))
         dot = element(
-            "circle", hint(_describe_gap(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot"
+            "circle", tooltip(_describe_gap(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot"
         )
         elements.append(dot)
     return drawing(elements, BOTTOM + BELOW, f"{info.a} minus {info.b} in each environment with both arms")
@@ -55,4 +55,4 @@ def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
 
 def _describe_gap(gap: GapInfo, axis: Axis) -> str:
     """Return the tooltip of an environment: its name, and the difference with its interval."""
-    return f"{gap.environment}: {axis.said(gap.estimate, gap.limits, '+')}"
+    return f"{gap.environment}: {axis.format_value(gap.estimate, gap.limits, '+')}"

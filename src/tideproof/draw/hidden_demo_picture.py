@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tideproof.draw.colour_palette import FAINT, INK, RAW, TIDE
 from tideproof.draw.demo_picture import PriceInfo, prices_panel
-from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
+from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class MomentInfo(NamedTuple):
@@ -57,7 +57,7 @@ def draw_hidden_demo(info: HiddenInfo, path: Path) -> None:
 @in_house_style
 def hidden_demo_figure(info: HiddenInfo) -> Any:
     """Return the matplotlib figure of the hidden-tide demo's results."""
-    figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.2, 1.1))
+    figure, (above, below) = new_subplots(2, 1, (8.4, 7.2), height_ratios=(1.2, 1.1))
     _draw_hidden_tide(above, info)
     title = f"The raw mean picks {info.raw_pick}, tideproof {info.pick}; the best is {info.best}"
     prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title, room=4.6)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg_axes import BELOW, BOTTOM, Axis, over_environments
-from tideproof.draw.svg_elements import drawing, element, hint, points
+from tideproof.draw.svg_elements import drawing, element, format_points, tooltip
 
 _MAXIMUM_DOTS = 120
 
@@ -28,12 +28,12 @@ def draw_lead(leads: Sequence[LeadInfo], axis: Axis) -> str:
         ("tide", "adjusted", [each.adjusted for each in leads]),
     ):
         known = [(i, value) for i, value in enumerate(values) if value is not None]
-        corners = points((x(i), y(value)) for i, value in known)
+        corners = format_points((x(i), y(value)) for i, value in known)
         elements.append(element("polyline", points=corners, class_=class_))
         if len(leads) <= _MAXIMUM_DOTS:
             for i, value in known:
                 lead = axis.figures.format_rough(value, "+")
-                note = hint(f"after {leads[i].environment}, {kind_of_mean}: {lead}")
+                note = tooltip(f"after {leads[i].environment}, {kind_of_mean}: {lead}")
                 kind = "dot" if class_ == "tide" else "dot raw-dot"
                 elements.append(element("circle", note, cx=x(i), cy=y(value), r=2.6, class_=kind))
     return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means, as data arrived")

@@ -11,7 +11,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _DASHED, _MIXED, _DOTTED = (0, (3.2, 1.6)), (0, (5, 1.4, 1, 1.4)), (0, (1, 1.3))
 
 
-class Style(NamedTuple):
+class CurveStyle(NamedTuple):
     """Style of one curve.
 
     Attributes
@@ -40,30 +40,30 @@ _WIDE = 2.8
 # Curves of the paper. Each differs from its neighbours in colour, line and marker, and colours also differ in
 # lightness. Variants and baselines, with which other curves may coincide, are wide and pale.
 _PAPER = {
-    "LinLUCB": Style(p.NAVY, "-", "o", width=1.2),
-    "contrast": Style(p.MAGENTA, "-", "D", width=1.8),
-    "contrast, stationary": Style(p.ROSE, "-", "D", hollow=True, width=3.6),
-    "oracle's fixed plan, stationary": Style(p.BLACK, _DASHED, "*", hollow=True),
-    "round robin": Style(p.ASH, "-", "s", width=_WIDE),
-    "0-1_1": Style(p.ORANGE, _DOTTED, "^", width=1.2),
-    "SER3": Style(p.GREEN, _MIXED, "D"),
-    "LinLUCB, reduced": Style(p.RED, _DASHED, "v"),
-    "LinLUCB, stationary": Style(p.ICE, "-", "o", hollow=True, width=_WIDE),
-    "round robin, reduced": Style(p.BLACK, _MIXED, "P"),
-    "round robin, OLS selection": Style(p.ASH, "-", "s", width=_WIDE),
-    "round robin, stationary": Style(p.ASH, "-", "s", hollow=True, width=_WIDE),
-    "SR, reduced": Style(p.BLACK, _DOTTED, ">", width=1.2),
-    "top-two Thompson": Style(p.GREEN, _MIXED, "^"),
-    "UCB": Style(p.VIOLET, "-", "v"),
-    "LUCB": Style(p.RED, _MIXED, "<"),
-    "P1, mean": Style(p.BLUE, _DASHED, "P"),
-    "P1, IPS": Style(
+    "LinLUCB": CurveStyle(p.NAVY, "-", "o", width=1.2),
+    "contrast": CurveStyle(p.MAGENTA, "-", "D", width=1.8),
+    "contrast, stationary": CurveStyle(p.ROSE, "-", "D", hollow=True, width=3.6),
+    "oracle's fixed plan, stationary": CurveStyle(p.BLACK, _DASHED, "*", hollow=True),
+    "round robin": CurveStyle(p.ASH, "-", "s", width=_WIDE),
+    "0-1_1": CurveStyle(p.ORANGE, _DOTTED, "^", width=1.2),
+    "SER3": CurveStyle(p.GREEN, _MIXED, "D"),
+    "LinLUCB, reduced": CurveStyle(p.RED, _DASHED, "v"),
+    "LinLUCB, stationary": CurveStyle(p.ICE, "-", "o", hollow=True, width=_WIDE),
+    "round robin, reduced": CurveStyle(p.BLACK, _MIXED, "P"),
+    "round robin, OLS selection": CurveStyle(p.ASH, "-", "s", width=_WIDE),
+    "round robin, stationary": CurveStyle(p.ASH, "-", "s", hollow=True, width=_WIDE),
+    "SR, reduced": CurveStyle(p.BLACK, _DOTTED, ">", width=1.2),
+    "top-two Thompson": CurveStyle(p.GREEN, _MIXED, "^"),
+    "UCB": CurveStyle(p.VIOLET, "-", "v"),
+    "LUCB": CurveStyle(p.RED, _MIXED, "<"),
+    "P1, mean": CurveStyle(p.BLUE, _DASHED, "P"),
+    "P1, IPS": CurveStyle(
         p.ICE, "-", "h", hollow=True, width=4.8
     ),  # wide enough to show the marker of the next curve
-    "EXP4.P, mean": Style(p.OCHRE, "-", "X"),
-    "EXP4.P, IPS": Style(p.BROWN, _DASHED, "X"),
-    "PSS(2)": Style(p.PINK, _DASHED, "*"),
-    "SR": Style(p.BLACK, _DASHED, ">"),
+    "EXP4.P, mean": CurveStyle(p.OCHRE, "-", "X"),
+    "EXP4.P, IPS": CurveStyle(p.BROWN, _DASHED, "X"),
+    "PSS(2)": CurveStyle(p.PINK, _DASHED, "*"),
+    "SR": CurveStyle(p.BLACK, _DASHED, ">"),
 }
 
 # Arms of one run; the best is the last.
@@ -76,19 +76,21 @@ _ARMS = (
 )
 
 
-def of_paper() -> dict[str, Style]:
+def paper_styles() -> dict[str, CurveStyle]:
     """Return the style of every curve of the paper, by the label of the curve."""
     return dict(_PAPER)
 
 
-def of_arms() -> tuple[ArmStyle, ...]:
+def arm_styles() -> tuple[ArmStyle, ...]:
     """Return the styles of the five arms of a run."""
     return _ARMS
 
 
-def numbered(i: int) -> Style:
+def curve_style(i: int) -> CurveStyle:
     """Return the style of curve number `i` in a study, whatever its policy."""
-    return Style(p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5)
+    return CurveStyle(
+        p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5
+    )
 
 
 def typeset(label: str) -> str:

@@ -1,7 +1,7 @@
 """Shared functions for matplotlib pictures: styles, new figures, and saving.
 
 There are two styles: one for screens, and one for print, with figures at their true size. A style is only
-active within `styled`, so that other matplotlib code in the process is not affected.
+active within `style_context`, so that other matplotlib code in the process is not affected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib import figure as drawn
 
     class Figure(drawn.Figure):
-        """Type of the figures that `blank` returns, for type checkers."""
+        """Type of the figures that `new_figure` returns, for type checkers."""
 
         def save(self, path: str | os.PathLike[str]) -> None:
             """Save the figure as a PNG, SVG or PDF file."""
@@ -84,7 +84,7 @@ PRINT: dict[Any, Any] = {
 }
 
 
-def styled(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
+def style_context(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
     """Return a context manager that activates a style, or raise an error if matplotlib is missing."""
     try:
         import matplotlib
@@ -98,7 +98,7 @@ def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Calla
 
     @wraps(draw)
     def drawn(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        with styled(style):
+        with style_context(style):
             return draw(*args, **options)
 
     return drawn
@@ -135,24 +135,24 @@ def _figure_class() -> Any:
     return NotebookFigure
 
 
-def blank(size: tuple[float, float]) -> Figure:
+def new_figure(size: tuple[float, float]) -> Figure:
     """Return a new empty figure with the given size in inches."""
     figure: Figure = _figure_class()(figsize=size, layout="constrained")
     return figure
 
 
-def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
+def new_subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
     """Return a new figure with the given size in inches, and its grid of axes."""
-    figure = blank(size)
+    figure = new_figure(size)
     return figure, figure.subplots(rows, columns, **options)
 
 
-def letter(number: int) -> str:
+def panel_letter(number: int) -> str:
     """Return the letter of a figure's panel, such as "(a)" for number 0."""
     return f"({chr(ord('a') + number)})"
 
 
-def plain_numbers(axis: Any, more: bool = True) -> None:
+def use_plain_numbers(axis: Any, more: bool = True) -> None:
     """Label the ticks of a logarithmic axis with plain numbers instead of powers of ten.
 
     With `more`, minor ticks are labelled, too, if the axis spans few powers of ten.

@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.draw.colour_palette import FAINT, INK, PAPER
-from tideproof.draw.line_styles import Style, of_paper, typeset
-from tideproof.draw.matplotlib_figure import PAGE, in_print_style, letter, plain_numbers, subplots
+from tideproof.draw.line_styles import CurveStyle, paper_styles, typeset
+from tideproof.draw.matplotlib_figure import (
+    PAGE,
+    in_print_style,
+    new_subplots,
+    panel_letter,
+    use_plain_numbers,
+)
 from tideproof.draw.policy_curves import PolicyCurve
 
 if TYPE_CHECKING:
@@ -50,7 +56,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
     crowded at the upper edge of a log scale are repeated in an inset.
     """
     lines = -(-len(facets) // columns)
-    figure, grid = subplots(lines, columns, (PAGE, height), squeeze=False)
+    figure, grid = new_subplots(lines, columns, (PAGE, height), squeeze=False)
     handles: dict[str, Any] = {}
     for number, (axes, facet) in enumerate(zip(grid.flat, facets, strict=True)):
         start = number - number % columns
@@ -60,11 +66,11 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
         low, high = _limits(alike)
         axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=(low, high))
         if facet.scale == "log" and high < 100.0 * low:
-            plain_numbers(axes.yaxis)
+            use_plain_numbers(axes.yaxis)
         for i, curve in enumerate(facet.curves):
             marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
-            handles[typeset(curve.label)] = _facet_line(axes, curve, of_paper()[curve.label], marked)
-        axes.set_title(f"{letter(number)} {facet.title}", linespacing=1.0)
+            handles[typeset(curve.label)] = _facet_line(axes, curve, paper_styles()[curve.label], marked)
+        axes.set_title(f"{panel_letter(number)} {facet.title}", linespacing=1.0)
         axes.grid(True)
         axes.tick_params(labelleft=number == start or len(alike) < len(row))
         axes.set_xlabel("pulls" if number + columns >= len(facets) else "")
@@ -137,7 +143,7 @@ def _inset(axes: Any, facet: Facet) -> None:
     for i, (curve, high) in enumerate(zip(facet.curves, crowd, strict=True)):
         if high:
             marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
-            _facet_line(inset, curve, of_paper()[curve.label], marked, 0.75)
+            _facet_line(inset, curve, paper_styles()[curve.label], marked, 0.75)
 
 
 def _positions_of(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64]:
@@ -176,7 +182,9 @@ def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
     return [i for i in sorted(marked) if x[i] <= longest]
 
 
-def _facet_line(axes: Any, curve: PolicyCurve, style: Style, marked: list[int], size: float = 1.0) -> Any:
+def _facet_line(
+    axes: Any, curve: PolicyCurve, style: CurveStyle, marked: list[int], size: float = 1.0
+) -> Any:
     """Draw a curve with its confidence band, and return the line."""
     x = np.array(curve.x, float)
     axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)

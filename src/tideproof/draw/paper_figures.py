@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from tideproof.draw.colour_palette import FAINT, INK, PAPER, RAW, SHADE, TIDE
-from tideproof.draw.line_styles import of_arms
-from tideproof.draw.matplotlib_figure import COLUMN, PAGE, in_print_style, letter, plain_numbers, subplots
+from tideproof.draw.line_styles import arm_styles
+from tideproof.draw.matplotlib_figure import (
+    COLUMN,
+    PAGE,
+    in_print_style,
+    new_subplots,
+    panel_letter,
+    use_plain_numbers,
+)
 from tideproof.table import Table
 
 _ACROSS = 4  # number of panels per row
@@ -28,10 +35,10 @@ def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
 
     `means` are the means of the arms without shifts.
     """
-    figure, axes = subplots(1, 1, (PAGE, 3.0))
+    figure, axes = new_subplots(1, 1, (PAGE, 3.0))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
-    looks = of_arms()
+    looks = arm_styles()
     for j in range(environment[-1] + 1):
         inside = step[environment == j]
         left, right = inside[0] - 0.5, inside[-1] + 0.5
@@ -65,7 +72,7 @@ def draw_graph(table: Table) -> Any:
     """Draw the arm graph after each environment, with one row of panels per policy."""
     names = list(dict.fromkeys(table["policy"]))
     across = max(table["environment"]) + 1
-    figure, grid = subplots(len(names), across, (COLUMN, 1.32 * len(names)), squeeze=False)
+    figure, grid = new_subplots(len(names), across, (COLUMN, 1.32 * len(names)), squeeze=False)
     for start, line, name in zip(range(0, grid.size, across), grid, names, strict=True):
         for j, axes in enumerate(line):
             played = [
@@ -74,7 +81,7 @@ def draw_graph(table: Table) -> Any:
             ]
             _arms(axes, played)
             path = r" \rightarrow ".join(str(arm + 1) for arm in played[-1])
-            axes.set_title(f"{letter(start + j)} environment {j + 1}\n${path}$", loc="center")
+            axes.set_title(f"{panel_letter(start + j)} environment {j + 1}\n${path}$", loc="center")
         line[0].text(-1.6, 0.0, name, rotation=90, va="center", ha="center")
     return figure
 
@@ -106,7 +113,7 @@ def draw_theorem(table: Table) -> Any:
     """
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
-    figure, grid = subplots(lines, _ACROSS, (PAGE, 0.6 + 1.8 * lines), squeeze=False)
+    figure, grid = new_subplots(lines, _ACROSS, (PAGE, 0.6 + 1.8 * lines), squeeze=False)
     for number, (axes, name) in enumerate(zip(grid.flat, names, strict=False)):
         handles = {
             r"$\mathrm{Var}(\hat\mu_1)$": _growth(axes, table, name, "Var(mu_1)", TIDE, "-", "o"),
@@ -118,7 +125,7 @@ def draw_theorem(table: Table) -> Any:
         (pair,) = {row["pair"] for row in table if row["design"] == name}
         axes.set_title(_titled(number, name, f"$i, k = {pair}$"), linespacing=1.0)
         axes.set_yscale("log")
-        plain_numbers(axes.yaxis)
+        use_plain_numbers(axes.yaxis)
         axes.set_xlabel("environments")
     for axes in grid[:, 0]:
         axes.set_ylabel(r"variance $/\,\sigma^2$")
@@ -131,7 +138,7 @@ def draw_conjecture(table: Table) -> Any:
     """Draw the range of the covariances of shifts and of the variances of means, with simulations."""
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
-    figure, grid = subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
+    figure, grid = new_subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
     rows = (
         ("Cov(s_j, s_m)", "Cov(s_2, s_3)", r"$\mathrm{Cov}(\hat s_j, \hat s_m)\,/\,\sigma^2$"),
         ("Var(mu_i)", "Var(mu_1)", r"$\mathrm{Var}(\hat\mu_i)\,/\,\sigma^2$"),
@@ -164,7 +171,7 @@ def _growth(
     x, exact = _series(table, name, quantity, "exact")
     (formula,) = axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.0)
     axes.set_xscale("log")
-    plain_numbers(axes.xaxis, more=False)
+    use_plain_numbers(axes.xaxis, more=False)
     axes.grid(True)
     if not marker:
         return formula
@@ -185,7 +192,7 @@ def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[A
 
 def _titled(number: int, name: str, *more: str) -> str:
     """Return a panel's title in two lines of equal height: broken at its comma or in the middle."""
-    words = f"{letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".split()
+    words = f"{panel_letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".split()
     commas = (i for i, word in enumerate(words, 1) if word.endswith(","))
     half = next(commas, (len(words) + 1) // 2)
     return " ".join(words[:half]) + "\n" + ", ".join([" ".join(words[half:]), *more])

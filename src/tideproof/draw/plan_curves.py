@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.draw.colour_palette import FAINT
-from tideproof.draw.line_styles import numbered
-from tideproof.draw.matplotlib_figure import in_house_style, plain_numbers, save, subplots
+from tideproof.draw.line_styles import curve_style
+from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save, use_plain_numbers
 from tideproof.files import check_picture_path
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
 
 
-class Line(NamedTuple):
+class PlanCurve(NamedTuple):
     """One policy or design of a test, with its error at several budgets.
 
     Attributes
@@ -37,7 +37,9 @@ class Line(NamedTuple):
     errors: NDArray[np.float64]
 
 
-def draw_plan(lines: Sequence[Line], error: float, title: str, path: str | os.PathLike[str] | None) -> Figure:
+def draw_plan(
+    lines: Sequence[PlanCurve], error: float, title: str, path: str | os.PathLike[str] | None
+) -> Figure:
     """Draw simulated errors with 95 % intervals, a curve through them, and the allowed error."""
     check_picture_path(path)
     figure = _plan_figure(lines, error, title)
@@ -47,15 +49,15 @@ def draw_plan(lines: Sequence[Line], error: float, title: str, path: str | os.Pa
 
 
 @in_house_style
-def _plan_figure(lines: Sequence[Line], error: float, title: str) -> Figure:
+def _plan_figure(lines: Sequence[PlanCurve], error: float, title: str) -> Figure:
     """Return the matplotlib figure of a plan."""
-    figure, axes = subplots(1, 1, (7.0, 4.2))
+    figure, axes = new_subplots(1, 1, (7.0, 4.2))
     for number, line in enumerate(lines):
         _draw_line(axes, line, error, number)
     axes.axhline(error, color=FAINT, linewidth=1.0)
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.25 * error)
-    plain_numbers(axes.yaxis)
+    use_plain_numbers(axes.yaxis)
     axes.set_xlabel("budget, pulls")
     axes.set_ylabel("share of runs that select a wrong arm")
     axes.set_title(title, fontsize=10, loc="left")
@@ -65,9 +67,9 @@ def _plan_figure(lines: Sequence[Line], error: float, title: str) -> Figure:
     return figure
 
 
-def _draw_line(axes: Any, line: Line, error: float, number: int) -> None:
+def _draw_line(axes: Any, line: PlanCurve, error: float, number: int) -> None:
     """Draw one policy: simulated errors, the curve through them, and its smallest budget."""
-    style, points = numbered(number), line.points
+    style, points = curve_style(number), line.points
     value, low, high = (np.array(points[name]) for name in ("error", "low", "high"))
     axes.errorbar(
         points["budget"],

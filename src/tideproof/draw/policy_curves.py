@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.draw.colour_palette import NOTE, PAPER
-from tideproof.draw.line_styles import Style, numbered
-from tideproof.draw.matplotlib_figure import blank
+from tideproof.draw.line_styles import CurveStyle, curve_style
+from tideproof.draw.matplotlib_figure import new_figure
 from tideproof.files import check_picture_path
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def draw_study(
     On a log scale, zeros are drawn as hollow markers at the lower edge.
     """
     check_picture_path(path)
-    figure = blank((7.0, 4.5))
+    figure = new_figure((7.0, 4.5))
     axes = figure.add_subplot()
-    floor = floor_of(curves) if log else -np.inf
+    floor = log_scale_floor(curves) if log else -np.inf
     for i, curve in enumerate(curves):
-        _study_line(axes, curve, numbered(i), i, floor)
+        _study_line(axes, curve, curve_style(i), i, floor)
     if log:
         axes.set_yscale("log")
         axes.set_ylim(bottom=floor)
@@ -64,13 +64,13 @@ def draw_study(
     return figure
 
 
-def floor_of(curves: list[PolicyCurve]) -> float:
+def log_scale_floor(curves: list[PolicyCurve]) -> float:
     """Return the lower end of a log scale: a power of ten below every positive value."""
     positive = [value for curve in curves for value in (*curve.value, *curve.high) if value > 0.0]
     return float(10.0 ** (np.ceil(np.log10(min(positive, default=1.0))) - 1.0))
 
 
-def _study_line(axes: Any, curve: PolicyCurve, style: Style, number: int, floor: float) -> None:
+def _study_line(axes: Any, curve: PolicyCurve, style: CurveStyle, number: int, floor: float) -> None:
     """Draw one policy's curve with its band, and hollow markers for zeros at the lower edge."""
     value, low, high = (np.maximum(y, floor) for y in (curve.value, curve.low, curve.high))
     many = max(len(curve.x) // 12, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideproof.draw.colour_palette import FAINT, SERIES
-from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
+from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 _COLUMNS = 3  # maximum number of panels per row
 
@@ -16,8 +16,8 @@ class ReliabilityCurve(NamedTuple):
     """One setting: the mean probability in each bin, the observed frequency, and its interval."""
 
     label: str
-    said: Sequence[float]
-    happened: Sequence[float]
+    predicted: Sequence[float]
+    observed: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
 
@@ -33,7 +33,7 @@ def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
     beside = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // beside)
     size = (3.0 * beside, 3.0 * rows + 0.8)
-    figure, grid = subplots(rows, beside, size, sharey=True, squeeze=False)
+    figure, grid = new_subplots(rows, beside, size, sharey=True, squeeze=False)
     looks: dict[str, Any] = {}
     for axes in grid.flat[len(panels) :]:
         axes.remove()
@@ -41,9 +41,9 @@ def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
         axes.axline((1.0, 1.0), slope=1.0, color=FAINT, lw=1.0)
         for curve in curves:
             colour, style = _look(list(looks).index(curve.label) if curve.label in looks else len(looks))
-            axes.vlines(curve.said, curve.low, curve.high, color=colour, lw=0.8, alpha=0.6)
+            axes.vlines(curve.predicted, curve.low, curve.high, color=colour, lw=0.8, alpha=0.6)
             (looks[curve.label],) = axes.plot(
-                curve.said, curve.happened, style, marker="o", color=colour, ms=3.0, lw=1.1
+                curve.predicted, curve.observed, style, marker="o", color=colour, ms=3.0, lw=1.1
             )
         axes.set(xlabel="said", xlim=(0.48, 1.0), ylim=(0.4, 1.0))
         axes.set_title(title, loc="left", fontsize=9)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg_axes import BELOW, BOTTOM, TOP, Axis, over_environments
-from tideproof.draw.svg_elements import Limits, drawing, element, hint, points
+from tideproof.draw.svg_elements import Limits, drawing, element, format_points, tooltip
 from tideproof.text import format_count
 
 _MAXIMUM_DOTS = 120
@@ -24,8 +24,8 @@ class ShiftInfo(NamedTuple):
 class ChangeInfo(NamedTuple):
     """Jump of the tide: its position among the shifts, and its description."""
 
-    place: float
-    said: str
+    position: float
+    description: str
 
 
 def draw_tide(
@@ -40,16 +40,18 @@ def draw_tide(
         [(x(i), y(each.limits[end])) for i, each in enumerate(shifts) if each.limits] for end in (0, 1)
     )
     if upper:
-        elements.append(element("polygon", points=points(upper + lower[::-1]), class_="band"))
+        elements.append(element("polygon", points=format_points(upper + lower[::-1]), class_="band"))
     for change in changes:
-        at = x(change.place - 0.5)  # between two points
-        elements.append(element("line", hint(change.said), x1=at, y1=TOP, x2=at, y2=BOTTOM, class_="change"))
-    line = points((x(i), y(each.shift)) for i, each in enumerate(shifts))
+        at = x(change.position - 0.5)  # between two points
+        elements.append(
+            element("line", tooltip(change.description), x1=at, y1=TOP, x2=at, y2=BOTTOM, class_="change")
+        )
+    line = format_points((x(i), y(each.shift)) for i, each in enumerate(shifts))
     elements.append(element("polyline", points=line, class_="tide"))
     if len(shifts) <= _MAXIMUM_DOTS:
         for i, each in enumerate(shifts):
             dot = element(
-                "circle", hint(_describe_shift(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot"
+                "circle", tooltip(_describe_shift(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot"
             )
             elements.append(dot)
     return drawing(elements, BOTTOM + BELOW, f"the shift of each {across}")
@@ -57,4 +59,5 @@ def draw_tide(
 
 def _describe_shift(each: ShiftInfo, axis: Axis) -> str:
     """Return the tooltip of an environment: its number of rewards, and its shift with the interval."""
-    return f"{each.environment}: {format_count(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"
+    shift = axis.format_value(each.shift, each.limits, "+")
+    return f"{each.environment}: {format_count(each.n, 'reward')}, {shift}"

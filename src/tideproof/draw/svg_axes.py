@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg_elements import WIDTH, Limits, line, short, text
+from tideproof.draw.svg_elements import WIDTH, Limits, line, shorten, text
 from tideproof.text import PLAIN, NumberFormat
 
 Place = Callable[[float], float]
@@ -47,7 +47,7 @@ class Axis(NamedTuple):
     high: float = math.inf
     lifts: bool = False
 
-    def said(self, x: float, limits: Limits, sign: str = "") -> str:
+    def format_value(self, x: float, limits: Limits, sign: str = "") -> str:
         """Return a value as text, with its interval if there is one."""
         if limits is None:
             return self.figures.format_rough(x, sign)
@@ -61,9 +61,9 @@ class Axis(NamedTuple):
         (0.0, 0.53)
         """
         if self.lifts:
-            low, high = padded([math.log1p(x) for x in values if x > -1.0])
+            low, high = pad_range([math.log1p(x) for x in values if x > -1.0])
             return math.expm1(low), math.expm1(high)
-        low, high = padded(values)
+        low, high = pad_range(values)
         return max(low, self.low), min(high, self.high)
 
     def place(self, ends: tuple[float, float], start: float, stop: float) -> Place:
@@ -91,7 +91,7 @@ class Axis(NamedTuple):
             return [(x, self.figures.format_number(x, 0)) for x in inside]
         factor = self.figures.factor
         at = ticks(factor * low, factor * high, count)
-        return [(x / factor, said + self.figures.each) for x, said in zip(at, labels(at), strict=True)]
+        return [(x / factor, said + self.figures.each) for x, said in zip(at, format_ticks(at), strict=True)]
 
 
 def scale(low: float, high: float, start: float, stop: float) -> Place:
@@ -105,10 +105,10 @@ def scale(low: float, high: float, start: float, stop: float) -> Place:
     return lambda x: start + (x - low) / width * (stop - start)
 
 
-def padded(values: Sequence[float]) -> tuple[float, float]:
+def pad_range(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis with some space around all values.
 
-    >>> padded([0.0, 100.0]), padded([4.0]), padded([0.0])
+    >>> pad_range([0.0, 100.0]), pad_range([4.0]), pad_range([0.0])
     ((-6.0, 106.0), (2.0, 6.0), (-1.0, 1.0))
     """
     low, high = min(values), max(values)
@@ -133,20 +133,20 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return found
 
 
-def label(x: float, step: float) -> str:
+def format_tick(x: float, step: float) -> str:
     """Return the text of one tick, with the decimals that the distance between ticks requires.
 
-    >>> label(0.30000000000000004, 0.1), label(2000.0, 500.0)
+    >>> format_tick(0.30000000000000004, 0.1), format_tick(2000.0, 500.0)
     ('0.3', '2,000')
     """
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0.0 else 0
     return f"{x + 0.0:,.{digits}f}" if digits < 7 and abs(x) < 1e7 else f"{x:.3g}"
 
 
-def labels(values: Sequence[float]) -> list[str]:
+def format_ticks(values: Sequence[float]) -> list[str]:
     """Return the texts of all ticks."""
     step = values[1] - values[0] if len(values) > 1 else abs(values[0])
-    return [label(value, step) for value in values]
+    return [format_tick(value, step) for value in values]
 
 
 def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bottom: float) -> list[str]:
@@ -176,15 +176,15 @@ def over_environments(
     """
     ends = axis.ends([*values, 0.0])
     at = axis.ticks(*ends, 6)
-    left = name_room([said for _, said in at]) - 20.0
+    left = name_width([said for _, said in at]) - 20.0
     x, y = _side_by_side(len(names), left), axis.place(ends, BOTTOM, TOP)
     elements = [line(left, y(value), RIGHT, y(value), "grid") for value, _ in at]
     elements += [text(said, left - 6.0, y(value) + 4.5, "end") for value, said in at]
     elements.append(line(left, y(0.0), RIGHT, y(0.0), "zero"))
     elements.append(text(axis.name, 4.0, 14.0))
     elements.append(text(across, 0.5 * (left + RIGHT), BOTTOM + 40.0, "middle"))
-    said = [short(name, 16) for name in names]
-    for i in few(said, RIGHT - left):
+    said = [shorten(name, 16) for name in names]
+    for i in choose_labels(said, RIGHT - left):
         anchor = "middle" if 0 < i < len(said) - 1 or len(said) == 1 else "end" if i else "start"
         elements.append(text(said[i], x(i), BOTTOM + 20.0, anchor))
     return Frame(x, y, left, elements)
@@ -197,12 +197,12 @@ def _side_by_side(length: int, left: float) -> Place:
     return scale(0, length - 1, left + _INSET, RIGHT - _INSET)
 
 
-def few(names: Sequence[str], room: float) -> list[int]:
+def choose_labels(names: Sequence[str], room: float) -> list[int]:
     """Return the indices of names to show: up to four, or the first, middle and last, as far as they fit.
 
-    >>> few(["a", "b", "c", "d"], 400.0), few(list("abcdefg"), 400.0)
+    >>> choose_labels(["a", "b", "c", "d"], 400.0), choose_labels(list("abcdefg"), 400.0)
     ([0, 1, 2, 3], [0, 3, 6])
-    >>> few(["a long name of a day"] * 5, 400.0), few(["a"], 400.0)
+    >>> choose_labels(["a long name of a day"] * 5, 400.0), choose_labels(["a"], 400.0)
     ([0, 4], [0])
     """
     last = len(names) - 1
@@ -213,6 +213,6 @@ def few(names: Sequence[str], room: float) -> list[int]:
     return sorted({0, last})
 
 
-def name_room(names: Sequence[str]) -> float:
+def name_width(names: Sequence[str]) -> float:
     """Return the width that names need to the left of a chart."""
     return 30.0 + _LETTER * max(map(len, names))

@@ -26,7 +26,7 @@ def _format(value: float | str) -> str:
     return html.escape(value) if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def hint(content: str) -> str:
+def tooltip(content: str) -> str:
     """Return the SVG title of an element, which browsers show as a tooltip."""
     return element("title", html.escape(content))
 
@@ -41,10 +41,10 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def points(coordinates: Iterable[tuple[float, float]]) -> str:
+def format_points(coordinates: Iterable[tuple[float, float]]) -> str:
     """Return coordinates in the format that SVG polygons and polylines require.
 
-    >>> points([(1.0, 2.04), (3.0, -4.0)])
+    >>> format_points([(1.0, 2.04), (3.0, -4.0)])
     '1.0,2.0 3.0,-4.0'
     """
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in coordinates)
@@ -59,7 +59,7 @@ def drawing(elements: Iterable[str], height: float, label: str) -> str:
     )
 
 
-def short(name: object, length: int) -> str:
+def shorten(name: object, length: int) -> str:
     """Return a name as text, shortened to at most `length` characters."""
     text = str(name)
     return text if len(text) <= length else text[: length - 1] + "…"

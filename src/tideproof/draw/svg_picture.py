@@ -112,7 +112,11 @@ class Picture:
             for panel in self.panels
         )
         look = (
-            css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ") + _SMALL_SCREEN
+            css(".tideproof")
+            + _PAGE
+            + chart_css(".tideproof ")
+            + _scoped(_LOOK, ".tideproof ")
+            + _SMALL_SCREEN
         )
         return (
             f'<div class="tideproof"><style>{look}</style><p class="said">{html.escape(self.said)}</p>'
@@ -123,14 +127,14 @@ class Picture:
         return f"<Picture: {', '.join(panel.title for panel in self.panels)}; .save('picture.svg') keeps it>"
 
 
-def saved(picture: Picture, path: str | os.PathLike[str] | None) -> Picture:
+def save_if_requested(picture: Picture, path: str | os.PathLike[str] | None) -> Picture:
     """Save a picture if `path` is not None, and return the picture."""
     if path is not None:
         picture.save(path)
     return picture
 
 
-def rules(scope: str = "") -> str:
+def chart_css(scope: str = "") -> str:
     """Return the CSS of chart elements, limited to `scope`; its colours are variables."""
     return _scoped(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
 
@@ -150,7 +154,7 @@ def _coloured(colours: Mapping[str, str]) -> str:
         ".tideproof text.words { font-size: 13.5px; }\n"
         ".tideproof .paper { fill: var(--paper); }\n"
     )
-    style = own + rules(".tideproof ")
+    style = own + chart_css(".tideproof ")
     return re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], style)
 
 

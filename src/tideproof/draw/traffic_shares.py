@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tideproof.draw.svg_axes import few
-from tideproof.draw.svg_elements import WIDTH, drawing, element, hint, line, short, text
+from tideproof.draw.svg_axes import choose_labels
+from tideproof.draw.svg_elements import WIDTH, drawing, element, line, shorten, text, tooltip
 
 _TOP, _BOTTOM, _LEFT = 12.0, 190.0, 46.0
 _HUES = 6  # number of colours, .share0 to .share5; all further arms share the last one
@@ -32,7 +32,7 @@ def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequen
                 elements.append(
                     element(
                         "rect",
-                        hint(f"{environment}: {arm} {100 * share:.3g} %"),
+                        tooltip(f"{environment}: {arm} {100 * share:.3g} %"),
                         x=_LEFT + j * wide + 0.5 * gap,
                         y=y(below + share),
                         width=wide - gap,
@@ -42,8 +42,8 @@ def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequen
                 )
             below += share
     elements += _legend(arms, right + 10.0)
-    names = [short(name, 16) for name in environments]
-    for j in few(names, right - _LEFT):
+    names = [shorten(name, 16) for name in environments]
+    for j in choose_labels(names, right - _LEFT):
         last = len(names) - 1
         anchor = "middle" if 0 < j < last or not last else "end" if j else "start"
         at = {"middle": _LEFT + (j + 0.5) * wide, "end": right, "start": _LEFT}[anchor]
@@ -56,7 +56,7 @@ def _legend(arms: Sequence[str], left: float) -> list[str]:
     elements = []
     for i, arm in enumerate(arms[:_HUES]):
         y = _BOTTOM - 14.0 - 24.0 * i
-        name = short(arm, _NAME_LENGTH) if i < _HUES - 1 or len(arms) <= _HUES else "others"
+        name = shorten(arm, _NAME_LENGTH) if i < _HUES - 1 or len(arms) <= _HUES else "others"
         elements.append(element("rect", x=left, y=y, width=11.0, height=11.0, rx=2.0, class_=f"share{i}"))
         elements.append(text(name, left + 16.0, y + 10.5, class_="name"))
     return elements

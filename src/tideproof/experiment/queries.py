@@ -12,7 +12,7 @@ from typing import Any
 from tideproof import checks
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_selection import ScaleChoice
-from tideproof.draw.svg_picture import Picture, saved
+from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment_diagnostics import Diagnostics, diagnose
@@ -293,13 +293,13 @@ class Reading(Handle):
         found, _ = self._judged()
         fit = self.fit()
         if isinstance(fit, Fit):
-            return saved(run_picture(fit, str(found)), path)
+            return save_if_requested(run_picture(fit, str(found)), path)
         raw: dict[Any, list[float]] = {}
         for row in self.history():
             if row["reward"] is not None:
                 raw.setdefault(row["arm"], []).append(row["reward"])
         means = {arm: sum(rewards) / len(rewards) for arm, rewards in raw.items()}
-        return saved(tide_picture(fit, means, str(found)), path)
+        return save_if_requested(tide_picture(fit, means, str(found)), path)
 
     @locked
     def events(self) -> list[e.Event]:

@@ -122,7 +122,7 @@ class Plan:
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the error against the budget; if a path is given, save the picture as png, svg or pdf."""
-        from tideproof.draw.plan_curves import Line, draw_plan
+        from tideproof.draw.plan_curves import PlanCurve, draw_plan
 
         lines = []
         for way, found in ((CONTRAST, self.budget), (EVEN, self.even_split)):
@@ -130,7 +130,7 @@ class Plan:
             counts = [ErrorCount(r["budget"], r["runs"], round(r["error"] * r["runs"])) for r in rows]
             smooth = np.linspace(rows[0]["budget"], rows[-1]["budget"], 100)
             points = {name: [row[name] for row in rows] for name in ("budget", "error", "low", "high")}
-            lines.append(Line(way, found, points, smooth, fit_curve(counts).share(smooth)))
+            lines.append(PlanCurve(way, found, points, smooth, fit_curve(counts).share(smooth)))
         return draw_plan(lines, self.question.error, self.asked, path)
 
     def to_dict(self) -> dict[str, Any]:

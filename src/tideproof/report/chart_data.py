@@ -17,7 +17,7 @@ from tideproof.draw.arm_intervals import ArmInfo
 from tideproof.draw.environment_gaps import GapInfo, GapsInfo
 from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo
 from tideproof.draw.svg_axes import Axis
-from tideproof.draw.svg_elements import Limits, short
+from tideproof.draw.svg_elements import Limits, shorten
 from tideproof.report.analysis_report import Analysis
 from tideproof.stats.solve.laplacian import link_weights
 
@@ -44,10 +44,10 @@ def means_axis(fit: Fit) -> Axis:
 def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
     """Return the axis for the difference or lift of one arm over another."""
     names = {
-        "difference": f"{short(info.a, 16)} minus {short(info.b, 16)}{_unit(fit)}",
-        "ratio": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
-        "odds": f"lift of the odds of {short(info.a, 16)} over {short(info.b, 16)}",
-        "log": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
+        "difference": f"{shorten(info.a, 16)} minus {shorten(info.b, 16)}{_unit(fit)}",
+        "ratio": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
+        "odds": f"lift of the odds of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
+        "log": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
     }
     return Axis(names[fit.scale], of_gaps(fit), lifts=fit.lifts)
 

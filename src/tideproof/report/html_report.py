@@ -14,7 +14,7 @@ from tideproof.draw.arm_intervals import draw_arms
 from tideproof.draw.colour_palette import css
 from tideproof.draw.environment_gaps import draw_gaps
 from tideproof.draw.shift_chart import draw_tide
-from tideproof.draw.svg_picture import rules
+from tideproof.draw.svg_picture import chart_css
 from tideproof.report.analysis_report import Analysis
 from tideproof.report.arms_table import arm_columns
 from tideproof.report.chart_data import (
@@ -45,7 +45,9 @@ class Card(NamedTuple):
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` describe the data."""
     style = (
-        css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8") + rules()
+        css()
+        + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
+        + chart_css()
     )
     warned = "".join(f'<p class="warning">{html.escape(text)}</p>' for text in analysis.warnings)
     noted = "".join(f"<li>{html.escape(text)}</li>" for text in [*analysis.answers, *analysis.notes])

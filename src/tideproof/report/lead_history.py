@@ -11,7 +11,7 @@ from tideproof.analysis.number_formats import of_means
 from tideproof.core.array_layout import Floats
 from tideproof.draw.lead_over_time import LeadInfo
 from tideproof.draw.svg_axes import Axis
-from tideproof.draw.svg_elements import short
+from tideproof.draw.svg_elements import shorten
 from tideproof.stats.cells import Cells
 
 POINTS = 120  # largest number of points in a chart; of more environments, evenly spaced ones are shown
@@ -70,7 +70,7 @@ def lead_info(fit: Fit) -> Lead | None:
 def lead_axis(fit: Fit, lead: Lead) -> Axis:
     """Return the axis of the lead."""
     low = " (lower is better)" if fit.direction == "minimize" else ""
-    return Axis(f"lead of {short(lead.best, 14)} over {short(lead.rival, 14)}{low}", of_means(fit))
+    return Axis(f"lead of {shorten(lead.best, 14)} over {shorten(lead.rival, 14)}{low}", of_means(fit))
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:

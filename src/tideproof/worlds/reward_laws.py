@@ -1,7 +1,7 @@
 """Distributions of rewards other than mean plus noise: conversions, counts and amounts of money.
 
 The mean of a reward, with the shift added or multiplied, determines its distribution. A new kind needs a
-class or a line of `PLAIN` here, and a branch in `world_draws.reward_at` that draws it.
+class or a line of `KERNEL_PARAMETERS` here, and a branch in `world_draws.reward_at` that draws it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Money(Rewards):
 
 # Kernel parameters of the distributions without parameters. Counts with larger means are nearly normal, and
 # slow to draw.
-PLAIN: dict[str, dict[str, Any]] = {
+KERNEL_PARAMETERS: dict[str, dict[str, Any]] = {
     "normal": {"rewards": kernel.NOISY, "most": math.inf},
     "conversions": {"rewards": kernel.CONVERSIONS, "most": 1.0},
     "counts": {"rewards": kernel.COUNTS, "most": 500.0},

@@ -17,7 +17,7 @@ from tideproof.kernels.simulate.world_draws import WorldParameters
 from tideproof.text import join_names
 from tideproof.worlds.environment_lengths import Length
 from tideproof.worlds.noise_laws import Noise
-from tideproof.worlds.reward_laws import PLAIN, Kind, Money, Rewards
+from tideproof.worlds.reward_laws import KERNEL_PARAMETERS, Kind, Money, Rewards
 from tideproof.worlds.shift_processes import Shift, Uniform
 from tideproof.worlds.tide_drifts import Drift
 from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
@@ -206,7 +206,9 @@ class World:
             chosen |= self.outliers._numbers()
         if isinstance(self.noise, Noise):
             chosen |= self.noise._numbers()
-        chosen |= PLAIN[self.rewards] if isinstance(self.rewards, str) else self.rewards._numbers()
+        chosen |= (
+            KERNEL_PARAMETERS[self.rewards] if isinstance(self.rewards, str) else self.rewards._numbers()
+        )
         return blank._replace(**chosen)
 
     def to_dict(self) -> dict[str, Any]:

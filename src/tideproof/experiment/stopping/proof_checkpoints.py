@@ -68,13 +68,13 @@ class Then(NamedTuple):
         old, found, own = self.proof.view, wider.proof.view, np.s_[..., : len(self.arms)]
         past = np.s_[: old.moments[0]]
         square = np.s_[..., : len(self.arms), : len(self.arms)]
-        found.then_L[past], found.then_b[past] = after.L, after.b
-        found.then_L[past][square] += old.then_L[past] - before.L
-        found.then_b[past][own] += old.then_b[past] - before.b
-        found.then_c[past] = old.then_c[past] + (after.c - before.c)
-        found.then_n[past] = old.then_n[past] + (after.n - before.n)
+        found.checkpoint_L[past], found.checkpoint_b[past] = after.L, after.b
+        found.checkpoint_L[past][square] += old.checkpoint_L[past] - before.L
+        found.checkpoint_b[past][own] += old.checkpoint_b[past] - before.b
+        found.checkpoint_c[past] = old.checkpoint_c[past] + (after.c - before.c)
+        found.checkpoint_n[past] = old.checkpoint_n[past] + (after.n - before.n)
         gained = log_marginal(after, fit) - log_marginal(before, alone)
-        found.then_marginal[past] = old.then_marginal[past] + gained
+        found.checkpoint_marginal[past] = old.checkpoint_marginal[past] + gained
         found.moments[:], found.next[:] = old.moments, old.next
         return wider
 
@@ -99,6 +99,14 @@ class Then(NamedTuple):
         proof, fit = self.now(sums)
         store_checkpoint(proof, fit)
         found = self.begin(self.arms)
-        for name in ("then_L", "then_b", "then_c", "then_n", "then_marginal", "moments", "next"):
+        for name in (
+            "checkpoint_L",
+            "checkpoint_b",
+            "checkpoint_c",
+            "checkpoint_n",
+            "checkpoint_marginal",
+            "moments",
+            "next",
+        ):
             getattr(found.proof.view, name)[:] = getattr(proof, name)
         return found

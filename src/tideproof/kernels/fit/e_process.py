@@ -59,8 +59,8 @@ class EProcess(NamedTuple):
     Attributes
     ----------
     L, b, c, n : (K, K), (K,), (1,), (1,) coefficients of Q and degrees of freedom, for all rewards so far.
-    then_L, then_b, then_c, then_n : the same at every checkpoint.
-    then_marginal : (checkpoints,) logarithm of the density of the rewards before each checkpoint.
+    checkpoint_L, checkpoint_b, checkpoint_c, checkpoint_n : the same at every checkpoint.
+    checkpoint_marginal : (checkpoints,) logarithm of the density of the rewards before each checkpoint.
     moments : (1,) number of checkpoints so far.
     next : (1,) number of rewards at which the next checkpoint is due.
     factor : (K, K) scratch, a Cholesky factor.
@@ -74,11 +74,11 @@ class EProcess(NamedTuple):
     b: FloatK
     c: Float1
     n: Float1
-    then_L: FloatMKK  # noqa: N815
-    then_b: FloatMK
-    then_c: FloatM
-    then_n: FloatM
-    then_marginal: FloatM
+    checkpoint_L: FloatMKK  # noqa: N815
+    checkpoint_b: FloatMK
+    checkpoint_c: FloatM
+    checkpoint_n: FloatM
+    checkpoint_marginal: FloatM
     moments: Int1
     next: Float1
     factor: FloatKK
@@ -120,11 +120,11 @@ def store_checkpoint(proof, fit):
     if not connected(fit) or freedom(fit) < MINIMUM_FREEDOM:
         return
     for i in range(K):
-        proof.then_b[m, i] = proof.b[i]
+        proof.checkpoint_b[m, i] = proof.b[i]
         for k in range(K):
-            proof.then_L[m, i, k] = proof.L[i, k]
-    proof.then_c[m], proof.then_n[m] = proof.c[0], proof.n[0]
-    proof.then_marginal[m] = log_marginal(proof, fit)
+            proof.checkpoint_L[m, i, k] = proof.L[i, k]
+    proof.checkpoint_c[m], proof.checkpoint_n[m] = proof.c[0], proof.n[0]
+    proof.checkpoint_marginal[m] = log_marginal(proof, fit)
     proof.moments[0] = m + 1
     proof.next[0] = 2.0 * fit.told[0]
 
@@ -150,7 +150,9 @@ def least_evidence(proof, fit, leader):
         logs[k] = _log_pending_share(moments)
     marginal = log_marginal(proof, fit)
     for m in range(moments):
-        _add_checkpoint_evidence(proof, m, leader, marginal - proof.then_marginal[m] - math.log(CHECKPOINTS))
+        _add_checkpoint_evidence(
+            proof, m, leader, marginal - proof.checkpoint_marginal[m] - math.log(CHECKPOINTS)
+        )
     least = math.inf
     for k in range(K):
         least = min(least, logs[k] if k != leader else math.inf)
@@ -198,7 +200,7 @@ def _read_pair(proof, fit, i, k):
         pair[m, 2] = _solve_after(proof, m)
         pair[m, 0] = mu[i] - mu[k]
         pair[m, 1] = 1.0 / _variance_after(proof, i, k)
-        pair[m, 3] = marginal - proof.then_marginal[m] - math.log(CHECKPOINTS)
+        pair[m, 3] = marginal - proof.checkpoint_marginal[m] - math.log(CHECKPOINTS)
 
 
 @kernel
@@ -254,10 +256,10 @@ def _solve_after(proof, m):
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
         for k in range(mu.size):
-            factor[i, k] = proof.L[i, k] - proof.then_L[m, i, k]
-        y[i] = proof.b[i] - proof.then_b[m, i]
+            factor[i, k] = proof.L[i, k] - proof.checkpoint_L[m, i, k]
+        y[i] = proof.b[i] - proof.checkpoint_b[m, i]
     factorise(factor)
-    least = proof.c[0] - proof.then_c[m] - forward(factor, y, y)
+    least = proof.c[0] - proof.checkpoint_c[m] - forward(factor, y, y)
     backward(factor, y, mu)
     return least
 
@@ -274,7 +276,7 @@ def _variance_after(proof, i, k):
 @kernel
 def _log_supremum(proof, m, q):
     """Return the log likelihood of the rewards after checkpoint m for Q = q, maximised over sigma."""
-    n = proof.n[0] - proof.then_n[m]
+    n = proof.n[0] - proof.checkpoint_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
 
 
