@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`. Each builds the virtual environment by itself.
+# The two commands to start with are `make demo` and `make test`. Each target builds the virtual environment it needs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
-# The documentation as a folder that needs no server and no network: open site/index.html
+# Builds the documentation into a folder that can be opened without a server or a network: site/index.html
 site: $(READY)
 	@$(BIN)/python tools/site site
 	@echo "site/index.html is ready"
@@ -19,7 +19,7 @@ serve-demo: $(READY)
 test: check clients browser
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
 
-# What make test leaves out: more of the same kind, for the same code
+# The slow tests that `make test` leaves out
 test-long: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal -m long
 
@@ -27,16 +27,16 @@ test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
 	$(BIN)/pytest -m gpu tests/lab/test_gpu.py
 
-# OpenFeature's JavaScript clients, for tests/serve/test_clients.py, and axe; without node or a network those tests are skipped
+# Installs OpenFeature's JavaScript clients and axe for tests/serve/test_clients.py. Without npm or a network, these tests are skipped.
 clients: $(READY)
 	@mkdir -p $(VENV)/node
 	@cmp -s tests/serve/clients/package.json $(VENV)/node/package.json && test -d $(VENV)/node/node_modules || \
 		(cp tests/serve/clients/package.json $(VENV)/node/ && cd $(VENV)/node && \
 		npm install --no-audit --no-fund --no-package-lock --silent >/dev/null 2>&1) || \
-		{ rm -rf $(VENV)/node; echo "no JavaScript clients: npm could not bring them, and their tests are skipped"; }
+		{ rm -rf $(VENV)/node; echo "npm could not install the JavaScript clients; their tests are skipped"; }
 
-# Chromium, for tests that look at pages: brought where one may install Debian's packages (root, as on a machine of
-# CI); elsewhere those tests are skipped
+# Installs Chromium for tests of web pages, if the user is root on Debian, as on a CI machine. Elsewhere, these tests are
+# skipped unless a browser is installed.
 browser:
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -45,7 +45,7 @@ browser:
 		(apt-get update -qq; apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1; \
 	fi; \
 	command -v chromium >/dev/null || \
-		echo "no Chromium: tests of pages in a browser are skipped; 'apt-get install chromium' as root brings it"
+		echo "Chromium is not installed, so browser tests are skipped; install it as root with 'apt-get install chromium'"
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -83,7 +83,7 @@ docs: $(READY)
 	$(BIN)/python -m tideproof.report.policy_pages docs/policies
 	$(BIN)/python tools/site/pictures.py
 
-# Tried in empty environments, see docs/release.md: make release PYTHONS="3.12 3.13" EXTRAS="none store"
+# Builds a release and tests it in empty environments, see docs/release.md: make release PYTHONS="3.12 3.13" EXTRAS="none store"
 release: $(READY)
 	@$(BIN)/python tools/release $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(EXTRAS),--extras $(EXTRAS))
 

@@ -40,6 +40,6 @@ class Attributes(griffe.Extension):
     """Extension that rewrites docstrings when griffe reads them."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
-        """Rewrite the docstring of one object."""
+        """Rewrite the docstring of one documented object, which griffe passes in."""
         if obj.docstring is not None:
             obj.docstring.value = fence_sessions(split_attributes(obj.docstring.value))

@@ -65,7 +65,7 @@ class DemoRun:
 
     @property
     def best(self) -> str:
-        """The truly best price."""
+        """The price with the highest true mean revenue."""
         return max(self.truth, key=lambda price: self.truth[price])
 
 

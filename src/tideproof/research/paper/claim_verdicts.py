@@ -58,7 +58,7 @@ class ClaimPart:
 
     @property
     def outcome(self) -> Outcome:
-        """Verdict on the part from all of its comparisons.
+        """Verdict on this part of a claim, derived from all of its comparisons.
 
         It holds if no comparison is against and at least half are for, or with `some` if one is for. It is
         not decided if none is against and fewer than half are for. With comparisons on both sides, it holds
@@ -126,7 +126,7 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Outcome:
-        """Verdict on the claim from all of its parts.
+        """Verdict on the claim, derived from all of its parts.
 
         It holds if all parts hold. It does not hold if no part holds, not even in part, and one fails. It is
         not decided if all parts are open, and it holds in part otherwise.

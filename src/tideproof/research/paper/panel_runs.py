@@ -56,7 +56,7 @@ def run_panels(
 def missing_panels(
     wanted: Iterable[Panel], replications: int, seed: int, folder: Path, engine: str = "cpu"
 ) -> list[Panel]:
-    """Return the panels without a stored study."""
+    """Return the panels whose simulation results are not stored in the folder yet."""
     return [
         panel
         for panel in wanted

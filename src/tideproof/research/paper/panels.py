@@ -128,7 +128,7 @@ class Panel:
 
 @cache
 def panels() -> dict[str, Panel]:
-    """Return all panels by name."""
+    """Return all simulated panels (world, policies, budgets) by name."""
     all_panels = [
         _existing(),
         _ips_stationary(),

@@ -227,7 +227,7 @@ def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> flo
 
 
 def table(rows: Iterable[EndCoverage]) -> Table:
-    """Return the rows as a table with shares in percent."""
+    """Return the coverage counts as a table with shares in percent."""
     shown = [
         {
             "world": row.world,
@@ -250,7 +250,7 @@ def table(rows: Iterable[EndCoverage]) -> Table:
 
 
 def summary_lines(rows: Sequence[EndCoverage]) -> list[str]:
-    """Return one summary line for each pair of arms, with the row of the smallest coverage."""
+    """Return one line of text for each pair of arms that names the smallest coverage."""
     lines = []
     for pair in PAIRS:
         mine = [row for row in rows if row.pair == pair]

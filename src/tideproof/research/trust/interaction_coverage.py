@@ -72,18 +72,18 @@ class InteractionRow(NamedTuple):
     none: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the coverage."""
+        """Return the exact confidence interval of the coverage, the share of intervals with the truth."""
         found = binomial(np.array([self.held]), self.runs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether the coverage is compatible with at least 94 %."""
+        """Whether the interval's coverage is at least 94 %, up to chance."""
         return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
 def cells() -> list[InteractionCell]:
-    """Return all combinations of split, environments, arms and interaction."""
+    """Return all simulated combinations of traffic split, environments, arms and interaction."""
     return [InteractionCell(*each) for each in product(SPLITS, ENVIRONMENTS, ARMS, OMEGAS)]
 
 
@@ -94,7 +94,7 @@ def run_cells(
     workers: int | None = None,
     variance: Any = "interaction",
 ) -> Iterator[list[InteractionRow]]:
-    """Simulate each cell and yield its rows. The counts do not depend on the number of workers."""
+    """Simulate logs with interactions and yield the coverage counts of each cell, whatever the workers."""
     for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
         total = np.sum(parts, axis=0)
         pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
@@ -155,7 +155,7 @@ def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
 
 
 def table(found: Sequence[InteractionRow]) -> Table:
-    """Return the rows as a table with shares in percent."""
+    """Return the coverage counts as a table with shares in percent."""
     return columns(
         [
             row.cell._asdict()
@@ -174,7 +174,7 @@ def table(found: Sequence[InteractionRow]) -> Table:
 
 
 def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
-    """Return one summary line for each split and pair, with the row of the smallest coverage."""
+    """Return one line of text for each traffic split and pair that names the smallest coverage."""
     lines = []
     for split, pair in product(SPLITS, PAIRS):
         mine = [row for row in found if row.cell.split == split and row.pair == pair]

@@ -50,7 +50,7 @@ class OutcomeCount:
 
     @classmethod
     def zero(cls, arms: int) -> OutcomeCount:
-        """Return a count of zero logs."""
+        """Return an empty count, with zero logs and zero outcomes."""
         excluded, below, above, limited = (np.zeros(arms, np.int64) for _ in range(4))
         return cls(0, excluded, 0, 0, 0, 0, 0, below, above, limited)
 

@@ -107,7 +107,7 @@ def cells() -> list[OutlyingCellSetting]:
 def run_cells(
     what: Sequence[OutlyingCellSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[OutlyingCellRow]]:
-    """Simulate each setting and yield its row. The counts do not depend on the number of workers."""
+    """Simulate each setting and yield its counts of wrong selections, for any number of workers."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [OutlyingCellRow(cell, *np.sum(parts, axis=0).tolist())]
 
@@ -146,7 +146,7 @@ def _selected_arm(cells: Cells) -> int:
 
 
 def table(found: Sequence[OutlyingCellRow]) -> Table:
-    """Return the rows as a table with one line for each setting."""
+    """Return the counts of wrong selections as a table with one row for each setting."""
     return columns(
         [
             row.cell._asdict()
@@ -159,7 +159,7 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
 
 
 def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return one summary line for each setting."""
+    """Return one line of text for each setting with its cost and benefit of `robust`."""
     return [
         f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
         f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "

@@ -47,7 +47,7 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the cell in words."""
+        """Description of the simulated combination in words."""
         spread = "drawn" if self.spread is None else f"{self.spread:g}"
         return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
 
@@ -105,7 +105,7 @@ def run_cells(
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Simulate every cell and yield its bins. The counts do not depend on the number of workers."""
+    """Simulate runs of every cell and yield its bins of stated probabilities, for any number of workers."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -151,7 +151,7 @@ def _bin_rows(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
 
 
 def table(found: Sequence[ReliabilityRow]) -> Table:
-    """Return the rows as a table with one line for each bin."""
+    """Return stated probabilities and observed shares as a table with one row for each bin."""
     return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
 
 

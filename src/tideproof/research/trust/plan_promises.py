@@ -165,7 +165,7 @@ def _outcome(
 
 
 def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
-    """Return one summary line for each planned budget."""
+    """Return one line of text for each planned budget with its observed error rate."""
     return [
         f"{row.setting}: {row.way} {row.budget:,} pulls, {'not ' if row.way == NAMED else 'wrong '}in "
         f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"

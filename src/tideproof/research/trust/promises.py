@@ -28,7 +28,7 @@ class Promise(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of cases in which the outcome happened, NaN without cases."""
+        """Observed share of cases in which the outcome happened, NaN without cases."""
         return self.times / self.cases if self.cases else np.nan
 
     @property
@@ -38,7 +38,7 @@ class Promise(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the count is compatible with the promised share.
+        """Whether the observed count is compatible with the promised share, up to chance.
 
         >>> Promise("", 132, 2000, 0.05).kept, Promise("", 133, 2000, 0.05).kept
         (True, False)

@@ -158,7 +158,7 @@ def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one summary line for each setting."""
+    """Return one line of text for each kind of log with its error rates over all looks."""
     lines = []
     for row in rows:
         setting = Setting(*(row[name] for name in Setting._fields))

@@ -78,13 +78,13 @@ class UnlabelledRow(NamedTuple):
     wrong: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the coverage."""
+        """Return the exact confidence interval of the coverage, the share of intervals with the truth."""
         found = binomial(np.array([self.held]), self.logs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether the coverage is compatible with at least 93 %."""
+        """Whether the interval's coverage is at least 93 %, up to chance."""
         return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
@@ -96,7 +96,7 @@ def cells() -> list[UnlabelledCell]:
 def run_cells(
     what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[UnlabelledRow]]:
-    """Simulate each cell and yield its row. The counts do not depend on the number of workers."""
+    """Simulate logs without labels and yield the counts of each cell, for any number of workers."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [UnlabelledRow(cell, *np.sum(parts, axis=0).tolist())]
 
@@ -181,7 +181,7 @@ _REWARDS: dict[str, Callable[[Random, float, Floats], tuple[Floats, float]]] = {
 
 
 def table(found: Sequence[UnlabelledRow]) -> Table:
-    """Return the rows as a table with shares in percent."""
+    """Return the coverage counts as a table with shares in percent."""
     return columns(
         [
             row.cell._asdict()
@@ -201,7 +201,7 @@ def table(found: Sequence[UnlabelledRow]) -> Table:
 
 
 def summary_lines(found: Sequence[UnlabelledRow]) -> list[str]:
-    """Return one summary line for each distribution of rewards, with the smallest coverage."""
+    """Return one line of text for each distribution of rewards that names the smallest coverage."""
     lines = []
     for kind in dict.fromkeys(row.cell.rewards for row in found):
         mine = [row for row in found if row.cell.rewards == kind]

@@ -173,7 +173,7 @@ def _split_label(label: str) -> tuple[str, str]:
 
 
 def table(rows: Sequence[StopCounts]) -> Table:
-    """Return the rows as a table, with exact 95 % confidence intervals of the share of wrong stops."""
+    """Return the counts as a table, with exact 95 % confidence intervals of the share of wrong stops."""
     return columns([_table_row(row) for row in rows])
 
 
@@ -183,7 +183,7 @@ def _table_row(row: StopCounts) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
-    """Return one summary line for each rule and cap, with its row of the largest share of wrong stops."""
+    """Return one line of text for each stopping rule and cap that names the largest share of wrong stops."""
     lines = []
     for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
