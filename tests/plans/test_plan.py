@@ -121,7 +121,7 @@ def test_blocks_stand_for_their_pulls():
     shares = []
     for block in (1, 4):
         lab = PlanSimulator(question, block, seed=5)
-        shares.append(lab.wrong(question.contrast(1200, block), 1200 // block, 4000) / 4000)
+        shares.append(lab.count_errors(question.contrast(1200, block), 1200 // block, 4000) / 4000)
     single, blocks = shares
     assert blocks == pytest.approx(single, abs=0.1 * single + 4.9 * math.sqrt(2.0 * single / 4000))
 
@@ -148,7 +148,7 @@ def test_rates_are_as_real_conversions_on_days_that_multiply():
     question = make_question(arms=3, rate=0.1, lift=0.3, lengths=500, error=0.05)
     budget, block = 4800, 8
     lab = PlanSimulator(question, block, seed=9)
-    normal = lab.wrong(question.contrast(budget, block), budget // block, 4000) / 4000
+    normal = lab.count_errors(question.contrast(budget, block), budget // block, 4000) / 4000
     world = tp.World(
         [0.1, 0.1, 0.13],
         lengths=(500, 500),

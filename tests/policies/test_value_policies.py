@@ -73,7 +73,7 @@ def test_ocba_golden_value():
     """It is for minimisation; 100 more pulls."""
     memory = told(ocba, np.negative([1.2, 2.1, 3.4, 4.87, 6.05]), [3.3, 2.0, 4.5, 5.3, 6.9], [12, 6, 5, 5, 4])
     data, values = memory.view.data, np.zeros(5)
-    ocba.lacking(data.moments, data.pulls, 100.0, values)
+    ocba.fill_deficits(data.moments, data.pulls, 100.0, values)
     assert values == pytest.approx([46.89, 38.18, 11.64, 2.04, 1.25], abs=5e-3)
     assert memory.view.state.pull_values.values.sum() == pytest.approx(1.0)
 
