@@ -89,7 +89,7 @@ def test_other_weights_leave_the_counts_alone():
 
 @pytest.mark.parametrize("rows", [1, 3, 4, 100])
 def test_blocks_hold_every_cell_once(monkeypatch, rows):
-    monkeypatch.setattr(module, "_BLOCK", 4 * rows)
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", 4 * rows)
     c = Cells.design(COUNTS)
     whole, doubled = np.zeros_like(COUNTS), np.zeros_like(COUNTS)
     seen = []
@@ -132,8 +132,8 @@ def test_links_are_symmetric_to_the_last_bit_whatever_the_blocks(monkeypatch, ki
     arm, environment = oracles.design(kind, 9, 40, np.random.default_rng(3))
     counts = np.zeros((40, 9))
     np.add.at(counts, (environment, arm), 1.0)
-    for size in (module._BLOCK, 9 * 7):
-        monkeypatch.setattr(module, "_BLOCK", size)
+    for size in (module.BLOCK_NUMBERS, 9 * 7):
+        monkeypatch.setattr(module, "BLOCK_NUMBERS", size)
         found = link_weights(Cells.design(counts))
         assert np.array_equal(found, found.T)
         kept = counts[counts.sum(axis=1) > 0]

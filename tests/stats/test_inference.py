@@ -129,8 +129,8 @@ def test_directions_are_spread_evenly_on_the_sphere():
 def test_the_radius_of_a_student_t_vector():
     r = np.array([-2.0, 0.0, 0.7, 3.0])
     want = 0.5 + 0.5 * np.sign(r) * stats.f.cdf(r**2 / 3, 3, 7.0)
-    assert student_inference._radial_cdf(r, 3, 7.0) == pytest.approx(want, abs=1e-12)
-    at, cdf = student_inference._radial_table(3, 7.0)
+    assert student_inference.radial_cdf(r, 3, 7.0) == pytest.approx(want, abs=1e-12)
+    at, cdf = student_inference.radial_table(3, 7.0)
     assert cdf == pytest.approx(stats.f.cdf(at**2 / 3, 3, 7.0), abs=1e-12)
     assert (at[0], at[-1]) == pytest.approx((0.0, 2**12 - 1.0))
 
@@ -139,7 +139,7 @@ def test_the_radius_of_a_student_t_vector():
 def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
     """What it costs; few arms have few directions to go."""
     taken, directions = [], student_inference.directions
-    student_inference._centred_directions.cache_clear()
+    student_inference.centred_directions.cache_clear()
     monkeypatch.setattr(
         student_inference,
         "directions",
@@ -157,7 +157,7 @@ def test_no_direction_is_lost_at_the_ends_of_the_lattice():
 
 def test_the_share_of_directions_that_never_reach():
     r, cdf = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.9])
-    below = student_inference._largest_ratio_cdf(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
+    below = student_inference.largest_ratio_cdf(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
     assert below(1.0) == pytest.approx((2 + 0.25 + 0.5) / 4)
 
 

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from tideproof.analysis import Fit
 from tideproof.analysis.connected_groups import against_best, candidates
 from tideproof.stats.best import comparisons_with_best
-from tideproof.stats.cells import Cells, bernoulli_moments
+from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
+from tideproof.stats.pairs.odds_pairs import estimate_odds
+from tideproof.stats.pairs.ratio_pairs import estimate_ratio
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.variance_models import estimate
 
 ARMS, DAYS = 30, 6
 
@@ -41,12 +44,24 @@ def log(kind, seed=3, holes=0.2):
     return Cells(*names, arm, environment, n, average, second, cubes=third, fourths=fourth)
 
 
+ESTIMATES = {
+    "difference": lambda cells: estimate(cells, solve(cells), "auto"),
+    "ratio": lambda cells: estimate_ratio(cells, solve(cells)),
+    "odds": lambda cells: estimate_odds(cells, solve(cells)),
+}
+
+
+def groups(found):
+    """Return the arms of each connected group."""
+    return [group for _, group in group_members(found.component)]
+
+
 SCALES = [("clicks", "ratio"), ("amounts", "ratio"), ("numbers", "difference"), ("amounts", "difference")]
 
 
 @pytest.mark.parametrize(("kind", "scale"), SCALES)
 def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch):
-    pairs = Fit(log(kind), scale=scale)._estimate.pairs
+    pairs = ESTIMATES[scale](log(kind)).pairs
     i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
     z = np.random.default_rng(1).uniform(0.5, 4.0, i.size)
     assert not pairs.quick
@@ -65,9 +80,9 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
 @pytest.mark.parametrize(("kind", "scale"), SCALES)
 def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatch):
     def compared():
-        fit = Fit(log(kind), scale=scale)
-        found = against_best(fit._estimate, fit._groups, sign, 0.95)
-        return candidates(fit._estimate, fit._groups, sign, 0.95), found
+        found = ESTIMATES[scale](log(kind))
+        best = against_best(found, groups(found), sign, 0.95)
+        return candidates(found, groups(found), sign, 0.95), best
 
     may, few = compared()
     for module in (comparisons_with_best, pair_tests):
@@ -80,10 +95,10 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
 
 
 def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
-    fit = Fit(log("clicks"), scale="odds")
-    exact = against_best(fit._estimate, fit._groups, 1.0, 0.95)
+    found = ESTIMATES["odds"](log("clicks"))
+    exact = against_best(found, groups(found), 1.0, 0.95)
     monkeypatch.setattr(comparisons_with_best, "_MANY", 5)
-    rough = against_best(fit._estimate, fit._groups, 1.0, 0.95)
+    rough = against_best(found, groups(found), 1.0, 0.95)
     assert rough.candidate.tolist() == exact.candidate.tolist()
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))
     assert np.any(rough.low < exact.low)

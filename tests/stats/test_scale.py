@@ -22,7 +22,7 @@ FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
 def at_levels(monkeypatch, level):
     """Let the levels be known and rewards be Poisson."""
-    known = module._Level(level, level, 1.0, lambda x: x)
+    known = module.EnvironmentLevels(level, level, 1.0, lambda x: x)
     monkeypatch.setattr(module, "_levels", lambda cells: known)
 
 

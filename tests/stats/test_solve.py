@@ -188,7 +188,7 @@ def test_blocks_of_environments_change_nothing(monkeypatch):
     c = cells(arm, environment, reward, 5, 40)
     at_once = solve(c)
     want = [at_once.mu, *environment_shifts(at_once, c), *residuals(at_once, c)]
-    monkeypatch.setattr(module, "_BLOCK", 35)  # seven environments at a time
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", 35)  # seven environments at a time
     assert [block.shape for _, _, (block,) in c.blocks(c.n)] == [(7, 5)] * 5 + [(5, 5)]
     s = solve(c)
     for got, value in zip([s.mu, *environment_shifts(s, c), *residuals(s, c)], want, strict=True):

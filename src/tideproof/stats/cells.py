@@ -14,7 +14,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 
 _ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
-_BLOCK = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
+BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
 
 
 class UnitRewards(NamedTuple):
@@ -231,7 +231,7 @@ class Cells:
         the `values`.
         """
         order = np.argsort(self.environment, kind="stable")
-        rows = max(1, _BLOCK // self.K)
+        rows = max(1, BLOCK_NUMBERS // self.K)
         for start in range(0, self.J, rows):
             stop = min(start + rows, self.J)
             first, last = np.searchsorted(self.environment, [start, stop], sorter=order)

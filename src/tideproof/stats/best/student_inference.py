@@ -156,14 +156,14 @@ def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
             crossing = np.where(rise > 0.0, (mu[line, arm, None] - mu) / rise, np.inf)
         following = crossing.argmin(axis=1)
         r = crossing[line, following]
-        high = _radial_cdf(r, K - 1, freedom)
+        high = radial_cdf(r, K - 1, freedom)
         chance += sum_by_index(arm, high - low, K)
         if np.all(r == np.inf):
             return chance / len(v)
         arm, low = np.where(r == np.inf, arm, following), high
 
 
-def _radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
+def radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
     """Return the distribution function of the signed radius of a standard multivariate Student-t vector."""
     from scipy.special import fdtr
 
@@ -241,27 +241,27 @@ def _dunnett_functions(
     """
     K = len(C)
     points = 1024 if K <= 5 else _points(K, 1024, 2**19)
-    v = _centred_directions(points, K - 1) @ _root(C).T
+    v = centred_directions(points, K - 1) @ _root(C).T
     scale = np.sqrt(np.maximum(pair_variances(C), 0.0))
-    inside = {nu: _radial_table(K - 1, nu) for nu in set(freedom[which].tolist())}
+    inside = {nu: radial_table(K - 1, nu) for nu in set(freedom[which].tolist())}
     for i in which.tolist():
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.delete((v - v[:, i, None]) / scale[i], i, axis=1)
         steepest = np.concatenate([ratio.max(axis=1), -ratio.min(axis=1)])
-        yield i, _largest_ratio_cdf(steepest, *inside[float(freedom[i])])
+        yield i, largest_ratio_cdf(steepest, *inside[float(freedom[i])])
 
 
-def _radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
+def radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
     """Return a table of the distribution function of a Student-t vector's length.
 
     It is equally spaced in r/(1 + r).
     """
     step = np.linspace(0.0, 1.0, 2**12, endpoint=False)
     r = step / (1.0 - step)
-    return r, 2.0 * _radial_cdf(r, dimension, freedom) - 1.0
+    return r, 2.0 * radial_cdf(r, dimension, freedom) - 1.0
 
 
-def _largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
+def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
     """Return the function d -> P(largest ratio <= d), for d >= 0."""
     rising = steepest[steepest > 0.0]
     never = steepest.size - rising.size
@@ -307,7 +307,7 @@ def directions(points: int, shift: Floats) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _centred_directions(points: int, dimension: int) -> Floats:
+def centred_directions(points: int, dimension: int) -> Floats:
     """Return the lattice directions for a shift of one half; cached, because they are used repeatedly."""
     return directions(points, np.full(dimension, 0.5))
 

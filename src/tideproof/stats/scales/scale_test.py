@@ -74,7 +74,7 @@ class ScaleTest(NamedTuple):
     p: float
 
 
-class _Level(NamedTuple):
+class EnvironmentLevels(NamedTuple):
     """Estimated levels of the environments, (J,) each, and the variance of a reward given its mean.
 
     Attributes
@@ -126,7 +126,7 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     return ScaleTest(t if scale == "difference" else -t, f_tail(t**2, 1, freedom))
 
 
-def _difference_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
+def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
     """Test the scale of differences, with environments weighted by 1/variance.
 
     The weights depend on the level, too, and their bias is corrected.
@@ -156,7 +156,7 @@ def _difference_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     return _regression_test(part, P, c, residual, noise, bias, (f0, slope0), (f1, slope1))
 
 
-def _ratio_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
+def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
     """Test the scale of ratios, given the totals of the environments.
 
     Residual R_a and total T are uncorrelated if the ratio of variance to mean is the same for all arms.
@@ -178,7 +178,7 @@ def _ratio_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     )
 
 
-def _odds_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
+def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
     """Test the scale of odds, given the totals of the environments, which determine the levels."""
     found = solve_odds(cells)
     S, F = count_ones_and_zeros(cells)
@@ -206,7 +206,9 @@ def _odds_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     return _environment_sum_test(of_each, (square - float(slope @ b)) * about / about.sum(), square)
 
 
-def _other_scale_estimates(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: Floats) -> Floats:
+def _other_scale_estimates(
+    other: Scale, part: Cells, fitted: Floats, level: EnvironmentLevels, theta: Floats
+) -> Floats:
     """Return the estimates that the other scale would derive if the fit on this scale were the truth: (K,).
 
     They depend on the fit alone and not on its residuals.
@@ -266,7 +268,7 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
     return ScaleTest(z, 2.0 * normal_tail(abs(z)))
 
 
-def _function(level: _Level, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
     """Return f at each level, and its backward slope per unit of the environment's total."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
@@ -279,7 +281,7 @@ def _sum_variances(cells: Cells) -> Floats:
     return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
 
 
-def _levels(cells: Cells) -> _Level:
+def _levels(cells: Cells) -> EnvironmentLevels:
     """Return the shrunken level of each environment, and the variance of a reward as a function of the level.
 
     Levels are shrunk towards their mean by the share of the noise in their variance (Efron, Morris 1973). For
@@ -299,7 +301,7 @@ def _levels(cells: Cells) -> _Level:
         here, less = np.maximum(here, low), np.maximum(less, 0.5 * low)
         if cells.binary:
             here, less = (np.minimum(x, 1.0 - low) for x in (here, less))
-    return _Level(here, less, reward, _variance_function(cells, here))
+    return EnvironmentLevels(here, less, reward, _variance_function(cells, here))
 
 
 def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
