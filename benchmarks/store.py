@@ -27,9 +27,9 @@ import tideproof as tp
 from lab import processor, table
 from tideproof.experiment.events import event_records as e
 from tideproof.store import hash_chain, log_state
-from tideproof.store.backend import Entry, ExperimentLog
-from tideproof.store.sqlite_connection import Database
-from tideproof.store.store_urls import place_of
+from tideproof.store.backend import ExperimentLog, LogEntry
+from tideproof.store.sqlite_connection import SqliteConnection
+from tideproof.store.store_urls import open_backend
 from tideproof.store.stored_experiments import create
 
 ARMS = ["A", "B", "C", "D", "E"]
@@ -48,7 +48,7 @@ def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experimen
     Its snapshot covers all but the last `behind` events. The events are written in one transaction, because
     running them would take as long as durable calls do.
     """
-    place = place_of(f"sqlite:///{path}")
+    place = open_backend(f"sqlite:///{path}")
     run = tp.Experiment(ARMS, budget=10**7)
     log, made = create(place, "bench", run), run._state.created
     rewards = np.random.default_rng(21).standard_normal(told).tolist()
@@ -60,20 +60,20 @@ def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experimen
     for event in both:
         if event is not None:
             pulls += isinstance(event, e.Asked)
-            rows.append(hash_chain.entry(event, position.seq + 1, pulls, first.writer, position.hash))
+            rows.append(hash_chain.make_entry(event, position.seq + 1, pulls, first.writer, position.hash))
             position = log_state.Position(rows[-1].seq, rows[-1].hash)
     last = len(rows) - behind
     _append(log, rows[:last])
-    loaded = log_state.load(log)
-    copy = log_state.snapshot_of(loaded.state, loaded.position)
+    loaded = log_state.load_state(log)
+    copy = log_state.copy_state(loaded.state, loaded.position)
     if copy is not None:
-        log.keep(log_state.packed(copy))
+        log.write_snapshot(log_state.pack_snapshot(copy))
     _append(log, rows[last:])
     place.close()
     return open_run(path)
 
 
-def _append(log: ExperimentLog, rows: list[Entry]) -> None:
+def _append(log: ExperimentLog, rows: list[LogEntry]) -> None:
     log.begin(lambda: None)
     log.append(rows, [], None)
     log.commit()
@@ -86,7 +86,7 @@ def ask_and_tell_work(run: tp.Experiment) -> Callable[[], None]:
 
 def commits(path: Path, count: int = 2) -> Callable[[], None]:
     """Return a function that commits rows as large as events, each in a transaction that locks others out."""
-    database = Database(str(path))
+    database = SqliteConnection(str(path))
     database.run("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, record TEXT, hash BLOB)")
     record, mark = json.dumps(["Told", time.time(), None, [12345], [0.12345678901234567]]), os.urandom(24)
 
@@ -234,7 +234,7 @@ def eight_processes(folder: Path) -> Iterator[list[str]]:
 _OPEN = """
 import json, sys, time
 import tideproof as tp
-from tideproof.store import loading
+from tideproof.store import log_state
 def opened(url):
     start = time.perf_counter()
     run = tp.Experiment.open(url, "bench", ["A", "B", "C", "D", "E"])
@@ -248,7 +248,7 @@ run, seconds = opened(sys.argv[2])
 if sys.argv[3] == "refold":
     start = time.perf_counter()
     before = size()
-    loading.load(run._shared.log, snapshots=False)
+    log_state.load_state(run._shared.log, snapshots=False)
     seconds = time.perf_counter() - start
 elif not run._shared._snapshot:
     raise SystemExit("there was no snapshot")

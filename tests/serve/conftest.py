@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.served import Here, app_of
+from serve.service_clients import Here, app_of
 
 
 @pytest.fixture

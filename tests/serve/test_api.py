@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 import tideproof as tp
-from serve.served import ADMIN, bearer
+from serve.service_clients import ADMIN, bearer
+from tideproof.experiment.events import event_records as e
 
 SHOP = {"name": "shop", "arms": ["A", "B", "C"], "budget": 100, "seed": 3}
 
@@ -65,7 +66,7 @@ def test_a_name_twice(shop):
     ("body", "status", "message"),
     [
         ({"name": "a/b"}, 400, "name"),
-        ({"name": ".."}, 400, "address"),
+        ({"name": ".."}, 400, "URL"),
         ({"arms": ["A"]}, 400, "arms"),
         ({"arms": ["A", "A"]}, 400, "different names"),
         ({"policy": "no-such"}, 400, "unknown policy"),
@@ -80,7 +81,7 @@ def test_a_name_twice(shop):
         ({"policy_options": {"tide": {}}}, 400, "unknown tide {}"),
         ({"policy_options": {"rule": []}}, 400, "unknown rule []"),
         ({"policy_options": {"robust": {}}}, 400, "robust must be None or 'cells', not {}"),
-        ({"policy_options": {"name": "x"}}, 400, "'name' is no option of a policy"),
+        ({"policy_options": {"name": "x"}}, 400, "'name' is not an option"),
         ({"policy_options": {"label": 5}}, 400, "label must be text, not 5"),
         ({"policy_options": {"selection": []}}, 400, "selection must be text, not []"),
         ({"policy": "reduce:auto:contrast"}, 400, "write auto:contrast or reduce:contrast"),
@@ -224,7 +225,7 @@ def test_the_same_key_again_does_nothing(shop):
     first = shop.post(at("/ask"), body, headers=once)
     assert shop.post(at("/ask"), body, headers=once).json() == first.json()
     assert shop.get(at()).json()["asked"] == 2
-    assert "was used for" in refused(shop.post(at("/ask"), {"environment": "x"}, headers=once), 409)
+    assert "was already used for" in refused(shop.post(at("/ask"), {"environment": "x"}, headers=once), 409)
     assert len(ask(shop, 1)) == 1
 
 
@@ -266,7 +267,7 @@ def test_from_evaluation_to_outcome(here, tmp_path):
 def test_salts_leave_the_service_nowhere(shop):
     shop.post(at("/evaluations"), {"unit": "ann"})
     run = shop.app.state.service.experiments.get("shop")
-    salt = run._state.book.salt
+    (salt,) = (event.salt for event in run.events() if isinstance(event, e.Salted))
     assert len(salt) == 32
     for what in ("", "/events", "/export", "/pulls", "/recommendation"):
         assert salt not in shop.get(at(what)).text
@@ -316,38 +317,38 @@ def test_a_stream_goes_on_where_it_was(begin):
         waiting = asyncio.ensure_future(anext(parts))
         await asyncio.sleep(0.05)
         assert not waiting.done()
-        assert service.feed.followers == 1
+        assert service.notifier.open_streams == 1
         run = service.experiments.get("shop")
         run.note("news")
-        service.feed.news("shop")
+        service.notifier.notify("shop")
         found.append(await waiting)
         run.note("of another process")  # nobody says so: it is found by looking
         found.append(await asyncio.wait_for(anext(parts), 20))
-        _, other = service.keys.mint("other", "viewer", None, None)
+        _, other = service.keys.create_key("other", "viewer", None, None)
         others = (await stream("shop", request, other, 3)).body_iterator
         assert [await anext(others), await anext(others)][1].startswith("id: 4")
-        service.keys.revoke(other.id, service.keys.known(ADMIN))
+        service.keys.revoke(other.id, service.keys.cached_key(ADMIN))
         assert [part async for part in others] == []
-        assert service.feed.followers == 1
+        assert service.notifier.open_streams == 1
         service.stop()
         assert [part async for part in parts] == []
         return found
 
-    opening, *rest = here._loop.run_until_complete(follow())
+    opening, *rest = here.run(follow())
     assert opening.startswith(":")
     kinds = [part.split("\n")[1] for part in rest]
     assert kinds == ["event: Asked", "event: Noted", "event: Noted"]
     assert rest[0].startswith("id: 2\n")
     assert json.loads(rest[1].split("data: ")[1])["about"] == {"text": "news"}
-    assert service.feed.followers == 0
+    assert service.notifier.open_streams == 0
     refused(here.get("/readyz"), 503, "StoreError")
 
 
 def test_too_many_followers(begin):
     here = begin(streams=1)
     here.post("/v1/experiments", SHOP)
-    with here.app.state.service.feed.following():
-        assert "follow" in refused(here.get(at("/stream")), 503, "StoreError")
+    with here.app.state.service.notifier.count_stream():
+        assert "at most 1" in refused(here.get(at("/stream")), 503, "StoreError")
 
 
 def test_whoever_looks_after_it(here):
@@ -361,13 +362,13 @@ def test_whoever_looks_after_it(here):
 
 
 def test_what_is_not_there(here):
-    assert "no experiment 'x'" in refused(here.get("/v1/experiments/x"), 404, "UnknownName")
+    assert "no experiment named 'x'" in refused(here.get("/v1/experiments/x"), 404, "UnknownName")
     refused(here.get("/nowhere"), 404, "UnknownName")
     refused(here.request("PUT", "/v1/experiments"), 405)
 
 
 def test_something_unexpected_is_a_problem_too(shop, monkeypatch):
-    monkeypatch.setattr(shop.app.state.service.experiments, "listed", lambda: 1 / 0)
+    monkeypatch.setattr(shop.app.state.service.experiments, "list_experiments", lambda: 1 / 0)
     assert "unexpected" in refused(shop.get("/v1/experiments"), 500, "TideproofError")
 
 
@@ -375,7 +376,7 @@ def test_a_store_that_fails_can_be_asked_again(shop, monkeypatch):
     def fail():
         raise tp.StoreError("the disk is full")
 
-    monkeypatch.setattr(shop.app.state.service.experiments, "listed", fail)
+    monkeypatch.setattr(shop.app.state.service.experiments, "list_experiments", fail)
     found = shop.get("/v1/experiments")
     assert "full" in refused(found, 503, "StoreError")
     assert found.headers["retry-after"] == "1"

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from serve.browser import CHROMIUM, Browser
-from serve.served import ADMIN, MODULES, Served
+from serve.service_clients import ADMIN, MODULES, Served
 from serve.test_pages import LOG
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")

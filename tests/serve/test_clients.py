@@ -12,7 +12,7 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.track import TrackingEventDetails
 
-from serve.served import ADMIN, MODULES, Served, bearer
+from serve.service_clients import ADMIN, MODULES, Served, bearer
 from tideproof.errors import InputError
 from tideproof.remote.openfeature_provider import TideproofProvider
 

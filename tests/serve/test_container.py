@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from serve.served import app_of
+from serve.service_clients import app_of
 from tideproof.serve.auth.access_control import routes_and_rights
 from tideproof.serve.service_settings import Settings
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serve.served import Here, app_of, bearer
+from serve.service_clients import Here, app_of, bearer
 
 FLAGS = "/ofrep/v1/evaluate/flags"
 CODES = {"PARSE_ERROR", "TARGETING_KEY_MISSING", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "GENERAL"}
@@ -101,7 +101,7 @@ def test_after_the_test_everybody_gets_what_it_selected(here):
     # Who is still in a window of rewards keeps what they have: else it would be told of the wrong arm
     assert [evaluate(here, f"late {i}").json() for i in range(10)] == waiting
     asked = info(here)["asked"]
-    here.app.state.service.experiments.get("buttons")._clock = lambda: time.time() + 7200
+    here.app.state.service.experiments.get("buttons")._clock = lambda: time.time() + 7200  # noqa: SLF001  the service offers no other clock
     everybody = [*(f"late {i}" for i in range(10)), *(f"unit {i}" for i in range(20))]
     assert [evaluate(here, unit).json() for unit in everybody] == [static] * 30
     assert info(here)["asked"] == asked - 10  # those whom nobody saw were taken back
@@ -224,7 +224,7 @@ def followed(here, uri, until, **headers):
         await asyncio.gather(task, return_exceptions=True)
         return "".join(each.get("body", b"").decode() for each in said)
 
-    return here._loop.run_until_complete(read())
+    return here.run(read())
 
 
 def test_a_browser_hears_that_flags_changed(here):
@@ -255,8 +255,8 @@ def test_a_ticket_is_for_its_stream_and_its_time_only(begin):
     ticket = uri.split("ticket=")[1].split("&")[0]
     keys = here.app.state.service.keys
     assert made["secret"] not in uri
-    later = keys.ticket(keys.known(made["secret"]), 60)
-    assert keys.of_ticket(later).id == made["id"]
+    later = keys.create_ticket(keys.cached_key(made["secret"]), 60)
+    assert keys.find_ticket_key(later).id == made["id"]
     id, end, mac = later.split(".")
     for wrong in (
         "",
@@ -267,18 +267,18 @@ def test_a_ticket_is_for_its_stream_and_its_time_only(begin):
         f"{id}.{end}.é",
         ticket[:-1],
     ):
-        assert keys.of_ticket(wrong) is None
+        assert keys.find_ticket_key(wrong) is None
         assert here.get("/ofrep/v1/stream", params={"ticket": wrong}).status_code == 404
     time.sleep(1.0)
-    assert keys.of_ticket(ticket) is None
+    assert keys.find_ticket_key(ticket) is None
     assert here.get(uri).status_code == 404
     assert here.get(f"{FLAGS}/buttons", headers=bearer(later)).status_code in (401, 405)
     assert here.other(later).post(FLAGS, {"context": {"targetingKey": "x"}}).status_code == 401
-    with here.app.state.service.visitors.following():
+    with here.app.state.service.visitor_notifier.count_stream():
         assert bulk(here).json()["eventStreams"] == []
         assert here.get("/ofrep/v1/stream", params={"ticket": later}).status_code == 503
     assert here.request("DELETE", f"/v1/keys/{made['id']}").status_code == 204
-    assert keys.of_ticket(later) is None
+    assert keys.find_ticket_key(later) is None
 
 
 def test_one_flag_that_fails_is_said_beside_the_others(begin):

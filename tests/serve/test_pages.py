@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from serve.served import ADMIN, Here, app_of, bearer
+from serve.service_clients import ADMIN, Here, app_of, bearer
 from tideproof import Recommendation
 from tideproof.serve.app import PAGES
 from tideproof.serve.auth.access_control import routes_and_rights
@@ -190,8 +190,8 @@ def test_an_experiment_says_what_matters(team):
     said = look(team, "/experiments/shop").text
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said))
     assert re.search(r"C (leads|is best)", text)
-    for part in ("stop rule", "budget", "The raw mean would pick", "The tide", "Shares", "The lead over time", "History",
-                 "told 10 rewards", "Notes", "Settings", "Pulls out", "contrast"):  # fmt: skip
+    for part in ("stopping rule", "budget", "best raw mean", "The tide", "Shares", "The lead over time", "History",
+                 "told 10 rewards", "Notes", "Settings", "Pending pulls", "contrast"):  # fmt: skip
         assert part in text
     page = check_page(said)
     assert len(page.all("svg")) >= 5
@@ -201,11 +201,11 @@ def test_an_experiment_says_what_matters(team):
 
 def test_a_look_at_a_page_is_no_look_at_the_data(team):
     run = team.app.state.service.experiments.get("shop")
-    looks = run._watch.looks
+    looks = run._watch.looks  # noqa: SLF001  no public method counts looks
     for _ in range(8):
         look(team, "/experiments/shop")
         look(team, "/")
-    assert run._watch.looks == looks
+    assert run._watch.looks == looks  # noqa: SLF001  no public method counts looks
 
 
 def test_all_numbers_of_a_page_are_of_one_moment(here):
@@ -223,23 +223,23 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
     client.start()
     try:
         for _ in range(5):
-            said = here.app.state.service.views.of(run, "shop")
+            said = here.app.state.service.views.get(run, "shop")
             rewards = next(column for column in said["columns"] if column.header == "rewards").cells
             assert sum(int(each.replace(",", "")) for each in rewards) == said["info"]["told"]
     finally:
         stop.set()
         client.join()
-    said, found = here.app.state.service.views.of(run, "shop"), run.recommend()
+    said, found = here.app.state.service.views.get(run, "shop"), run.recommend()
     leads = re.match(rf"{found.arm} leads {found.runner_up} by (\S+) \(", said["sentence"])
     assert float(leads[1]) == pytest.approx(found.margin, rel=0.1)  # two digits
 
 
 def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     found = Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
-    info, progress = {"state": "running"}, [Progress("stop rule", 0.337, "")]
-    assert sentence(found, None, info, progress) == "B leads A by 0.41 (-4 to +9), stop rule at 33 %"
+    info, progress = {"state": "running"}, [Progress("stopping rule", 0.337, "")]
+    assert sentence(found, None, info, progress) == "B leads A by 0.41 (-4 to +9), stopping rule at 33 %"
     sharper = replace(found, sure=True, confidence=0.95)
-    assert sentence(sharper, None, info, progress) == "B is best, sure at 95 %: 0.41 above A"
+    assert sentence(sharper, None, info, progress) == "B is best, with 95 % confidence: 0.41 above A"
     open_ended = replace(found, low=None, high=None)
     assert sentence(open_ended, None, info, []) == "B leads A by 0.412"
 
@@ -263,7 +263,7 @@ def test_a_new_arm_leaves_the_headline_of_the_others(here):
 
 
 def test_on_a_phone_who_can_be_best_comes_before_the_interval(here):
-    said = here.app.state.service.views.of(played(here, "shop"), "shop")
+    said = here.app.state.service.views.get(played(here, "shop"), "shop")
     heads = [column.header for column in said["columns"]]
     assert heads[:4] == ["arm", "adjusted mean", "can be best", "95 % interval"]
     assert len(set(heads)) == len(heads) > 6
@@ -316,7 +316,7 @@ def test_an_experiment_is_changed(here):
         assert said in look(here, path).text
     wrong = send(here, path, {"change": "budget", "budget": "many"})
     assert wrong.status_code == 400
-    assert "a whole number is needed, not &#39;many&#39;" in wrong.text
+    assert "must be a whole number, not &#39;many&#39;" in wrong.text
     assert send(here, path, {"change": "explode"}).status_code == 400
 
 
@@ -484,7 +484,7 @@ def test_a_file_may_be_so_large_only(begin):
     assert drop(here, LOG * 3).status_code == 413
     much = drop(here, LOG * 2000)
     assert much.status_code == 413
-    assert "bytes at most" in much.text
+    assert "must have at most" in much.text
     check_page(much.text)
 
 
@@ -519,13 +519,13 @@ def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
         demo_shop.prepare(here.app)
         chance, service = random.Random(3), here.app.state.service
         said = []
-        for day in range(demo_shop.JOINS + 6):
+        for day in range(demo_shop.JOIN_DAY + 6):
             demo_shop.play(service, day, chance)
-            if day >= demo_shop.BEHIND:
-                said.append(service.views.of(service.experiments.get(demo_shop.NAME), demo_shop.NAME))
-        assert all("too" in each["raw"] for each in said[: demo_shop.JOINS - demo_shop.BEHIND])
+            if day >= demo_shop.DAYS_BEFORE:
+                said.append(service.views.get(service.experiments.get(demo_shop.NAME), demo_shop.NAME))
+        assert all("too" in each["raw"] for each in said[: demo_shop.JOIN_DAY - demo_shop.DAYS_BEFORE])
         for each in said[-4:]:
             assert each["arm"] == "Bold"
-            assert each["raw"].startswith("The raw mean would pick Playful: it falls for the tide")
+            assert each["raw"].startswith("Playful has the best raw mean, but only because of the tide")
     finally:
         here.close()

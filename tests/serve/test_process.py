@@ -11,19 +11,19 @@ import pytest
 from typer.testing import CliRunner
 
 import tideproof as tp
-from serve.served import ADMIN, Served, bearer
+from serve.service_clients import ADMIN, Served, bearer
 from tideproof.cli import app as cli
 from tideproof.serve import json_logs, server
-from tideproof.serve.app import make
+from tideproof.serve.app import make_app
 from tideproof.serve.service_settings import Settings
-from tideproof.store.store_urls import place_of
+from tideproof.store.store_urls import open_backend
 
 
 def test_the_first_start_shows_an_admin_key_once(tmp_path):
     with Served(tmp_path, TIDEPROOF_ADMIN_KEY="") as served:
         line = served.process.stdout.readline()
         (secret,) = re.findall(r"tp_\S+", line)
-        assert "this once" in line
+        assert "only once" in line
         assert httpx.get(f"{served.url}/v1/session", headers=bearer(secret)).json()["role"] == "admin"
         code, log = served.stop(signal.SIGINT)
     assert code == 0
@@ -86,43 +86,43 @@ def test_it_refuses_to_be_seen_without_keys(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEPROOF_ADMIN_KEY", "")
     monkeypatch.setenv("TIDEPROOF_LOG", "off")
     found = CliRunner().invoke(cli, ["serve", f"sqlite:///{tmp_path}/a.db", "--host", "0.0.0.0"])
-    assert "there are no keys" in str(found.exception)
+    assert "there are no API keys" in str(found.exception)
     assert found.output == ""
 
 
 @pytest.fixture
 def app(tmp_path):
-    found = make(f"sqlite:///{tmp_path}/shop.db", Settings(log="off"))
+    found = make_app(f"sqlite:///{tmp_path}/shop.db", Settings(log="off"))
     yield found
     found.state.service.close()
 
 
 def test_with_keys_it_may_be_seen(app):
     service = app.state.service
-    with pytest.raises(tp.InputError, match="no keys"):
-        server.first_key(service, "0.0.0.0")
-    assert server.first_key(service, "127.0.0.1").startswith("tp_")
-    assert server.first_key(service, "0.0.0.0") is None
+    with pytest.raises(tp.InputError, match="no API keys"):
+        server.create_first_key(service, "0.0.0.0")
+    assert server.create_first_key(service, "127.0.0.1").startswith("tp_")
+    assert server.create_first_key(service, "0.0.0.0") is None
 
 
 def test_a_port_that_is_taken():
-    taken = server.listening("127.0.0.1", 0)
+    taken = server.open_socket("127.0.0.1", 0)
     with taken, pytest.raises(tp.InputError, match="cannot listen on"):
-        server.listening("127.0.0.1", taken.getsockname()[1])
+        server.open_socket("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(tp.InputError, match="cannot listen on"):
-        server.listening("no.such.host.invalid", 0)
+        server.open_socket("no.such.host.invalid", 0)
 
 
 def test_it_serves_in_a_thread_and_stops(tmp_path, capsys):
     said = []
     servers = []
-    real = server._server
+    real = server.make_server
 
     def recorded(app, settings):
         servers.append(real(app, settings))
         return servers[-1]
 
-    server._server = recorded
+    server.make_server = recorded
     try:
         settings = Settings(log="text", admin_key=ADMIN)
         work = threading.Thread(
@@ -137,15 +137,15 @@ def test_it_serves_in_a_thread_and_stops(tmp_path, capsys):
         work.join(30)
         assert not work.is_alive()
     finally:
-        server._server = real
-        json_logs.begin("off")
+        server.make_server = real
+        json_logs.configure_logging("off")
     assert len(said) == 1
     assert "info request method=GET route=/healthz status=200" in capsys.readouterr().err
 
 
 def test_errors_have_a_traceback_in_the_log(capsys):
     for kind, mark in (("json", '"traceback": "'), ("text", "Traceback")):
-        json_logs.begin(kind)
+        json_logs.configure_logging(kind)
         try:
             raise ZeroDivisionError
         except ZeroDivisionError:
@@ -153,13 +153,13 @@ def test_errors_have_a_traceback_in_the_log(capsys):
         found = capsys.readouterr().err
         assert mark in found
         assert "/x" in found
-    json_logs.begin("off")
+    json_logs.configure_logging("off")
     json_logs.LOG.info("nothing")
     assert capsys.readouterr().err == ""
 
 
 def test_tables_beside_the_experiments(tmp_path):
-    place = place_of(f"sqlite:///{tmp_path}/a.db")
-    assert place.statement("INSERT INTO ~sessions VALUES (?, ?, ?)", ("h", "k", 1.5)) == []
-    assert place.statement("SELECT * FROM ~sessions WHERE key = ?", ("k",)) == [("h", "k", 1.5)]
+    place = open_backend(f"sqlite:///{tmp_path}/a.db")
+    assert place.execute("INSERT INTO ~sessions VALUES (?, ?, ?)", ("h", "k", 1.5)) == []
+    assert place.execute("SELECT * FROM ~sessions WHERE key = ?", ("k",)) == [("h", "k", 1.5)]
     place.close()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from serve.served import ADMIN, Served, bearer
+from serve.service_clients import ADMIN, Served, bearer
 from tideproof.remote import http_calls
-from tideproof.remote.http_calls import Calls, checked_url
+from tideproof.remote.http_calls import ServiceClient, checked_url
 from tideproof.remote.remote_experiment import RemoteExperiment
 
 ARMS = ["A", "B", "C"]
@@ -134,9 +134,9 @@ def test_joining_and_beginning(remote, served):
     assert remote("joined", ARMS, budget=50).budget == 50
     with pytest.raises(tp.InputError, match="has budget=50, not 60"):
         remote("joined", ARMS, budget=60)
-    with pytest.raises(tp.UnknownName, match="no experiment 'nobody'"):
+    with pytest.raises(tp.UnknownName, match="no experiment named 'nobody'"):
         remote("nobody")
-    with pytest.raises(tp.InputError, match="needs arms, too"):
+    with pytest.raises(tp.InputError, match="budget needs arms"):
         remote("nobody", budget=5)
     with pytest.raises(tp.InputError, match="the service says the time"):
         remote("nobody", ARMS, clock=lambda: 0.0)
@@ -199,11 +199,11 @@ def test_once(remote):
     first = run.once("job 7", run.ask, environment="monday")
     assert run.once("job 7", run.ask, environment="monday") == first
     assert run.ask(environment="monday") != first
-    with pytest.raises(tp.InputError, match="was used for"):
+    with pytest.raises(tp.InputError, match="was already used for"):
         run.once("job 7", run.ask, environment="tuesday")
     with pytest.raises(tp.InputError, match="a method of this experiment"):
         run.once("job 8", print)
-    with pytest.raises(tp.InputError, match="must be a string"):
+    with pytest.raises(tp.InputError, match="must be a non-empty string, not 8"):
         run.once(8, run.ask)
 
 
@@ -218,7 +218,7 @@ def test_threads_have_places_of_their_own(remote):
 
 @pytest.mark.parametrize("url", [8080, "localhost:8080", "ftp://x", "sqlite:///shop.db"])
 def test_a_url_that_is_none(url):
-    with pytest.raises(tp.InputError, match="a service is a URL"):
+    with pytest.raises(tp.InputError, match="the URL of a service"):
         tp.connect(url, "key", "x")
     assert checked_url("https://a/b/") == ("https://a/b", None)
 
@@ -250,7 +250,7 @@ class Lossy(httpx.BaseTransport):
 def test_what_is_lost_is_repeated_and_done_once(remote, served):
     whole = remote("lossy", ARMS, budget=1000)
     transport = Lossy()
-    run = RemoteExperiment(Calls(served.url, ADMIN, transport), "lossy")
+    run = RemoteExperiment(ServiceClient(served.url, ADMIN, transport), "lossy")
     pulls = [run.ask(environment="monday") for _ in range(10)]
     for pull in pulls:
         run.tell(pull, 1.0)
@@ -271,7 +271,7 @@ def test_a_service_that_is_away(monkeypatch):
 def answering(*answers):
     """Return calls of a service that answers like this."""
     left = list(answers)
-    return Calls("http://x", "key", httpx.MockTransport(lambda request: left.pop(0)))
+    return ServiceClient("http://x", "key", httpx.MockTransport(lambda request: left.pop(0)))
 
 
 def test_a_service_that_is_busy_is_asked_again(monkeypatch):
@@ -285,7 +285,7 @@ def test_a_service_that_is_busy_is_asked_again(monkeypatch):
 
 
 def test_something_else_than_a_service():
-    with pytest.raises(tp.StoreError, match="no tideproof service"):
+    with pytest.raises(tp.StoreError, match="status 404"):
         answering(httpx.Response(404, text="<html>")).get("/")
     with pytest.raises(tp.InputError, match="what"):
         answering(httpx.Response(400, json={"detail": "what", "error": "SystemExit"})).get("/")

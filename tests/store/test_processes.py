@@ -14,8 +14,18 @@ import time
 import pytest
 
 import tideproof as tp
-from store.clients import check_acknowledged, lines_of, start
-from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, url_of
+from store.client_processes import check_acknowledged, lines_of, start
+from store.stores import (
+    ARMS,
+    bytes_of,
+    check_refold,
+    database_of,
+    in_threads,
+    memory_of,
+    opened,
+    play,
+    url_of,
+)
 
 
 def test_processes_that_ask_and_tell_lose_nothing(place):
@@ -104,29 +114,27 @@ def test_a_fork_goes_on_with_a_connection_of_its_own(place):
     check_refold(run)
 
 
-def test_no_connection_is_inherited(place):
+def test_no_connection_is_inherited(place, monkeypatch):
     run = opened(place)
-    database = run._shared.log.database
+    database = database_of(run)
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
         try:
             files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2
                      and os.path.islink(f"/proc/self/fd/{fd}")]  # fmt: skip
-            os.write(
-                writer, repr((database._connection, [f for f in files if f"{place}/shop.db" in f])).encode()
-            )
+            os.write(writer, repr((database.is_open, [f for f in files if f"{place}/shop.db" in f])).encode())
         finally:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        assert pipe.read() == b"(None, [])"
+        assert pipe.read() == b"(False, [])"
     os.waitpid(process, 0)
     play(run, 2)
-    database._process = 1  # as after a fork that nobody told us of
-    with pytest.raises(tp.StoreError, match="forked"):
-        run.ask(environment="x")
-    database._process = 0
+    with monkeypatch.context() as patch:  # as after a fork of which Python was not informed
+        patch.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(tp.StoreError, match="forked"):
+            run.ask(environment="x")
     play(run, 2)
     check_refold(run)
 
@@ -192,13 +200,13 @@ def test_two_handles_and_threads_in_one_process(place):
     one, other = opened(place), opened(place)
     in_threads(*[lambda run=run, seed=seed: play(run, 10, seed) for seed, run in enumerate([one, other] * 2)])
     assert len(one.history()["pull"]) == 40
-    assert bytes_of(one._state) == bytes_of(load_other(other))
+    assert bytes_of(memory_of(one)) == bytes_of(load_other(other))
     check_refold(other)
 
 
 def load_other(run):
     run.pulls_out()
-    return run._state
+    return memory_of(run)
 
 
 def test_arms_added_elsewhere_are_asked_here(place):

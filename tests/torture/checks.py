@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from store.stores import check_refold
+from store.stores import check_refold, log_of
 from tideproof.experiment.events import event_records as e
-from tideproof.store.ask_verification import recompute
+from tideproof.store.ask_verification import recompute_asks
 from torture.clients import Herd, open_run
 from torture.order import faults
 from torture.records import Call
@@ -18,7 +18,7 @@ def check(url: str, calls: Iterable[Call]) -> Sequence[e.Event]:
     happened = run.events()
     assert faults(happened, calls) == []
     check_refold(run)
-    again = recompute(run._shared.log)
+    again = recompute_asks(log_of(run))
     assert (again.other, again.trusted) == (None, 0)
     run.close()
     return happened

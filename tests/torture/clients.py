@@ -18,7 +18,7 @@ from typing import Any
 import tideproof as tp
 from tideproof.experiment.snapshots import snapshot
 from tideproof.store import log_state
-from tideproof.store.shared_log import SharedLog
+from tideproof.store.shared_log import SharedEventLog
 from torture.records import Call, Records, calls_of, fingerprint
 
 ARMS = ["A", "B", "C", "D", "E"]
@@ -63,23 +63,23 @@ class Client:
         """Call something, with a key or without."""
         chance, keyed = self.random.random(), self.random.random() < 0.5
         if chance < 0.1:
-            self._call("look", [], False)
+            self.make_call("look", [], False)
         elif chance < 0.14:
-            self._call("note", [f"{self.random.random()}"], keyed)
+            self.make_call("note", [f"{self.random.random()}"], keyed)
         elif len(self.mine) < self.random.randrange(MOST_OUT):
             n = 1 if self.random.random() < 0.9 else self.random.randrange(2, 6)
-            self._call("ask", [f"{self.name[0]} {self.count // 20}", n], keyed)
+            self.make_call("ask", [f"{self.name[0]} {self.count // 20}", n], keyed)
         elif self.mine and chance < 0.2:
-            self._call("cancel", [self._taken()], keyed)
+            self.make_call("cancel", [self._taken()], keyed)
         elif self.mine:
             n = self.random.randrange(1, min(3, len(self.mine)) + 1)
             pulls = [self._taken() for _ in range(n)]
-            self._call("tell", [pulls, [self.random.gauss(0.0, 1.0) for _ in pulls]], keyed)
+            self.make_call("tell", [pulls, [self.random.gauss(0.0, 1.0) for _ in pulls]], keyed)
 
     def _taken(self) -> str:
         return self.mine.pop(self.random.randrange(len(self.mine)))
 
-    def _call(self, kind: str, given: list[Any], keyed: bool) -> None:
+    def make_call(self, kind: str, given: list[Any], keyed: bool) -> None:
         self.count += 1
         self._do(f"{self.name}:{self.count}", kind, given, keyed)
 
@@ -88,7 +88,7 @@ class Client:
         while True:
             self.records.begin(id, kind, given, keyed)
             try:
-                answer = self._answer(id, kind, given, keyed)
+                answer = self.send(id, kind, given, keyed)
             except tp.StoreError as error:
                 self.records.error(id, error)
                 time.sleep(PAUSE)
@@ -103,7 +103,7 @@ class Client:
                 self.mine += [pull[0] for pull in answer]
             return
 
-    def _answer(self, id: str, kind: str, given: list[Any], keyed: bool) -> Any:
+    def send(self, id: str, kind: str, given: list[Any], keyed: bool) -> Any:
         run = self.run
         if kind == "look":
             return fingerprint(pull.id for pull in run.pulls_out())
@@ -141,7 +141,7 @@ def work(
     url: str, folder: Path, name: str, before: str, threads: int, calls: int, fewest: int, fault: str
 ) -> None:
     """Be a client process; `before` is who was killed, if this one takes over."""
-    log_state.FEWEST = fewest
+    log_state.MIN_EVENTS_BETWEEN_SNAPSHOTS = fewest
     snapshot.FEWEST_EVENTS = min(snapshot.FEWEST_EVENTS, fewest)
     plant(fault)
     while not (folder / "go").exists():
@@ -163,7 +163,7 @@ def work(
 
 def plant(fault: str) -> None:
     """Break the store on purpose, to see whether the checks notice."""
-    answer, call = Client._answer, Client._call
+    answer, call = Client.send, Client.make_call
 
     def lost(self: Client, id: str, kind: str, given: list[Any], keyed: bool) -> Any:
         if kind == "tell" and random.random() < 0.1:
@@ -181,10 +181,10 @@ def plant(fault: str) -> None:
         call(self, kind, given, keyed)
 
     if fault in ("lost", "doubled"):
-        Client._answer = {"lost": lost, "doubled": doubled}[fault]
+        Client.send = {"lost": lost, "doubled": doubled}[fault]
     elif fault == "stale":  # looks at what it knew before others changed it
-        SharedLog.look = lambda self, method, args, kwargs: method(self._run, *args, **kwargs)
-        Client._call = later
+        SharedEventLog.look = lambda self, method, args, kwargs: method(self.run, *args, **kwargs)
+        Client.make_call = later
 
 
 class Herd:

@@ -14,7 +14,7 @@ from torture.clients import Herd
 from torture.order import faults
 from torture.records import Call, fingerprint
 
-CREATED = tp.Experiment(["A", "B"], budget=10)._state.created
+CREATED = tp.Experiment(["A", "B"], budget=10).events()[0]
 ONE, TWO = (f"{CREATED.session}-{number}" for number in range(2))
 ASKED = e.Asked(0.0, "a", "x", (0,), None)
 TOLD = e.Told(0.0, "b", (0,), (1.5,))

@@ -32,11 +32,11 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
 
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.report.store_listing import overview
-    from tideproof.store.store_urls import place_of
+    from tideproof.store.store_urls import open_backend
 
-    backend = place_of(url, read_only=True)
+    backend = open_backend(url, read_only=True)
     try:
-        found = backend.listed()
+        found = backend.list_experiments()
         rows = []
         with progress_bar("reading", len(found), "experiments", after=SECONDS_BEFORE_BAR) as show_progress:
             for done, each in enumerate(found):

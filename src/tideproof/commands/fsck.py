@@ -35,10 +35,10 @@ def fsck_command(
 
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_check import fsck
-    from tideproof.store.store_urls import place_of
+    from tideproof.store.store_urls import open_backend
     from tideproof.table import to_json_values
 
-    backend = place_of(url, read_only=True)
+    backend = open_backend(url, read_only=True)
     try:
         with progress_bar("checking", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
             found = fsck(backend, name, show_progress)

@@ -20,10 +20,10 @@ def import_command(file: File, url: Url, name: Name) -> None:
     tideproof import prices.json sqlite:///shop.db prices
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
-    from tideproof.store.export_import import take_in
+    from tideproof.store.export_import import import_file
 
     with progress_bar(f"reading {file}", 1, after=SECONDS_BEFORE_BAR):
-        events = take_in(file, url, name)
+        events = import_file(file, url, name)
     typer.echo(f"{name}: {format_count(events, 'event')}")
 
 

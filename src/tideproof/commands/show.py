@@ -43,14 +43,14 @@ def show_command(
     from tideproof.checks import require_whole_number
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.report.store_listing import page
-    from tideproof.store.read_only_view import known, seen
-    from tideproof.store.store_urls import place_of
+    from tideproof.store.read_only_view import find_log, read_only_copy
+    from tideproof.store.store_urls import open_backend
 
     wanted = require_whole_number("--events", events, 0)
-    backend = place_of(url, read_only=True)
+    backend = open_backend(url, read_only=True)
     try:
         with progress_bar(f"reading {name}", 2, "steps", after=SECONDS_BEFORE_BAR) as show_progress:
-            run = seen(known(backend, name))
+            run = read_only_copy(find_log(backend, name))
             show_progress(1)
             found = page(run, name, wanted)
     finally:

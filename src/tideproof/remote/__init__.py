@@ -1,1 +1,1 @@
-"""An experiment behind HTTP: what `tideproof serve` serves, as if it were here."""
+"""Client for an experiment that `tideproof serve` serves over HTTP; it has the methods of `Experiment`."""

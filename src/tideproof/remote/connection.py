@@ -1,4 +1,4 @@
-"""`tp.connect`: an experiment of a service."""
+"""Implementation of `tp.connect`, which creates or joins an experiment of an HTTP service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.snapshots.experiment_file import described
 from tideproof.policies.policy_registry import as_policy
-from tideproof.remote.http_calls import Calls, checked_url
+from tideproof.remote.http_calls import ServiceClient, checked_url
 from tideproof.remote.remote_experiment import RemoteExperiment
 
 
@@ -21,51 +21,56 @@ def connect(
     arms: Iterable[str] | None = None,
     **options: Any,
 ) -> RemoteExperiment:
-    """Create an experiment of a service, or join the one of that name: as `Experiment.open`, over HTTP.
+    """Create or join an experiment of an HTTP service, as `Experiment.open` does in a store.
 
     Parameters
     ----------
     url
-        Of a service that `tideproof serve` started, `"http://127.0.0.1:8080"`, or of an experiment there,
-        `"http://127.0.0.1:8080/v1/experiments/prices"`.
+        URL of a service that `tideproof serve` started, such as `"http://127.0.0.1:8080"`, or of one of its
+        experiments, such as `"http://127.0.0.1:8080/v1/experiments/prices"`.
     key
-        What it is to be let in with; by default the environment variable `TIDEPROOF_KEY`.
+        API key; by default the environment variable `TIDEPROOF_KEY`.
     name
-        Of the experiment, where the URL does not say it.
+        Name of the experiment, unless the URL contains it.
     arms
-        As for a new one; None to join. Arms and options that are given must be those it has.
+        Arms of a new experiment; None joins an existing one. If the experiment exists, given arms and options
+        must agree with it.
     **options
-        The others of a new one: `budget`, `policy` and so on.
+        Other options of a new experiment, such as `budget` and `policy`; see `Experiment`.
     """
-    where, named = checked_url(url)
+    address, named = checked_url(url)
     if (name is None) == (named is None):
-        raise InputError(f"which experiment? tp.connect({where!r}, key, name), or its own URL")
+        raise InputError(
+            f"the experiment must be named once: by tp.connect({address!r}, key, name) or by its own URL, "
+            f"{address}/v1/experiments/NAME"
+        )
     wanted = str(name if named is None else named)
-    calls = Calls(where, key)
+    calls = ServiceClient(address, key)
     try:
         run = RemoteExperiment(calls, wanted, (url, key, name))
         if arms is None:
             if options:
-                raise InputError(f"{next(iter(options))} is for a new experiment: it needs arms, too")
+                raise InputError(f"the option {next(iter(options))} needs arms: it is for a new experiment")
             calls.get(f"/v1/experiments/{quote(wanted, safe='')}")
         else:
-            calls.post("/v1/experiments", {"name": wanted, "arms": checked_arms(arms)} | _plain(options))
+            calls.post("/v1/experiments", {"name": wanted, "arms": checked_arms(arms)} | _as_json(options))
         return run
     except BaseException:
         calls.close()
         raise
 
 
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options as JSON has them."""
+def _as_json(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options in the form that the service accepts as JSON."""
     if "clock" in options:
-        raise InputError("clock: the service says the time")
+        raise InputError("clock cannot be set: the service uses its own clock")
     policy = options.get("policy")
     if policy is None or isinstance(policy, str):
         return options
-    said = described(as_policy(policy))
-    if said.get("own"):
+    description = described(as_policy(policy))
+    if description.get("own"):
         raise InputError(
-            f"the policy {said['name']!r} is your own: a service has only those registered there"
+            f"the policy {description['name']!r} is defined in your program. A service can run only policies "
+            f"that are registered on its machine"
         )
-    return options | {"policy": said["name"], "policy_options": said["options"]}
+    return options | {"policy": description["name"], "policy_options": description["options"]}

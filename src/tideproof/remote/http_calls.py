@@ -1,4 +1,4 @@
-"""Calls of a service: repeated where a connection is lost, and raising what the experiment raised there."""
+"""HTTP calls of a service: retries after a lost connection, and errors raised as in a local experiment."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ try:
 except ImportError:
     raise MissingExtra.for_module("httpx", "serve", "tp.connect") from None
 
-PATIENCE = 30.0  # seconds that a service may be away
-TIMEOUT = 60.0  # seconds that an answer may take
-_PAUSES = 0.05, 0.5  # seconds between two tries, twice as many each time, and at most
-NOTHING = object()  # a null that is meant; None is left out
-_ASKED = 2.0  # seconds that a service which is too busy may have us wait
-_AGAIN = (429, 502, 503, 504)
+PATIENCE = 30.0  # seconds to keep retrying while the service cannot be reached
+TIMEOUT = 60.0  # seconds to wait for a response
+_PAUSES = 0.05, 0.5  # seconds between two attempts: the first, doubled each time, and the longest
+NOTHING = object()  # sends a JSON null; fields that are None are omitted
+_MAX_RETRY_AFTER = 2.0  # longest wait in seconds that a Retry-After header can cause
+_RETRY_STATUSES = (429, 502, 503, 504)
 
 
-def _contents(found: httpx.Response) -> Any:
-    return found.json() if found.content else None
+def _contents(response: httpx.Response) -> Any:
+    """Return the JSON body of a response, or None if the body is empty."""
+    return response.json() if response.content else None
 
 
-class Calls:
-    """A service, and a key for it; safe to use from several threads."""
+class ServiceClient:
+    """HTTP client of one service with an API key; safe to use from several threads."""
 
     def __init__(self, url: str, key: str | None, transport: Any = None) -> None:
         key = os.environ.get("TIDEPROOF_KEY") if key is None else key
         if not isinstance(key, str) or not key.isascii() or not key:
             raise InputError(
-                "a key is needed: tp.connect(url, key), or the environment variable TIDEPROOF_KEY"
+                "an API key is needed: pass it to tp.connect(url, key) or set the environment variable "
+                "TIDEPROOF_KEY"
             )
         self.url = url
         self._client = httpx.Client(
@@ -50,74 +52,83 @@ class Calls:
         weakref.finalize(self, self._client.close)
 
     def get(self, path: str, **params: Any) -> Any:
-        """Return what a service says."""
+        """Send a GET request and return the JSON response."""
         given = {name: value for name, value in params.items() if value is not None}
-        return self._answer("GET", path, {"params": given})
+        return self._request("GET", path, {"params": given})
 
     def post(self, path: str, body: dict[str, Any], once: str | None = None) -> Any:
-        """Let a service do something, once, however often the connection is lost."""
+        """Send a POST request that the service executes once, even if lost connections cause retries."""
         headers = {"Idempotency-Key": once or uuid.uuid4().hex}
         given = {
             name: None if value is NOTHING else value for name, value in body.items() if value is not None
         }
-        return self._answer("POST", path, {"json": given, "headers": headers})
+        return self._request("POST", path, {"json": given, "headers": headers})
 
     def text(self, path: str) -> str:
-        """Return a file as it is sent."""
-        return str(self._answer("GET", path, {}, lambda found: found.text))
+        """Send a GET request and return the response as text."""
+        return str(self._request("GET", path, {}, lambda response: response.text))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
-    def _answer(
-        self, method: str, path: str, how: dict[str, Any], read: Callable[[httpx.Response], Any] = _contents
+    def _request(
+        self,
+        method: str,
+        path: str,
+        options: dict[str, Any],
+        read: Callable[[httpx.Response], Any] = _contents,
     ) -> Any:
+        """Send a request, retrying while the service is unreachable or busy, and return its response."""
         end, tries = time.monotonic() + PATIENCE, 0
         while True:
             wait = min(_PAUSES[0] * 2**tries, _PAUSES[1]) * random.uniform(0.5, 1.0)
-            last = time.monotonic() + wait > end
+            is_last = time.monotonic() + wait > end
             tries += 1
             try:
-                found = self._client.request(method, path, **how)
+                response = self._client.request(method, path, **options)
             except httpx.TransportError as error:
-                if last:
-                    raise StoreError(f"{self.url} cannot be reached: {error}") from None
+                if is_last:
+                    raise StoreError(f"the service at {self.url} cannot be reached: {error}") from None
             except (httpx.InvalidURL, ValueError) as error:
-                raise InputError(f"this cannot be sent to {self.url}: {error}") from None
+                raise InputError(f"the request cannot be sent to {self.url}: {error}") from None
             else:
-                if found.is_success:
-                    return read(found)
-                if last or found.status_code not in _AGAIN:
-                    _raise(found, self.url)
-                wait = max(wait, _seconds(found))
+                if response.is_success:
+                    return read(response)
+                if is_last or response.status_code not in _RETRY_STATUSES:
+                    _raise(response, self.url)
+                wait = max(wait, _retry_after(response))
             time.sleep(wait)
 
 
-def _seconds(found: httpx.Response) -> float:
-    """Return after how many seconds a service wants to be asked again."""
-    said = found.headers.get("retry-after", "")
-    return min(float(said), _ASKED) if said.isdigit() else 0.0
+def _retry_after(response: httpx.Response) -> float:
+    """Return the seconds to wait before a retry, from the Retry-After header of a response."""
+    seconds = response.headers.get("retry-after", "")
+    return min(float(seconds), _MAX_RETRY_AFTER) if seconds.isdigit() else 0.0
 
 
-def _raise(found: httpx.Response, url: str) -> NoReturn:
-    """Raise what the experiment raised there."""
+def _raise(response: httpx.Response, url: str) -> NoReturn:
+    """Raise the error that the experiment raised on the service."""
     try:
-        said = found.json()
-        detail, name = str(said["detail"]), str(said["error"])
+        problem = response.json()
+        detail, name = str(problem["detail"]), str(problem["error"])
     except (ValueError, KeyError, TypeError):
-        raise StoreError(f"{url} answers {found.status_code}, and is no tideproof service") from None
+        raise StoreError(
+            f"{url} answered with status {response.status_code}, not as a tideproof service would"
+        ) from None
     kind = getattr(errors, name) if name in errors.__all__ else InputError
     raise kind(detail)
 
 
 def checked_url(url: Any) -> tuple[str, str | None]:
-    """Return the address of a service, and the experiment if the URL is that of one.
+    """Return the address of a service, and the name of the experiment if the URL contains one.
 
     >>> checked_url("http://127.0.0.1:8080/v1/experiments/my%20prices")
     ('http://127.0.0.1:8080', 'my prices')
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise InputError(f"a service is a URL such as 'http://127.0.0.1:8080', not {describe_value(url)}")
+        raise InputError(
+            f"the URL of a service must be like 'http://127.0.0.1:8080', not {describe_value(url)}"
+        )
     where, slash, name = url.partition("/v1/experiments/")
     return where.rstrip("/"), unquote(name.rstrip("/")) if slash and name else None

@@ -1,4 +1,4 @@
-"""A provider for OpenFeature: which arm a visitor gets, and by `track`, who saw it and what they brought."""
+"""OpenFeature provider: evaluates flags and, by `track`, records exposures and rewards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ try:
 except ImportError:
     raise MissingExtra.for_module("openfeature-provider-ofrep", "openfeature", "TideproofProvider") from None
 
-from tideproof.remote.http_calls import Calls, checked_url
+from tideproof.remote.http_calls import ServiceClient, checked_url
 
 if TYPE_CHECKING:
     from openfeature.evaluation_context import EvaluationContext
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 
 class TideproofProvider(OFREPProvider):
-    """OpenFeature's provider for OFREP, which also tracks.
+    """OpenFeature provider for a tideproof service: OFREP evaluation, and tracking of rewards.
 
-    `client.track("buttons", context)` says that the visitor of the context saw what the flag `buttons` gave
-    them; with `TrackingEventDetails(value=20.0, attributes={"key": "order 7"})`, what they brought, once for
-    each key. The latter needs a key of the role reporter.
+    `client.track("buttons", context)` records that the visitor of the context saw the arm of the flag
+    `buttons`. With `TrackingEventDetails(value=20.0, attributes={"key": "order 7"})` it records a reward,
+    once for each key; this needs an API key with the role reporter.
 
     Parameters
     ----------
     url
-        Of a service that `tideproof serve` started.
+        URL of a service that `tideproof serve` started.
     key
-        What it is to be let in with; by default the environment variable `TIDEPROOF_KEY`.
+        API key; by default the environment variable `TIDEPROOF_KEY`.
     timeout
-        Seconds that an evaluation may take; the default in the code holds then.
+        Seconds to wait for an evaluation; after that, the default value in the code is used.
     """
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 5.0) -> None:
         where, _ = checked_url(url)
         secret = os.environ.get("TIDEPROOF_KEY") if key is None else key
-        self._calls = Calls(where, secret)
+        self._calls = ServiceClient(where, secret)
         super().__init__(
             where, headers_factory=lambda: {"Authorization": f"Bearer {secret}"}, timeout=timeout
         )
 
     def get_metadata(self) -> Metadata:
-        """Return how it is called."""
+        """Return the name of the provider."""
         return Metadata(name="tideproof")
 
     def track(
@@ -56,10 +56,12 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Note that a visitor saw what the flag of that name gave them; with a value, what they brought."""
+        """Record that a visitor saw the arm of a flag or, if the details have a value, record a reward."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
-            raise InputError(f"track({tracking_event_name!r}) needs a context with a targeting key")
+            raise InputError(
+                f"track({tracking_event_name!r}) needs an evaluation context with a targeting key"
+            )
         path = f"/v1/experiments/{quote(tracking_event_name, safe='')}"
         value = tracking_event_details.value if tracking_event_details else None
         if tracking_event_details is None or value is None:
@@ -71,6 +73,6 @@ class TideproofProvider(OFREPProvider):
         self._calls.post(f"{path}/outcomes", {"outcomes": [outcome]})
 
     def shutdown(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._calls.close()
         self.session.close()

@@ -1,4 +1,4 @@
-"""The methods of an experiment, each a call of a service."""
+"""`RemoteExperiment`: an experiment of an HTTP service with the methods of `Experiment`."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tideproof.experiment.experiment_diagnostics import Diagnostics
 from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.snapshots.experiment_file import parsed
-from tideproof.remote.http_calls import NOTHING, Calls
+from tideproof.remote.http_calls import NOTHING, ServiceClient
 from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.table import Table
 
-PAGE = 10_000
+PAGE = 10_000  # pulls per request
 
 
 class RemoteExperiment:
-    """An experiment of a service, with the methods of `Experiment`.
+    """Experiment of an HTTP service, with the methods of `Experiment`.
 
-    Safe to call from several threads. Where a connection is lost, a call is repeated under a key of its own,
-    and done once.
+    Safe to call from several threads. After a lost connection a call is repeated with its own idempotency
+    key, so that the service executes it once.
 
-    `fit`, `history`, `diagnostics`, `report`, `save` and `events` fetch all events, and work here.
+    `fit`, `history`, `diagnostics`, `report`, `save` and `events` download all events and compute locally.
     """
 
-    def __init__(self, calls: Calls, name: str, again: tuple[Any, ...] = ()) -> None:
-        self._calls, self.name, self._again = calls, name, again
+    def __init__(self, calls: ServiceClient, name: str, connect_arguments: tuple[Any, ...] = ()) -> None:
+        self._calls, self.name, self._connect_arguments = calls, name, connect_arguments
         self._path = f"/v1/experiments/{quote(name, safe='')}"
-        self._here = threading.local()
+        self._thread_state = threading.local()
 
     def __repr__(self) -> str:
         return f"<RemoteExperiment {self.name!r} at {self._calls.url}>"
@@ -45,7 +45,7 @@ class RemoteExperiment:
     def __reduce__(self) -> tuple[Any, ...]:
         from tideproof.remote.connection import connect
 
-        return connect, self._again
+        return connect, self._connect_arguments
 
     # -- asking
 
@@ -68,39 +68,39 @@ class RemoteExperiment:
         unit: str | int | None = None,
         by: str | None = None,
     ) -> Pull | list[Pull]:
-        """Say which arm to play next, or the next `n` of them; as `Experiment.ask`."""
+        """Return the pull to play next, or the next `n` pulls; see `Experiment.ask`."""
         label = self._label if environment is None else checked_label(environment)
         wanted = None if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         found = self._post("ask", environment=label, n=wanted, unit=unit, by=by)
         if unit is None or environment is not None:
-            self._here.label = found["pulls"][-1]["environment"] if unit is None else label
+            self._thread_state.label = found["pulls"][-1]["environment"] if unit is None else label
         pulls = [Pull(**each) for each in found["pulls"]]
         return pulls[0] if n is None else pulls
 
     def expose(self, pulls: Pull | str | Iterable[Pull | str]) -> None:
-        """Say that units saw their pulls; as `Experiment.expose`."""
+        """Record that units saw the arms of their pulls; see `Experiment.expose`."""
         given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
         self._post("exposures", exposures=[{"pull": _id(each)} for each in given])
 
     def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
-        """Return the share of each arm in the next pulls; as `Experiment.shares`."""
+        """Return the share of each arm among the next pulls; see `Experiment.shares`."""
         label = self._label if environment is None else checked_label(environment)
         where = {"number" if isinstance(label, int) else "environment": label}
         found: dict[str, float] = self._get("shares", n=n, **where)["shares"]
         return found
 
     def cancel(self, pull: Pull | str, by: str | None = None) -> None:
-        """Take back a pull whose reward will never come."""
+        """Cancel a pull whose reward will never arrive."""
         self.cancel_many([pull], by)
 
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
-        """Take back several pulls, all or none."""
+        """Cancel several pulls, all or none."""
         self._post("cancel", pulls=[_id(each) for each in require_list("pulls", pulls)], by=by)
 
-    # -- telling
+    # -- rewards
 
     def tell(self, pull: Pull | str, reward: float, by: str | None = None, *, key: str | None = None) -> None:
-        """Tell the reward of a pull, or of the pull with that id; as `Experiment.tell`."""
+        """Record the reward of a pull, given as a `Pull` or its id; see `Experiment.tell`."""
         self.tell_many([pull], [reward], by, keys=[key])
 
     def tell_many(
@@ -111,7 +111,7 @@ class RemoteExperiment:
         *,
         keys: Iterable[str | None] | None = None,
     ) -> None:
-        """Tell the rewards of several pulls, all or none."""
+        """Record the rewards of several pulls, all or none."""
         ids = [_id(each) for each in require_list("pulls", pulls)]
         values = [require_finite("reward", each) for each in require_list("rewards", rewards)]
         names = [None] * len(ids) if keys is None else require_list("keys", keys)
@@ -135,7 +135,7 @@ class RemoteExperiment:
         key: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Tell the results of `n` pulls of one arm in one environment at once."""
+        """Record the results of `n` pulls of one arm in one environment as a summary."""
         self._post(
             "tell-summary",
             arm=arm,
@@ -150,104 +150,104 @@ class RemoteExperiment:
         )
 
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
-        """Replace the reward that was told of a pull."""
+        """Replace the recorded reward of a pull."""
         self._post("correct", pull=_id(pull), reward=require_finite("reward", reward), by=by)
 
-    # -- changing
+    # -- changes
 
     def add_arm(self, arm: str, by: str | None = None) -> None:
-        """Add an arm."""
+        """Add an arm to the experiment."""
         self._change("add-arm", arm=arm, by=by)
 
     def retire_arm(self, arm: str, by: str | None = None) -> None:
-        """Play an arm no more."""
+        """Retire an arm: it gets no further pulls."""
         self._change("retire-arm", arm=arm, by=by)
 
     def extend(self, budget: int | None, by: str | None = None) -> None:
-        """Set another budget."""
+        """Set a new budget; None removes the limit."""
         wanted = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         self._change("budget", budget=NOTHING if wanted is None else wanted, by=by)
 
     def pause(self, why: str = "", by: str | None = None) -> None:
-        """Ask for nothing until it is resumed."""
+        """Pause the experiment: it issues no pulls until it is resumed."""
         self._change("pause", why=why, by=by)
 
     def resume(self, why: str = "", by: str | None = None) -> None:
-        """Ask again."""
+        """Resume a paused experiment."""
         self._change("resume", why=why, by=by)
 
     def note(self, text: str, by: str | None = None) -> None:
-        """Write something down beside the events."""
+        """Add a note to the event log."""
         self._change("note", text=text, by=by)
 
     def forget_units(self, by: str | None = None) -> None:
-        """Delete the salt of the units' hashes."""
+        """Delete the salt with which units are hashed, so that they can no longer be recognized."""
         self._change("forget-units", by=by)
 
     def stop(self, why: str = "", by: str | None = None) -> None:
-        """Ask for nothing ever again."""
+        """Stop the experiment for good: it issues no further pulls."""
         self._post("stop", why=why, by=by)
 
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Do a command once, however often it is repeated; as `Experiment.once`."""
+        """Run a command once per idempotency key, however often it is repeated; see `Experiment.once`."""
         if not isinstance(key, str) or not key:
-            raise InputError(f"a key must be a string, not {describe_value(key)}")
+            raise InputError(f"an idempotency key must be a non-empty string, not {describe_value(key)}")
         if getattr(command, "__self__", None) is not self:
             raise InputError(
-                f"once takes a method of this experiment, such as run.ask, not {describe_value(command)}"
+                f"once() needs a method of this experiment, such as run.ask, not {describe_value(command)}"
             )
-        self._here.once = key
+        self._thread_state.once = key
         try:
             return command(*args, **kwargs)
         finally:
-            self._here.once = None
+            self._thread_state.once = None
 
     # -- reading
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The names of all arms, retired ones included."""
+        """Names of all arms, including retired ones."""
         return tuple(self._info["arms"])
 
     @property
     def budget(self) -> int | None:
-        """Number of pulls, None if it is open."""
+        """Total number of pulls, or None if it is unlimited."""
         found: int | None = self._info["budget"]
         return found
 
     @property
     def remaining(self) -> int | None:
-        """Pulls that may still be asked for; None without a budget."""
+        """Number of pulls that can still be asked for, or None without a budget."""
         found: int | None = self._info["remaining"]
         return found
 
     @property
     def done(self) -> bool:
-        """Whether no further pull can be asked for."""
+        """Whether the experiment is over, so that no further pull can be asked for."""
         return self._info["state"] in ("done", "stopped")
 
     @property
     def direction(self) -> str:
-        """Which rewards are good."""
+        """Which rewards are better: `"maximize"` or `"minimize"`."""
         return str(self._info["direction"])
 
     @property
     def tide(self) -> str:
-        """What is known of it: `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first ask says."""
+        """Model of the shifts: `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first ask decides."""
         return str(self._info["tide"])
 
     @property
     def scale(self) -> str:
-        """On which the policy compares arms."""
+        """Scale on which the policy compares arms, such as `"difference"`."""
         return str(self._info["scale"])
 
     @property
     def seed(self) -> int:
-        """Of the policy's own random choices."""
+        """Seed of the policy's random choices."""
         return int(self._info["seed"])
 
     def pulls_out(self) -> list[Pull]:
-        """Return the pulls whose rewards are awaited, the oldest first."""
+        """Return the pending pulls, oldest first."""
         found: list[Pull] = []
         after: str | None = None
         while True:
@@ -258,79 +258,85 @@ class RemoteExperiment:
                 return found
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
-        """Say which arm the policy would select now, its margin, and how sure that is."""
-        said = self._get("recommendation", prior=checked_prior(prior))
-        chance = said.pop("p_best")
-        del said["sentence"]
-        said["groups"] = tuple(map(tuple, said["groups"]))
-        said["remarks"], said["left_out"] = tuple(said["remarks"]), tuple(said.get("left_out", ()))
-        return Recommendation(**said, chance=lambda: chance)
+        """Return the arm that the policy would select now, its margin and its evidence."""
+        fields = self._get("recommendation", prior=checked_prior(prior))
+        chance = fields.pop("p_best")
+        del fields["sentence"]
+        fields["groups"] = tuple(map(tuple, fields["groups"]))
+        fields["remarks"], fields["left_out"] = tuple(fields["remarks"]), tuple(fields.get("left_out", ()))
+        return Recommendation(**fields, chance=lambda: chance)
 
     def copy(self) -> Experiment:
-        """Return everything that happened as an experiment in memory; without what units are hashed with."""
+        """Return a copy of the experiment in memory, without the salt with which units are hashed."""
         text = self._calls.text(f"{self._path}/export")
-        happened, _ = parsed(text, repr(self.name))
-        return Experiment._folded(happened)
+        events, _ = parsed(text, repr(self.name))
+        return Experiment._folded(events)
 
     def events(self) -> list[e.Event]:
-        """Return everything that happened, in order."""
+        """Return all events, in order."""
         return self.copy().events()
 
     def history(self) -> Table:
-        """Return every pull and summary; as `Experiment.history`."""
+        """Return a table of all pulls and summaries; see `Experiment.history`."""
         return self.copy().history()
 
     def fit(self, **options: Any) -> Fit:
-        """Return the fit of everything told so far; as `Experiment.fit`."""
+        """Fit all rewards recorded so far; see `Experiment.fit`."""
         return self.copy().fit(**options)
 
     def diagnostics(self) -> Diagnostics:
-        """Say how it is doing; as `Experiment.diagnostics`."""
+        """Return diagnostics of the experiment; see `Experiment.diagnostics`."""
         return self.copy().diagnostics()
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write an HTML report; as `Experiment.report`."""
+        """Write an HTML report; see `Experiment.report`."""
         self.copy().report(path, **options)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw how it stands; as `Experiment.plot`."""
+        """Draw the current estimates; see `Experiment.plot`."""
         return self.copy().plot(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, which `Experiment.load` reads."""
+        """Write all events to a JSON file that `Experiment.load` reads."""
         self.copy().save(path)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._calls.close()
 
-    # -- calls
+    # -- HTTP calls
 
     @property
     def _info(self) -> dict[str, Any]:
+        """Description of the experiment, as the service returns it."""
         found: dict[str, Any] = self._calls.get(self._path)
         return found
 
     @property
     def _label(self) -> Label | None:
-        """Where this thread asked last; None if it has not: then the service says."""
-        return getattr(self._here, "label", None)
+        """Environment of this thread's last ask; None before the first, which lets the service choose."""
+        return getattr(self._thread_state, "label", None)
 
     @property
     def _once(self) -> str | None:
-        return getattr(self._here, "once", None)
+        """Idempotency key of the command that this thread runs within `once`, or None."""
+        return getattr(self._thread_state, "once", None)
 
     def _get(self, what: str, **params: Any) -> Any:
+        """Send a GET request for a part of the experiment."""
         return self._calls.get(f"{self._path}/{what}", **params)
 
     def _post(self, what: str, **body: Any) -> Any:
+        """Send a command to the experiment."""
         return self._calls.post(f"{self._path}/{what}", body, self._once)
 
     def _change(self, change: str, **body: Any) -> None:
+        """Send a change, such as a new budget, to the experiment."""
         self._post("changes", change=change, **body)
 
 
 def _id(pull: Any) -> str:
+    """Return the id of a pull that is given as a `Pull` or as its id."""
     id = pull.id if isinstance(pull, Pull) else pull
     if not isinstance(id, str):
         raise UnknownName(f"unknown pull {describe_value(pull)}; an experiment takes the pull or its id")

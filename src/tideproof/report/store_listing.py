@@ -14,12 +14,12 @@ from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.usage_warnings import facts
 from tideproof.report.arms_table import chance
 from tideproof.report.event_text import story
-from tideproof.store.backend import Backend, Listed
-from tideproof.store.read_only_view import known, seen
+from tideproof.store.backend import Backend, ExperimentListing
+from tideproof.store.read_only_view import find_log, read_only_copy
 from tideproof.table import to_json_values
 
 
-def overview(place: Backend, each: Listed) -> dict[str, Any]:
+def overview(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
     """Return one row of a list of experiments; an experiment that cannot be read shows the error."""
     row: dict[str, Any] = {
         "name": each.name,
@@ -34,7 +34,7 @@ def overview(place: Backend, each: Listed) -> dict[str, Any]:
     }
     try:
         row |= json.loads(each.about)
-        run = seen(known(place, each.name))
+        run = read_only_copy(find_log(backend, each.name))
         verdict = " ".join(_short(run, run._judged()[0]))
         found = facts(run._state)
     except (TideproofError, ValueError) as error:

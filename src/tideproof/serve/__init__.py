@@ -1,4 +1,4 @@
-"""`tideproof serve`: experiments of a store behind HTTP."""
+"""HTTP service of `tideproof serve`: a JSON API, web pages, feature flags and webhooks for a store."""
 
 from tideproof.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""The app: routes, who may call them, and what every request passes."""
+"""FastAPI application: its routes, middleware and OpenAPI description."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tideproof.serve.api import (
 )
 from tideproof.serve.auth.access_control import needs, routes_and_rights
 from tideproof.serve.auth.roles import ROLES, Right
-from tideproof.serve.middleware import Edge
+from tideproof.serve.middleware import RequestMiddleware
 from tideproof.serve.pages import page_rendering
 from tideproof.serve.service import Service
 from tideproof.serve.service_settings import Settings
@@ -42,19 +42,19 @@ ROUTERS: tuple[APIRouter, ...] = (
 PAGES: tuple[APIRouter, ...] = (
     page_routes.router,
     form_routes.router,
-)  # for people; no part of the description
+)  # web pages, which are not part of the OpenAPI description
 HEADERS = ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
-def make(store: str, settings: Settings | None = None) -> FastAPI:
-    """Return the app that serves a store; its `state.service` is what routes share.
+def make_app(store: str, settings: Settings | None = None) -> FastAPI:
+    """Return the FastAPI application that serves a store; `app.state.service` holds its shared objects.
 
     Parameters
     ----------
     store
-        Its URL, such as `"sqlite:///shop.db"`.
+        URL of the store, such as `"sqlite:///shop.db"`.
     settings
-        As they are by default, if none are given.
+        Settings of the service; the defaults if None.
     """
     settings = settings or Settings()
     service = Service(store, settings)
@@ -71,7 +71,7 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         title="tideproof",
         version=__version__,
-        description="Which of K alternatives is the best, while the whole world moves.",
+        description="Experiments that find the best of several arms while conditions shift over time.",
         lifespan=life,
         docs_url=None,
         redoc_url=None,
@@ -84,7 +84,7 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     for router in (*ROUTERS, *PAGES):
         app.router.routes.extend(
             router.routes
-        )  # as they are: include_router hides them behind another object
+        )  # not by include_router, which wraps routes so that their rights could not be read
 
     @app.get("/v1/openapi.json", include_in_schema=False, dependencies=[needs(Right.OPEN)])
     async def described(request: Request) -> dict[str, Any]:
@@ -99,12 +99,12 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
             allow_headers=HEADERS,
             expose_headers=["ETag", "Location", "Retry-After", "X-Request-Id"],
         )
-    app.add_middleware(Edge, service=service)
+    app.add_middleware(RequestMiddleware, service=service)
     return app
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the description of the app, with problems instead of FastAPI's errors, and who may do what."""
+    """Return the OpenAPI description, with problem details as errors and the roles that routes accept."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes

@@ -1,4 +1,4 @@
-"""The experiments that a service has open, by name."""
+"""Cache of the open experiments of a service, by name."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.policy_prefixes import beside
 from tideproof.serve.problem_details import Problem
-from tideproof.store.backend import Backend, Entry, ExperimentLog, Listed
-from tideproof.store.option_check import check_same
-from tideproof.store.store_urls import place_of
+from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
+from tideproof.store.option_check import check_options
+from tideproof.store.store_urls import open_backend
 from tideproof.store.stored_experiments import create
 
 
 class ExperimentCache:
-    """Experiments of one store, opened when they are first wanted.
+    """Experiments of one store, opened on first use and closed when least recently used.
 
-    Its calls may block, and are safe from threads.
+    Its calls may block, and are safe to make from several threads.
 
     Attributes
     ----------
-    url : of the store.
-    place : the store itself, for whoever holds `reading`; experiments have connections of their own.
+    url : URL of the store.
+    backend : backend of the store, used while holding `store_lock`; experiments have their own connections.
     """
 
     def __init__(self, url: str, most: int) -> None:
-        self.url, self._most = url, most
-        self.place: Backend = place_of(url)
-        self.reading = threading.RLock()
+        self.url, self._max_open = url, most
+        self.backend: Backend = open_backend(url)
+        self.store_lock = threading.RLock()
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, Experiment] = OrderedDict()
         self._opening: dict[str, threading.Lock] = {}
 
     def get(self, name: str) -> Experiment:
-        """Return the experiment of that name, or say that there is none."""
+        """Return the experiment with this name, or raise `UnknownName`."""
         with self._lock:
             run = self._runs.get(name)
             if run is not None:
@@ -48,9 +48,9 @@ class ExperimentCache:
             with self._lock:
                 run = self._runs.get(name)
             if run is None:
-                self.log(name)
+                self.find_log(name)
                 run = Experiment.open(self.url, name)
-                self._keep(name, run)
+                self._add(name, run)
         with self._lock:
             self._opening.pop(name, None)
         return run
@@ -58,61 +58,66 @@ class ExperimentCache:
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Begin an experiment; return it, and whether it is new. The same one may be joined."""
+        """Create an experiment; return it, and whether it is new.
+
+        If the name is taken, `join=True` returns the existing experiment if its options agree.
+        """
         options = beside(options)
         made = Experiment(arms, **options)
-        with self.reading:
-            new = self.place.log(name) is None
+        with self.store_lock:
+            new = self.backend.log(name) is None
             if new:
-                create(self.place, name, made, by)
+                create(self.backend, name, made, by)
         if not new:
             if not join:
-                raise Problem(409, f"there is an experiment {name!r} already")
+                raise Problem(409, f"an experiment named {name!r} already exists: choose another name")
             try:
-                check_same(Experiment, name, self.get(name)._state, arms, options)
+                check_options(Experiment, name, self.get(name)._state, arms, options)
             except InputError as error:
                 raise Problem(409, str(error)) from None
         return self.get(name), new
 
-    def listed(self) -> list[Listed]:
-        """Return all experiments, by name."""
-        with self.reading:
-            return self.place.listed()
+    def list_experiments(self) -> list[ExperimentListing]:
+        """Return all experiments, sorted by name."""
+        with self.store_lock:
+            return self.backend.list_experiments()
 
-    def log(self, name: str) -> ExperimentLog:
-        """Return the log of an experiment, to be read by whoever holds `reading`."""
-        with self.reading:
-            log = self.place.log(name)
+    def find_log(self, name: str) -> ExperimentLog:
+        """Return the event log of an experiment; only a thread that holds `store_lock` may use it."""
+        with self.store_lock:
+            log = self.backend.log(name)
         if log is None:
-            raise UnknownName(f"there is no experiment {name!r}")
+            raise UnknownName(f"there is no experiment named {name!r}")
         return log
 
-    def entries(self, name: str, after: int, most: int) -> list[Entry]:
-        """Return the entries of an experiment behind number `after`."""
-        log = self.log(name)
-        with self.reading:
+    def read_entries(self, name: str, after: int, most: int) -> list[LogEntry]:
+        """Return at most `most` entries of an experiment's event log, after number `after`."""
+        log = self.find_log(name)
+        with self.store_lock:
             return log.read(after, after + most)
 
-    def check(self) -> None:
-        """Raise if the store cannot be read."""
-        with self.reading:
-            self.place.statement("SELECT count(*) FROM ~api_keys", ())
+    def check_store(self) -> None:
+        """Raise an error if the store cannot be read."""
+        with self.store_lock:
+            self.backend.execute("SELECT count(*) FROM ~api_keys", ())
 
     def __len__(self) -> int:
+        """Return the number of open experiments."""
         return len(self._runs)
 
-    def _keep(self, name: str, run: Experiment) -> None:
+    def _add(self, name: str, run: Experiment) -> None:
+        """Add an experiment to the cache, and close the least recently used ones."""
         with self._lock:
             self._runs[name] = run
-            over = [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - self._most)]
+            over = [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - self._max_open)]
         for each in over:
-            each.close()  # who still has it goes on: it opens itself again
+            each.close()  # a thread that still uses it may go on: the next call opens it again
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all experiments and the store."""
         with self._lock:
             runs, self._runs = list(self._runs.values()), OrderedDict()
         for run in runs:
             run.close()
-        with self.reading:
-            self.place.close()
+        with self.store_lock:
+            self.backend.close()

@@ -1,4 +1,4 @@
-"""A command of an experiment as a route gives it: in a thread, once for each idempotency key, by whom."""
+"""Run a method of an experiment for a route: in a worker thread, once per idempotency key."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from tideproof.serve.auth.api_keys import Key
 if TYPE_CHECKING:
     from tideproof.serve.service import Service
 
-Once = Annotated[
+IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="Of your own choice: a repeat with the same key does nothing, and has the same answer.",
+        description="A unique string of your choice. Repeating a request with the same key changes nothing "
+        "and returns the same response.",
     ),
 ]
 
 
-def signed(key: Key, by: str | None) -> str:
-    """Return who does something, as the events say it: the id and the name of the key, and what they say.
+def author_of(key: Key, by: str | None) -> str:
+    """Return the author of an event: id and name of the API key, and the `by` field of the request.
 
-    >>> signed(Key("k1", "shop", "reporter", None, 0.0), "ann")
+    >>> author_of(Key("k1", "shop", "reporter", None, 0.0), "ann")
     'k1 shop: ann'
     """
     return f"{key.id} {key.name}" + (f": {by}" if by else "")
 
 
-async def command(
+async def run_command(
     service: Service, key: Key, name: str, once: str | None, method: str, /, *args: Any, **kwargs: Any
 ) -> Any:
-    """Return what a method of an experiment returns, once what it did is kept; wake who follows it."""
+    """Call a method of an experiment in a worker thread, and notify the event streams of the experiment."""
 
     def work() -> Any:
         run = service.experiments.get(name)
-        return do(run, key, once, method, *args, **kwargs)
+        return run_method(run, key, once, method, *args, **kwargs)
 
     found = await service.call(work)
-    service.feed.news(name)
+    service.notifier.notify(name)
     return found
 
 
-def do(run: Experiment, key: Key, once: str | None, method: str, /, *args: Any, **kwargs: Any) -> Any:
-    """Return what a method of an experiment returns; blocking."""
-    vars(run._here).pop("label", None)  # where another caller was, whom this thread served
+def run_method(run: Experiment, key: Key, once: str | None, method: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of an experiment, once per idempotency key; blocks."""
+    # The thread may have served another caller before, whose environment must not become the default here.
+    vars(run._here).pop("label", None)
     called = getattr(run, method)
     if once is None:
         return called(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""An experiment as a file that somebody else may have."""
+"""Export of an experiment as a JSON file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.snapshots.experiment_file import text
 
 
-def exported(run: Experiment) -> str:
-    """Return what `Experiment.load` reads, without what units are hashed with."""
+def export_text(run: Experiment) -> str:
+    """Return an experiment as JSON text for `Experiment.load`, without the salt for hashing units."""
     happened = [each._replace(salt="") if isinstance(each, e.Salted) else each for each in run.events()]
     return text(happened, None)

@@ -1,4 +1,4 @@
-"""Experiments as feature flags: which arm a unit gets, and why, in the words of OpenFeature."""
+"""Experiments as OpenFeature feature flags: the arm that a unit gets, and the reason."""
 
 from __future__ import annotations
 
@@ -18,139 +18,156 @@ from tideproof.serve import serializers
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.problem_details import Problem
-from tideproof.serve.service_settings import Settings, zone_of
-from tideproof.serve.unit_evaluation import evaluated
+from tideproof.serve.service_settings import Settings, find_time_zone
+from tideproof.serve.unit_evaluation import evaluate_unit
 
-SPLIT, STATIC, DISABLED = "SPLIT", "STATIC", "DISABLED"  # in the test; after it; the default of the code
+# Reasons of OpenFeature: the unit is in the experiment; it is over; the default value of the code is used
+SPLIT, STATIC, DISABLED = "SPLIT", "STATIC", "DISABLED"
 GENERAL = "GENERAL"
-FRESH = 1.0  # seconds for which a version holds
+FRESH = 1.0  # seconds for which a version is cached
 
 
-class Begun(NamedTuple):
-    """Whether an experiment is for visitors, and whether it knows what day it is."""
+class FlagTraits(NamedTuple):
+    """Unchangeable options of an experiment: whether it has a reserve, and whether it has a time zone."""
 
     visitors: bool
     dated: bool
 
 
-class Flags:
-    """The experiments of a service that have visitors; its calls block, and are safe from threads."""
+class FlagEvaluator:
+    """Evaluates experiments as feature flags; calls block, and are safe to make from several threads."""
 
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
-        self._begun: dict[str, Begun] = {}  # of all experiments that were asked for: so it must be small
+        self._traits: dict[str, FlagTraits] = {}  # never shrinks, so each value must be small
         self._versions: dict[str, tuple[float, str]] = {}
-        self._zone = zone_of(settings.zone)
+        self._zone = find_time_zone(settings.zone)
 
-    def one(self, name: str, key: Key, unit: str, environment: Label | None) -> tuple[dict[str, Any], bool]:
+    def evaluate(
+        self, name: str, key: Key, unit: str, environment: Label | None
+    ) -> tuple[dict[str, Any], bool]:
         """Return the evaluation of one flag, and whether the unit is new."""
         run = self._experiments.get(name)
-        begun = self._first(name)
-        if not begun.visitors:
+        traits = self._traits_of(name)
+        if not traits.visitors:
             raise InputError(
-                f"{name!r} has no reserve: begin an experiment for visitors with a lease and a reserve"
+                f"the experiment {name!r} has no reserve: create an experiment for visitors with a lease and "
+                f"a reserve"
             )
-        if environment is None and not begun.dated:
+        if environment is None and not traits.dated:
             environment = self.today()
         return _evaluation(name, run, key, unit, environment, self._settings.reservations)
 
-    def every(self, key: Key, unit: str, environment: Label | None) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the evaluations of all flags that a key reaches, and which of them have a new unit."""
+    def evaluate_all(
+        self, key: Key, unit: str, environment: Label | None
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the evaluations of all flags that a key may read, and the flags to which the unit is new."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
             try:
-                said, new = self.one(name, key, unit, environment)
+                evaluation, is_new = self.evaluate(name, key, unit, environment)
             except StoreError:
                 raise
             except (TideproofError, Problem) as error:
                 detail = error.detail if isinstance(error, Problem) else str(error)
-                said, new = {"key": name, "errorCode": GENERAL, "errorDetails": detail}, False
-            found.append(said)
-            news += [name] if new else []
+                evaluation, is_new = {"key": name, "errorCode": GENERAL, "errorDetails": detail}, False
+            found.append(evaluation)
+            news += [name] if is_new else []
         return found, news
 
     def version(self, key: Key) -> str:
-        """Return a word that changes when visitors should be evaluated again; it is a second old at most."""
-        known = self.known_version(key)
+        """Return a hash that changes when all visitors should be evaluated again; at most one second old."""
+        known = self.cached_version(key)
         if known is not None:
             return known
-        states = [(name, _state(self._experiments.get(name))) for name in self._names(key)]
+        states = [(name, _flag_state(self._experiments.get(name))) for name in self._names(key)]
         found = hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
         self._versions[key.id] = time.monotonic(), found
         return found
 
-    def known_version(self, key: Key) -> str | None:
-        """Return the version if it was found a moment ago; never blocks."""
+    def cached_version(self, key: Key) -> str | None:
+        """Return the cached version if it is recent enough, else None; never blocks."""
         at, found = self._versions.get(key.id, (-math.inf, None))
         return found if time.monotonic() - at < FRESH else None
 
     def today(self) -> str:
-        """Return the date where the service is said to be: the environment of who names none."""
+        """Return the current date in the service's time zone, which is the default environment."""
         return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
 
     def _names(self, key: Key) -> list[str]:
+        """Return the names of the experiments with a reserve that a key may read."""
         given = key.experiments
-        names = [each.name for each in self._experiments.listed() if given is None or each.name in given]
-        flags, most = [name for name in names if self._first(name).visitors], self._settings.flags
+        names = [
+            each.name for each in self._experiments.list_experiments() if given is None or each.name in given
+        ]
+        flags, most = [name for name in names if self._traits_of(name).visitors], self._settings.flags
         if len(flags) > most:
             raise InputError(
-                f"{len(flags):,} experiments have visitors, and {most:,} are evaluated at once: "
-                f"use a key for some of them"
+                f"one request can evaluate {most:,} experiments, but this key is for {len(flags):,}: use a "
+                f"key that is restricted to fewer experiments"
             )
         return flags
 
-    def _first(self, name: str) -> Begun:
-        """Return what an experiment began with, by its first event: it never changes."""
-        if name not in self._begun:
-            options = serializers.event(self._experiments.entries(name, 0, 1)[0])["about"]["options"]
-            self._begun[name] = Begun("reserve" in options, "time_zone" in options)
-        return self._begun[name]
+    def _traits_of(self, name: str) -> FlagTraits:
+        """Return the traits of an experiment from its first event, cached because they never change."""
+        if name not in self._traits:
+            options = serializers.event(self._experiments.read_entries(name, 0, 1)[0])["about"]["options"]
+            self._traits[name] = FlagTraits("reserve" in options, "time_zone" in options)
+        return self._traits[name]
 
 
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
-    new = False
-    pull, over = _found(run, unit)
+    """Return the evaluation of one flag for a unit, and whether the unit is new."""
+    is_new = False
+    pull, over = _find_pull(run, unit)
     if pull is None and not over:
         try:
-            pull, new = evaluated(run, key, unit, environment, most)
+            pull, is_new = evaluate_unit(run, key, unit, environment, most)
         except Finished:
             over = True
     if pull is None or over:
-        return _selected(run, name), False
-    return _said(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), new
+        return _selected_evaluation(run, name), False
+    return _as_evaluation(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), is_new
 
 
 @locked
-def _found(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return the pull of a unit, and whether the test is over for it: nothing is awaited of it any more."""
+def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
+    """Return the pull of a unit, and whether the experiment is over and the pull is not pending."""
     pull, book = run.pull_of(unit), run._state.book
-    return pull, _ended(book) and (pull is None or book.status[run._known(pull)] != OUT)
+    return pull, _is_over(book) and (pull is None or book.status[run._known(pull)] != OUT)
 
 
-def _ended(book: Book) -> bool:
+def _is_over(book: Book) -> bool:
+    """Return whether an experiment selects an arm for all new visitors."""
     return book.stopped or book.sure is not None or (book.remaining == 0 and not book.out)
 
 
 @locked
-def _state(run: Experiment) -> list[Any]:
-    """Return what decides on the evaluations of all visitors; not what was given to each."""
+def _flag_state(run: Experiment) -> list[Any]:
+    """Return the values that determine the evaluations of all visitors, for hashing."""
     book = run._state.book
-    selected = run._selected().arm if _ended(book) else None
+    selected = run._selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
 
 
 @locked
-def _selected(run: Experiment, name: str) -> dict[str, Any]:
-    """Return what everybody gets who is not in the test: the arm it found; the code's default in a pause."""
+def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
+    """Return the evaluation for visitors outside of the experiment.
+
+    It contains the selected arm, or no value while the experiment is paused.
+    """
     book = run._state.book
     arm = None if book.paused and not book.stopped else run._selected().arm
-    return _said(name, arm, DISABLED if arm is None else STATIC, {})
+    return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {})
 
 
-def _said(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return an evaluation; without a value the code's default holds, and clients want a variant even so."""
+def _as_evaluation(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return an evaluation in the format of OFREP.
+
+    Without a value, the client uses the default in its code; OFREP clients require a variant even then.
+    """
     value = {} if arm is None else {"value": arm}
     return {"key": name, "reason": reason, "variant": arm or "", "metadata": metadata} | value

@@ -1,4 +1,4 @@
-"""One line of JSON for everything worth a line."""
+"""Logging of the service, as JSON lines or as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import sys
 LOG = logging.getLogger("tideproof.serve")
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
+    """Log formatter that writes one JSON object per line."""
+
     def format(self, record: logging.LogRecord) -> str:
+        """Return a log record as a line of JSON."""
         at = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
         line = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
         line |= getattr(record, "fields", {})
@@ -20,18 +23,21 @@ class _Json(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-class _Text(logging.Formatter):
+class _TextFormatter(logging.Formatter):
+    """Log formatter that writes the event and its fields as text."""
+
     def format(self, record: logging.LogRecord) -> str:
+        """Return a log record as text."""
         fields = " ".join(f"{name}={value}" for name, value in getattr(record, "fields", {}).items())
         text = f"{record.levelname.lower()} {record.getMessage()} {fields}".rstrip()
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-def begin(kind: str) -> None:
-    """Write to standard error from now on: "json", "text" or, with "off", nothing."""
+def configure_logging(kind: str) -> None:
+    """Configure logging to standard error: "json", "text" or "off"."""
     LOG.handlers.clear()
     LOG.propagate = False
     LOG.setLevel(logging.INFO)
     handler: logging.Handler = logging.NullHandler() if kind == "off" else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if kind == "json" else _Text())
+    handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
     LOG.addHandler(handler)

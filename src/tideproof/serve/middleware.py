@@ -1,4 +1,4 @@
-"""What every request passes: limits of size and time, a line in the log, headers that protect."""
+"""Middleware for every request: limits of size and time, security headers, metrics and a log line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-UPLOADS = "/analyze"  # where a file may come
+UPLOADS = "/analyze"  # the only path that accepts an uploaded file
 _HEADERS = [
     (b"content-security-policy", CSP.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -28,19 +28,19 @@ _HEADERS = [
 ]
 
 
-class Edge:
-    """The outermost part of the app."""
+class RequestMiddleware:
+    """Outermost ASGI middleware: limits, security headers, metrics and logging for each request."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status, number = time.perf_counter(), 500, secrets.token_hex(8)
-        limited = _Limited(scope, receive, self._service)
+        started, status, request_id = time.perf_counter(), 500, secrets.token_hex(8)
+        body = _LimitedBody(scope, receive, self._service)
         answered = False
 
         async def answer(message: Message) -> None:
@@ -51,86 +51,93 @@ class Edge:
                 message["headers"] = [
                     *message["headers"],
                     *(each for each in _HEADERS if each[0] not in given),
-                    (b"x-request-id", number.encode()),
+                    (b"x-request-id", request_id.encode()),
                     *([] if b"cache-control" in given else [(b"cache-control", b"no-store")]),
                 ]
-                self._count(scope, status, time.perf_counter() - begun)
+                self._count(scope, status, time.perf_counter() - started)
             await send(message)
 
         try:
-            limited.check()
-            await self._app(scope, limited.receive, answer)
+            body.check()
+            await self._app(scope, body.receive, answer)
         except Problem as problem:
             if answered:
                 raise
             request = Request(scope)
-            said = problem_page(request, problem) if is_for_people(request) else response(problem)
-            await said(scope, receive, answer)
+            reply = problem_page(request, problem) if is_for_people(request) else response(problem)
+            await reply(scope, receive, answer)
         finally:
-            self._log(scope, status, number, time.perf_counter() - begun)
+            self._log(scope, status, request_id, time.perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a response in the metrics."""
         metrics, route = self._service.metrics, _route(scope)
         metrics.requests.labels(_method(scope), route, status).inc()
         metrics.seconds.labels(route).observe(seconds)
 
-    def _log(self, scope: Scope, status: int, number: str, seconds: float) -> None:
+    def _log(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        """Write the log line of a request."""
         fields = {
             "method": _method(scope),
             "route": _route(scope),
             "status": status,
             "ms": round(1000.0 * seconds, 2),
             "key": scope.get("state", {}).get("key"),
-            "request": number,
+            "request": request_id,
         }
         LOG.info("request", extra={"fields": fields})
 
 
-class _Limited:
-    """The body of a request, as far as it is allowed."""
+class _LimitedBody:
+    """Body of a request, limited in size and time."""
 
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
-        self._most = self._settings.body
-        if scope["path"] == UPLOADS:  # the form around a file takes little
-            self._most = self._settings.upload + 2**16
+        self._max_bytes = self._settings.body
+        if scope["path"] == UPLOADS:  # 64 KiB for the form fields around the file
+            self._max_bytes = self._settings.upload + 2**16
         self._headers = dict(scope["headers"])
         self._read = 0
-        self._end = time.monotonic() + service.settings.seconds
-        self._whole = False
+        self._deadline = time.monotonic() + service.settings.seconds
+        self._is_complete = False
 
     def check(self) -> None:
-        """Raise if the body says that it is too long."""
+        """Raise a problem with status 413 if the Content-Length header exceeds the limit."""
         length = self._headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._most:
+        if not length.isdigit() or int(length) > self._max_bytes:
             raise self._too_long()
 
     async def receive(self) -> Message:
-        if self._whole:  # what comes now is that the caller is gone
+        """Return the next part of the body, or raise a problem if it is too late or too long."""
+        if self._is_complete:  # after the body, the only message is that the client has disconnected
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), max(0.0, self._end - time.monotonic()))
+            message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
         except TimeoutError:
-            raise Problem(408, f"the body did not come within {self._settings.seconds:g} s") from None
+            raise Problem(
+                408, f"the request body did not arrive within {self._settings.seconds:g} s"
+            ) from None
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
-            self._whole = not message.get("more_body", False)
-            if self._read > self._most:
+            self._is_complete = not message.get("more_body", False)
+            if self._read > self._max_bytes:
                 raise self._too_long()
         return message
 
     def _too_long(self) -> Problem:
+        """Return the problem for a body that exceeds the limit."""
         return Problem(
-            413, f"a request may have {self._most:,} bytes at most", headers={"Connection": "close"}
+            413, f"a request must have at most {self._max_bytes:,} bytes", headers={"Connection": "close"}
         )
 
 
 def _route(scope: Scope) -> str:
-    """Return the route as it is declared: names of experiments are in no metric and no log."""
+    """Return the declared path of a request's route, so that logs and metrics contain no experiment names."""
     route: Any = scope.get("route")
     return getattr(route, "path", "none")
 
 
 def _method(scope: Scope) -> str:
+    """Return the HTTP method of a request, or "other" for an unknown one, which keeps metrics small."""
     known = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
     return str(scope["method"]) if scope["method"] in known else "other"

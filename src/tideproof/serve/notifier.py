@@ -1,4 +1,4 @@
-"""Waking those who follow the events of an experiment."""
+"""Notification of event streams when an experiment has new events."""
 
 from __future__ import annotations
 
@@ -9,50 +9,54 @@ from collections.abc import Iterator
 
 from tideproof.serve.problem_details import Problem
 
-PAUSE = 0.5  # seconds after which a follower looks for what other processes did
+PAUSE = 0.5  # seconds after which a stream checks for events of other processes
 
 
-class Feed:
-    """Who waits for news of which experiment; used by one event loop."""
+class Notifier:
+    """Streams that wait for new events, by experiment; used by one event loop."""
 
     def __init__(self, most: int) -> None:
-        self._most, self.followers = most, 0
+        self.max_streams, self.open_streams = most, 0
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
-    def news(self, name: str) -> None:
-        """Wake all who wait for that experiment."""
+    def notify(self, name: str) -> None:
+        """Wake all streams that wait for this experiment."""
         for each in self._waiting.get(name, ()):
             each.set()
 
     @property
-    def full(self) -> bool:
-        """Whether there are as many followers as there may be."""
-        return self.followers >= self._most
+    def is_full(self) -> bool:
+        """Whether the maximum number of streams is open."""
+        return self.open_streams >= self.max_streams
 
     def check(self) -> None:
-        """Raise if there are too many followers."""
-        if self.full:
+        """Raise a problem with status 503 if the maximum number of streams is open."""
+        if self.is_full:
             raise Problem(
-                503, f"{self._most} clients follow events already", "StoreError", {"Retry-After": "10"}
+                503,
+                f"{self.open_streams} event streams are open, and at most {self.max_streams} are allowed: "
+                f"retry later",
+                "StoreError",
+                {"Retry-After": "10"},
             )
 
     @contextlib.contextmanager
-    def following(self) -> Iterator[None]:
-        """Count one more follower."""
-        self.followers += 1
+    def count_stream(self) -> Iterator[None]:
+        """Count one more open stream while the context is active."""
+        self.open_streams += 1
         try:
             yield
         finally:
-            self.followers -= 1
+            self.open_streams -= 1
 
     async def wait(self, name: str, seconds: float = PAUSE) -> None:
-        """Wait for news, or for so long."""
-        woken = asyncio.Event()
-        self._waiting[name].add(woken)
+        """Wait until the experiment has new events, or for so many seconds."""
+        event = asyncio.Event()
+        self._waiting[name].add(event)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(woken.wait(), seconds)
+                await asyncio.wait_for(event.wait(), seconds)
         finally:
-            self._waiting[name].discard(woken)
+            self._waiting[name].discard(event)
             if not self._waiting[name]:
                 del self._waiting[name]

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them, whatever raised them."""
+"""Errors of the HTTP service as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tideproof.text import escape_control_characters
 MEDIA = "application/problem+json"
 LOG = logging.getLogger("tideproof.serve")
 
-# The first that an error is an instance of says its status
+# HTTP status of an error: that of the first class that it is an instance of
 _STATUS: tuple[tuple[type[errors.TideproofError], int], ...] = (
     (errors.UnknownName, 404),
     (errors.ConflictingReward, 409),
@@ -29,14 +29,14 @@ _STATUS: tuple[tuple[type[errors.TideproofError], int], ...] = (
     (errors.StoreError, 503),
 )
 _TITLES = {
-    400: "Bad request", 401: "No valid key", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
-    408: "Too slow", 409: "Conflict", 413: "Too large", 429: "Too many requests",
+    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found", 405: "Method not allowed",
+    408: "Request timeout", 409: "Conflict", 413: "Content too large", 429: "Too many requests",
     500: "Internal error", 503: "Unavailable",
 }  # fmt: skip
 
 
 class ProblemDetails(BaseModel):
-    """What went wrong."""
+    """Body of an error response (RFC 9457)."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -51,15 +51,18 @@ class ProblemDetails(BaseModel):
             ]
         }
     )
-    type: str = Field(description="Which kind of error, as a URN.")
+    type: str = Field(description="Kind of error, as a URN.")
     title: str
     status: int
-    detail: str = Field(description="What is wrong, and what is allowed.")
-    error: str = Field(description="The name of the error in Python.")
+    detail: str = Field(description="What is wrong, and which values are allowed.")
+    error: str = Field(description="Name of the Python exception.")
 
 
 class Problem(HTTPException):
-    """An error that the service itself raises; FastAPI lets this kind pass where it reads a body."""
+    """Error that the service itself raises, with an HTTP status.
+
+    It derives from `HTTPException` because FastAPI replaces other errors that occur while it reads a body.
+    """
 
     def __init__(
         self, status: int, detail: str, error: str = "InputError", headers: dict[str, str] | None = None
@@ -69,8 +72,8 @@ class Problem(HTTPException):
 
 
 def response(problem: Problem) -> JSONResponse:
-    """Return a problem as it is sent."""
-    said = ProblemDetails(
+    """Return a problem as an HTTP response."""
+    details = ProblemDetails(
         type=f"urn:tideproof:{problem.error}",
         title=_TITLES.get(problem.status, "Error"),
         status=problem.status,
@@ -80,18 +83,18 @@ def response(problem: Problem) -> JSONResponse:
     headers = dict(problem.headers or {})
     if problem.status in (429, 503):
         headers.setdefault("Retry-After", "1")
-    return JSONResponse(said.model_dump(), problem.status, headers, MEDIA)
+    return JSONResponse(details.model_dump(), problem.status, headers, MEDIA)
 
 
 def problem_of(error: errors.TideproofError) -> Problem:
-    """Return an error of tideproof as a problem."""
+    """Return the problem, with its HTTP status, for an error of tideproof."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
     name = next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in errors.__all__)
     return Problem(status, str(error), name)
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of an app be a problem."""
+    """Register exception handlers that turn every error of an application into a problem response."""
 
     @app.exception_handler(Problem)
     async def own(request: Request, error: Problem) -> JSONResponse:
@@ -103,7 +106,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return response(Problem(400, "; ".join(_said(each) for each in error.errors()[:5])))
+        return response(
+            Problem(400, "; ".join(_describe_validation_error(each) for each in error.errors()[:5]))
+        )
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
@@ -116,11 +121,11 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         LOG.error("unexpected", exc_info=error, extra={"fields": {"path": request.url.path}})
-        return response(Problem(500, "something unexpected happened; the log says more", "TideproofError"))
+        return response(Problem(500, "unexpected error: see the log of the service", "TideproofError"))
 
 
-def _said(error: Any) -> str:
-    """Return a value that is not allowed in one line: where it is, and what is."""
+def _describe_validation_error(error: Any) -> str:
+    """Return a validation error in one line: the field, and what is allowed."""
     where = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
     return f"{where}: {error['msg']}"
 

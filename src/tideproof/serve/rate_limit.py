@@ -1,4 +1,4 @@
-"""How often somebody may come: a bucket of tokens for each, that fills again."""
+"""Token-bucket rate limiter per caller."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ import math
 import time
 from collections import OrderedDict
 
-MOST = 10_000  # who are remembered
+MAX_CALLERS = 10_000  # callers whose buckets are remembered; the least recent one is dropped
 
 
-class Buckets:
-    """A rate for each caller, and twice a second's worth at once; used by one event loop."""
+class RateLimiter:
+    """Token buckets of callers: `rate` tokens per second, and at most `burst` of them at once.
+
+    By default, `burst` is two seconds' worth of tokens. Only one event loop may use it.
+    """
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
         self._rate, self._burst = rate, max(1.0, 2.0 * rate if burst is None else burst)
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._tokens: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, who: str, count: float = 1.0) -> float:
-        """Take a token, and return 0; or return the seconds after which there is one."""
+    def take(self, caller: str, count: float = 1.0) -> float:
+        """Take tokens of a caller and return 0, or return the seconds until there are enough."""
         now = time.monotonic()
-        left, at = self._left.pop(who, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._rate)
-        wait = 0.0 if left >= count else (count - left) / self._rate
-        self._left[who] = (left if wait else left - count), now
-        if len(self._left) > MOST:
-            self._left.popitem(last=False)
+        tokens, at = self._tokens.pop(caller, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - at) * self._rate)
+        wait = 0.0 if tokens >= count else (count - tokens) / self._rate
+        self._tokens[caller] = (tokens if wait else tokens - count), now
+        if len(self._tokens) > MAX_CALLERS:
+            self._tokens.popitem(last=False)
         return wait
 
 
-def seconds(wait: float) -> dict[str, str]:
-    """Return the header that says when to come again."""
+def retry_after_header(wait: float) -> dict[str, str]:
+    """Return a Retry-After header for a wait in seconds."""
     return {"Retry-After": str(max(1, math.ceil(wait)))}

@@ -1,4 +1,4 @@
-"""Every route and who may call it, as a table in Markdown: python -m tideproof.serve.route_table."""
+"""Markdown table of all routes and the roles that may call them: python -m tideproof.serve.route_table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tideproof.serve.auth.roles import ROLES, Right
 
 
 def table() -> str:
-    """Return the table, in the order of the routes."""
+    """Return the table of routes in Markdown."""
     lines = [f"| route | {' | '.join(ROLES)} |", "|---|" + "---|" * len(ROLES)]
     for router in (*ROUTERS, *PAGES):
         for method, path, right in routes_and_rights(router):

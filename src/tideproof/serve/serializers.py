@@ -1,4 +1,4 @@
-"""Experiments, events and recommendations in plain words."""
+"""Serializers: experiments, events and recommendations as JSON-compatible values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.recommendation import Recommendation
-from tideproof.store.backend import Entry
+from tideproof.store.backend import LogEntry
 
 _OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
 
 
 @locked
 def experiment(run: Experiment, name: str) -> dict[str, Any]:
-    """Return what an experiment is, at one moment."""
+    """Return the description of an experiment, read at one point in time."""
     book, created = run._state.book, run._state.created
     state = "running"
     if book.stopped:
@@ -51,7 +51,7 @@ def experiment(run: Experiment, name: str) -> dict[str, Any]:
 
 
 def recommendation(found: Recommendation) -> dict[str, Any]:
-    """Return what would be selected; numbers that JSON does not know are null."""
+    """Return a recommendation; infinite and undefined numbers become null."""
     said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -59,8 +59,8 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
     }
 
 
-def event(entry: Entry) -> dict[str, Any]:
-    """Return an event as it was kept, without a salt."""
+def event(entry: LogEntry) -> dict[str, Any]:
+    """Return an event of the log as a dictionary, without its salt."""
     kind, at, by, *values = json.loads(entry.record)
     names = e.KINDS[kind]._fields[2:]
     about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}

@@ -1,4 +1,4 @@
-"""Starting a service, and stopping it so that nothing acknowledged is lost."""
+"""Start the HTTP service, and stop it without losing acknowledged requests."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from fastapi import FastAPI
 from tideproof._version import __version__
 from tideproof.errors import InputError
 from tideproof.serve import json_logs
-from tideproof.serve.app import make
+from tideproof.serve.app import make_app
 from tideproof.serve.service import Service
 from tideproof.serve.service_settings import Settings
 
-LOCAL = ("127.0.0.1", "::1", "localhost")
+LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 _BACKLOG = 2048
 
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve a store until a signal comes; `say` is told the address and, once, the admin key."""
-    json_logs.begin(settings.log)
-    app = make(url, settings)
+    """Serve a store until a signal arrives; `say` receives the address and, once, a new admin key."""
+    json_logs.configure_logging(settings.log)
+    app = make_app(url, settings)
     service: Service = app.state.service
 
     def begun(at: str) -> None:
-        say(f"tideproof {__version__} serves {public(url)} at {at}")
+        say(f"tideproof {__version__} serves {hide_password(url)} at {at}")
         if secret:
-            say(f"admin key, shown this once: {secret}")
+            say(f"admin key, shown only once: {secret}")
 
     try:
-        secret = first_key(service, host)
+        secret = create_first_key(service, host)
     except BaseException:
         service.close()
         raise
@@ -43,32 +43,35 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
 
 
 def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
-    """Serve an app until a signal comes; `begun` is told the address once it listens."""
+    """Serve an application until a signal arrives; `begun` receives the address once it accepts requests."""
     service: Service = app.state.service
     try:
-        with listening(host, port) as found:
-            server = _server(app, service.settings)
-            _heed_signals(server)
+        with open_socket(host, port) as found:
+            server = make_server(app, service.settings)
+            _install_signal_handlers(server)
             begun(address(host, found))
             server.run(sockets=[found])
     finally:
         service.close()
 
 
-def first_key(service: Service, host: str) -> str | None:
-    """Return the secret of a first admin key, None if there is one; refuse to be seen without any key."""
-    if service.keys.exist("admin"):
+def create_first_key(service: Service, host: str) -> str | None:
+    """Create the first admin key and return its secret, or return None if there is an admin key.
+
+    Raise `InputError` if the host is reachable from other machines while there are no keys at all.
+    """
+    if service.keys.exists("admin"):
         return None
-    if host not in LOCAL and not service.keys.exist():
+    if host not in LOCAL_HOSTS and not service.keys.exists():
         raise InputError(
-            f"--host {host} can be reached from elsewhere, and there are no keys: start it once on "
-            f"127.0.0.1, which shows one, or set TIDEPROOF_ADMIN_KEY"
+            f"--host {host} is reachable from other machines, but there are no API keys yet. Start the "
+            f"service once on 127.0.0.1, which prints an admin key, or set TIDEPROOF_ADMIN_KEY"
         )
-    return service.keys.mint("admin", "admin", None, None)[0]
+    return service.keys.create_key("admin", "admin", None, None)[0]
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, or say why that cannot be."""
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket, or raise `InputError` with the reason why that is impossible."""
     found = None
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
@@ -86,15 +89,15 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address(host: str, found: socket.socket) -> str:
-    """Return where a socket can be reached."""
+    """Return the URL of a listening socket."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{found.getsockname()[1]}"
 
 
-def public(url: str) -> str:
-    """Return a URL without a password.
+def hide_password(url: str) -> str:
+    """Return the URL of a store without its password.
 
-    >>> public("postgresql://ann:secret@db/shop"), public("sqlite:///shop.db")
+    >>> hide_password("postgresql://ann:secret@db/shop"), hide_password("sqlite:///shop.db")
     ('postgresql://ann@db/shop', 'sqlite:///shop.db')
     """
     scheme, _, rest = url.partition("://")
@@ -103,15 +106,16 @@ def public(url: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """One whose streams end when it is told to stop."""
+    """Uvicorn server that ends open event streams when it stops."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second signal does not wait for requests."""
+        """Begin to stop; after a second signal, running requests are not awaited."""
         self.config.app.state.service.stop()  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
 
-def _server(app: Any, settings: Settings) -> _Server:
+def make_server(app: Any, settings: Settings) -> _Server:
+    """Return a uvicorn server for an application."""
     return _Server(
         uvicorn.Config(
             app,
@@ -126,8 +130,11 @@ def _server(app: Any, settings: Settings) -> _Server:
     )
 
 
-def _heed_signals(server: _Server) -> None:
-    """Let signals stop it before it runs, too; and do nothing when uvicorn raises them again after it."""
+def _install_signal_handlers(server: _Server) -> None:
+    """Install signal handlers that stop the server even before it runs.
+
+    They stay installed, so that the signals uvicorn raises again after stopping have no effect.
+    """
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, server.handle_exit)

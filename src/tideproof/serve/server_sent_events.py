@@ -1,4 +1,4 @@
-"""Server-sent events: a stream that lives as long as its key, and says from time to time that it does."""
+"""Server-sent events: streams that end when their API key is revoked, with regular keep-alive lines."""
 
 from __future__ import annotations
 
@@ -10,39 +10,43 @@ from typing import Any
 from fastapi.responses import StreamingResponse
 
 from tideproof.serve.auth.api_keys import Key
-from tideproof.serve.notifier import Feed
+from tideproof.serve.notifier import Notifier
 from tideproof.serve.service import Service
 
-BEAT = 15.0  # seconds after which a stream says that it is still there
+BEAT = 15.0  # seconds without a message after which a keep-alive line is sent
 
 
-def message(number: Any, kind: str, said: Any) -> str:
-    """Return one event of a stream."""
+def format_message(number: Any, kind: str, said: Any) -> str:
+    """Return one server-sent event as text."""
     return f"id: {number}\nevent: {kind}\ndata: {json.dumps(said)}\n\n"
 
 
-def streamed(messages: AsyncIterator[str]) -> StreamingResponse:
-    """Return them as an answer that nothing on its way should hold back."""
+def streaming_response(messages: AsyncIterator[str]) -> StreamingResponse:
+    """Return messages as a streaming response that proxies do not buffer."""
     return StreamingResponse(messages, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-async def following(
+async def stream_messages(
     service: Service,
     key: Key,
-    room: Feed,
-    more: Callable[[], Awaitable[Sequence[str]]],
-    rest: Callable[[], Awaitable[Any]],
+    notifier: Notifier,
+    read_messages: Callable[[], Awaitable[Sequence[str]]],
+    wait: Callable[[], Awaitable[Any]],
 ) -> AsyncIterator[str]:
-    """Yield what `more` has as long as there is any, then `rest`, and so on while the key is valid."""
-    with room.following():
+    """Yield messages until the key is revoked or the service stops.
+
+    `read_messages` returns the messages that are available; `wait` is called when there are none. `notifier`
+    counts the open streams.
+    """
+    with notifier.count_stream():
         yield ": here\n\n"
         beat = time.monotonic()
         while not service.stopping:
-            if not service.keys.fresh:
-                await service.call(service.keys.read)
+            if not service.keys.is_fresh:
+                await service.call(service.keys.refresh)
             if not service.keys.is_valid(key.id):
                 return
-            found = await more()
+            found = await read_messages()
             for each in found:
                 yield each
             if found:
@@ -51,4 +55,4 @@ async def following(
             if time.monotonic() - beat > BEAT:
                 beat = time.monotonic()
                 yield ": still here\n\n"
-            await rest()
+            await wait()

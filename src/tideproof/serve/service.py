@@ -1,4 +1,4 @@
-"""What all routes of one service share."""
+"""`Service`: the objects that all routes of one service share."""
 
 from __future__ import annotations
 
@@ -9,60 +9,66 @@ import anyio
 import anyio.to_thread
 from fastapi import Request
 
-from tideproof.serve.auth.api_keys import Keys
+from tideproof.serve.auth.api_keys import KeyStore
 from tideproof.serve.experiment_cache import ExperimentCache
-from tideproof.serve.feature_flags import Flags
-from tideproof.serve.notifier import Feed
-from tideproof.serve.pages.experiment_view import Views
+from tideproof.serve.feature_flags import FlagEvaluator
+from tideproof.serve.notifier import Notifier
+from tideproof.serve.pages.experiment_view import ViewCache
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.prometheus_metrics import ServiceMetrics
-from tideproof.serve.rate_limit import Buckets
+from tideproof.serve.rate_limit import RateLimiter
 from tideproof.serve.service_settings import Settings
-from tideproof.serve.webhooks.webhook_sender import Sender
-from tideproof.serve.webhooks.webhook_store import Webhooks
+from tideproof.serve.webhooks.webhook_sender import WebhookSender
+from tideproof.serve.webhooks.webhook_store import WebhookStore
 
 T = TypeVar("T")
 
 
 class Service:
-    """A store that is served.
+    """A store that is served over HTTP, with everything that its routes share.
 
     Attributes
     ----------
-    settings : as they were given.
-    experiments : those that are open; blocking, hence through `call`.
-    flags : those of them that have visitors; blocking, too.
-    keys : who may call; blocking, too.
-    webhooks, sender : where to send what happens, blocking, too; the thread that does.
-    rates, failures : how often each key may come, and each address without one.
-    feed, visitors : wakes who follows events; counts the browsers that follow flags.
-    metrics : for Prometheus.
-    views : of experiments, for pages; blocking.
-    stopping : whether no more streams should wait.
+    settings : settings of the service.
+    experiments : the open experiments; its calls block, so routes make them through `call`.
+    flags : feature flags; its calls block, too.
+    keys : API keys and sessions; its calls block, too.
+    webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
+    rate_limiter, failure_limiter : rate limits per API key, and per address without a valid key.
+    notifier, visitor_notifier : wake event streams; count the browsers that follow changes of flags.
+    metrics : counters for Prometheus.
+    views : cached data of experiment pages; its calls block.
+    stopping : whether the service is stopping, so that streams must end.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
         self.experiments = ExperimentCache(url, settings.opened)
-        self.flags = Flags(self.experiments, settings)
-        self.keys = Keys(self.experiments.place, settings.admin_key, self.experiments.reading)
-        self.webhooks = Webhooks(self.experiments.place, self.experiments.reading, settings.targets == "any")
-        self.sender = Sender(self.experiments, self.webhooks)
-        self.rates = Buckets(settings.rate)
-        self.failures = Buckets(settings.failures / 60.0, settings.failures)
-        self.feed = Feed(settings.streams)
-        self.visitors = Feed(settings.visitors)
+        self.flags = FlagEvaluator(self.experiments, settings)
+        self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
+        self.webhooks = WebhookStore(
+            self.experiments.backend, self.experiments.store_lock, settings.targets == "any"
+        )
+        self.sender = WebhookSender(self.experiments, self.webhooks)
+        self.rate_limiter = RateLimiter(settings.rate)
+        self.failure_limiter = RateLimiter(settings.failures / 60.0, settings.failures)
+        self.notifier = Notifier(settings.streams)
+        self.visitor_notifier = Notifier(settings.visitors)
         self.metrics = ServiceMetrics(lambda: len(self.experiments))
-        self.views = Views()
+        self.views = ViewCache()
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None
         self._commands = 0
 
     async def call(self, work: Callable[..., T], *args: Any) -> T:
-        """Return what a blocking call returns, done in a thread while others are served."""
+        """Run a blocking function in a worker thread and return its result."""
         limiter = self._limiter = self._limiter or anyio.CapacityLimiter(self.settings.threads)
         if self._commands >= self.settings.threads + self.settings.waiting:
-            raise Problem(503, "too many commands wait already: come again", "StoreError")
+            raise Problem(
+                503,
+                f"{self._commands:,} requests are in progress, which is the limit: retry later",
+                "StoreError",
+            )
         self._commands += 1
         try:
             with anyio.fail_after(self.settings.seconds):
@@ -70,22 +76,22 @@ class Service:
         except TimeoutError:
             raise Problem(
                 503,
-                f"it took longer than {self.settings.seconds:g} s and may still be done: repeat it with the "
-                f"same Idempotency-Key",
+                f"the request took longer than {self.settings.seconds:g} s and may still complete: repeat it "
+                f"with the same Idempotency-Key",
                 "StoreError",
             ) from None
         finally:
             self._commands -= 1
 
     def stop(self) -> None:
-        """Let streams end, so that the service can; may be called by a signal."""
+        """Let event streams end, so that the service can stop; safe to call from a signal handler."""
         self.stopping = True
 
     def close(self) -> None:
-        """Let go of the store; what was acknowledged is in it."""
+        """Close the store; it contains everything that was acknowledged."""
         self.experiments.close()
 
 
 def service_of(request: Request) -> Service:
-    """Return the service that a request came to."""
+    """Return the service that received a request."""
     return cast(Service, request.app.state.service)

@@ -1,4 +1,4 @@
-"""What can be set about a service: by arguments, or by environment variables."""
+"""Settings of the service, from arguments or environment variables."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tideproof.errors import InputError
 
 PREFIX = "TIDEPROOF_"
-SECRET = 20  # characters that an admin key of one's own must have
+SECRET = 20  # minimum length of an admin key that the operator chooses
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a service behaves; each is also an environment variable, such as TIDEPROOF_RATE.
+    """Settings of a service; each is also an environment variable, such as TIDEPROOF_RATE.
 
     Attributes
     ----------
-    admin_key : a key that may do everything, for scripts; not stored.
-    threads : commands that work at once.
-    waiting : commands that may wait for a thread; more are told to come again.
-    body : bytes of a request at most.
-    upload : bytes of a file that is dropped on a page, at most.
-    seconds : that a request may take.
-    rate : requests a second of one key.
-    failures : requests a minute without a valid key, of one address.
-    streams : followers of events at once.
-    visitors : browsers that follow changes of flags at once; more are not told to.
-    reservations : pulls of an experiment that await an exposure, beyond which public clients get none.
-    opened : experiments held open at once.
-    flags : experiments that one OFREP request evaluates at most.
-    zone : the time zone whose date is the environment of who names none.
-    session : seconds until a login ends.
-    origins : web sites whose scripts may call with a key, separated by commas.
-    proxies : addresses of proxies whose X-Forwarded headers are believed, separated by commas.
-    targets : "public": webhooks go to https addresses of the public internet only; "any": anywhere.
-    log : "json", "text" or "off".
+    admin_key : an API key with all rights, for scripts; it is not stored.
+    threads : maximum number of blocking calls that run at the same time.
+    waiting : maximum number of requests that wait for a thread; further ones are refused with status 503.
+    body : maximum size of a request in bytes.
+    upload : maximum size of an uploaded file in bytes.
+    seconds : maximum duration of a request in seconds.
+    rate : requests per second that one API key may send.
+    failures : requests per minute without a valid key that one address may send.
+    streams : maximum number of event streams at the same time.
+    visitors : maximum number of browsers that are notified when flags change.
+    reservations : maximum number of pulls per experiment that await an exposure; beyond it, clients with the
+    role evaluator get none.
+    opened : maximum number of experiments that are open at the same time.
+    flags : maximum number of experiments that one OFREP request evaluates.
+    zone : time zone whose current date is the default environment.
+    session : duration of a login in seconds.
+    origins : web sites whose scripts may call the API, separated by commas.
+    proxies : addresses of proxies whose X-Forwarded headers are trusted, separated by commas.
+    targets : "public" restricts webhooks to https URLs on the public internet; "any" allows all URLs.
+    log : format of the log: "json", "text" or "off".
     """
 
     admin_key: str = ""
@@ -65,12 +66,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.admin_key and (len(self.admin_key) < SECRET or not self.admin_key.isascii()):
-            raise InputError(f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} letters and digits")
+            raise InputError(
+                f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} characters, all of them ASCII, and has "
+                f"{len(self.admin_key)}"
+            )
         if self.log not in ("json", "text", "off"):
             raise InputError(f"TIDEPROOF_LOG must be json, text or off, not {self.log!r}")
         if self.targets not in ("public", "any"):
             raise InputError(f"TIDEPROOF_TARGETS must be public or any, not {self.targets!r}")
-        zone_of(self.zone)
+        find_time_zone(self.zone)
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, (int, float)) and not (0 < value < math.inf):
@@ -78,12 +82,12 @@ class Settings:
 
     @property
     def allowed_origins(self) -> list[str]:
-        """The web sites whose scripts may call."""
+        """The web sites whose scripts may call the API, as a list."""
         return [each.strip().rstrip("/") for each in self.origins.split(",") if each.strip()]
 
 
-def zone_of(name: str) -> tzinfo:
-    """Return the time zone of that name; UTC needs no files of the system."""
+def find_time_zone(name: str) -> tzinfo:
+    """Return the time zone with this name; UTC works without the system's time zone files."""
     if name == "UTC":
         return UTC
     try:
@@ -93,7 +97,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings that environment variables say.
+    """Return the settings that environment variables define.
 
     >>> from_environment({"TIDEPROOF_RATE": "10"}).rate
     10.0

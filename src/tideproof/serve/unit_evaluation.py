@@ -1,4 +1,4 @@
-"""Which arm a unit gets: what it has already, or a reservation."""
+"""Assignment of arms to units: an existing pull, or a new reserved one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.pull import Label, Pull
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import do, signed
+from tideproof.serve.experiment_commands import author_of, run_method
 from tideproof.serve.problem_details import Problem
 
 
-def evaluated(
-    run: Experiment, key: Key, unit: str | int, environment: Label | None, most: int
+def evaluate_unit(
+    run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, and whether it is new; blocking.
+    """Return the pull of a unit, and whether it is new; blocks.
 
-    A public client is refused another one where `most` pulls await an exposure.
+    A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """
-    known = run.pull_of(unit)
-    if known is not None:
-        return known, False
-    if not key.may(Right.REPORT) and run.reservations >= most:
+    existing = run.pull_of(unit)
+    if existing is not None:
+        return existing, False
+    if not key.may(Right.REPORT) and run.reservations >= max_reservations:
         raise Problem(
-            429, f"{most:,} pulls await an exposure: no more are given out", headers={"Retry-After": "60"}
+            429,
+            f"{run.reservations:,} pulls await an exposure, and at most {max_reservations:,} are allowed: "
+            f"retry later",
+            headers={"Retry-After": "60"},
         )
-    return do(run, key, None, "ask", unit=unit, environment=environment, by=signed(key, None)), True
+    return run_method(
+        run, key, None, "ask", unit=unit, environment=environment, by=author_of(key, None)
+    ), True

@@ -1,7 +1,9 @@
-"""Experiments in a database that many processes share.
+"""Experiments in a SQLite or PostgreSQL database that many processes share.
 
-`place` says what a database must be able to do; `sqlite` and `postgres` do it. `shared` stands between an
-`Experiment` and its log: it catches up with what others did, and commits what its threads did, in groups.
-`opening` creates and joins; `loading` makes a state of a log, by a snapshot where there is one.
-The commands of a store use `seen`, which only looks, `carrying` and `backup`, which copy, and `fsck`.
+`backend` defines what a database must provide; `sqlite_backend` and `postgres_backend` implement it.
+`shared_log` connects an `Experiment` to its event log: it applies the events of other processes and commits
+those
+of this process, several commands in one transaction. `stored_experiments` creates and opens experiments,
+`log_state` computes a state from a snapshot and the events after it. The command line uses `read_only_view`,
+`export_import`, `store_backup` and `store_check`.
 """

@@ -1,4 +1,4 @@
-"""Whether the arms in a log are those that this code would have asked for."""
+"""Verify an event log by asking the policy again and comparing the arms with those in the log."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from tideproof.experiment.snapshots.experiment_file import chosen
 from tideproof.experiment.snapshots.snapshot import mark_of
 from tideproof.experiment.state.experiment_state import State
 from tideproof.policies.policy_registry import Chosen
-from tideproof.store import hash_chain as kept
-from tideproof.store.backend import Entry, ExperimentLog
+from tideproof.store import hash_chain
+from tideproof.store.backend import ExperimentLog, LogEntry
 
 
-class Recomputed(NamedTuple):
-    """What came of it.
+class RecomputedAsks(NamedTuple):
+    """Result of recomputing the asks of an event log.
 
     Attributes
     ----------
-    asked : asks that were computed again.
-    trusted : those of other code, or of a unit, whose arm follows from a salt that may be gone.
-    other : number of the first event whose arms are others, None if there is none.
-    state : of all events.
+    asked : number of asks that were computed again.
+    trusted : number of asks that were applied without a check: those that other code wrote, and those for a
+    unit, whose arm depends on a salt that may have been deleted.
+    other : number of the first event whose arms differ from the computed ones; None if all agree.
+    state : the state after all events.
     """
 
     asked: int
@@ -31,52 +32,53 @@ class Recomputed(NamedTuple):
     state: State
 
 
-def recompute(
+def recompute_asks(
     log: ExperimentLog,
     policy: Chosen | None = None,
-    found: list[Entry] | None = None,
+    entries: list[LogEntry] | None = None,
     each: Callable[[int, State], None] | None = None,
-) -> Recomputed:
-    """Fold all events, and ask the policy again wherever code with the same mark asked it.
+) -> RecomputedAsks:
+    """Apply all events of a log, and compute each ask again that the same version of the code wrote.
 
-    `found` are all entries, if they were read; `each` is told the number of every event that was folded, and
-    the state then.
+    `entries` holds all entries of the log if the caller has already read them. `each` is called after every
+    event with the number of the event and the current state.
     """
-    found = log.read(0) if found is None else found
-    kept.check(found, 0, kept.START)
-    happened = kept.events(found)
-    created = happened[0]
+    entries = log.read(0) if entries is None else entries
+    hash_chain.check_chain(entries, 0, hash_chain.INITIAL_HASH)
+    events = hash_chain.decode_events(entries)
+    created = events[0]
     assert isinstance(created, e.Created)
     state = State(created, chosen(created.policy, policy))
     mark = mark_of(state.spec)
-    same = {each.writer for each in log.writers() if mark and each.mark == mark}
-    return _recompute(state, found, happened, same, each or (lambda seq, state: None))
+    same = {each.writer for each in log.read_writers() if mark and each.mark == mark}
+    return _recompute_asks(state, entries, events, same, each or (lambda seq, state: None))
 
 
-def _recompute(
+def _recompute_asks(
     state: State,
-    found: list[Entry],
-    happened: list[e.Event],
+    entries: list[LogEntry],
+    events: list[e.Event],
     same: Container[bytes],
     each: Callable[[int, State], None],
-) -> Recomputed:
+) -> RecomputedAsks:
+    """Apply entries to the state, computing again the asks of the writers in `same`."""
     asked = trusted = 0
-    other: int | None = None
+    different: int | None = None
     each(1, state)
-    for entry, event in zip(found[1:], happened[1:], strict=True):
+    for entry, event in zip(entries[1:], events[1:], strict=True):
         if isinstance(event, e.Asked):
             if event.unit is None and entry.writer in same:
                 asked += 1
-                made = state.ask(event.label, len(event.arms), event.at, event.by, None)
-                if made == event:
+                computed = state.ask(event.label, len(event.arms), event.at, event.by, None)
+                if computed == event:
                     each(entry.seq, state)
                     continue
-                other = entry.seq if other is None else other
-                if made is not None and not state.take_back():
+                different = entry.seq if different is None else different
+                if computed is not None and not state.take_back():
                     raise AssertionError("an ask can be taken back")
             else:
                 trusted += 1
         state.events.append(event)
         state.fold()
         each(entry.seq, state)
-    return Recomputed(asked, trusted, other, state)
+    return RecomputedAsks(asked, trusted, different, state)

@@ -1,7 +1,7 @@
-"""A place where the events of experiments live: what `sqlite`, and any other database, must be able to do.
+"""Interface between experiments and a database: the protocols that SQLite and PostgreSQL implement.
 
-A log is used by one thread at a time; its owner sees to that. Whatever fails because of the place, such as a
-full disk or a lost connection, raises `StoreError`.
+Only one thread at a time may use a log; its owner ensures that. Every failure of the database, such as a full
+disk or a lost connection, raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,35 @@ from typing import Any, NamedTuple, Protocol
 
 from tideproof.errors import StoreError
 
-LOSSES = 5  # of a connection, in one call, after which it is given up
+MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
-# What somebody is told who only reads
-OLDER = "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"
+# The error of a read-only connection, which cannot update the schema
+OLD_SCHEMA_MESSAGE = (
+    "{!r} has version {} of the store schema, which this version of tideproof cannot read. "
+    "Experiment.open(url, name, arms) updates it"
+)
 
 
-class Lost(StoreError):
-    """A connection was lost in a transaction: unless that was kept, which can be looked up, do it again."""
+class ConnectionLost(StoreError):
+    """The connection was lost during a transaction.
+
+    The caller checks whether the transaction was committed and, if not, repeats it.
+    """
 
 
-class Entry(NamedTuple):
-    """One event as it is kept.
+class LogEntry(NamedTuple):
+    """One row of an event log: an event as text, its number and its hash.
 
     Attributes
     ----------
-    seq : its number: 1, 2, 3, without gaps.
-    at : when it happened.
-    pulls : how many pulls had been asked for after the command that it belongs to.
-    record : the event as text, without a salt.
-    salt : of an event that says what units are hashed with; kept apart, for it may be deleted.
-    writer : who wrote it: random, of one opened experiment.
-    hash : of the entry and the one before.
+    seq : number of the event: 1, 2, 3, without gaps.
+    at : time of the event, in seconds since 1970.
+    pulls : number of pulls that had been asked for after the command that wrote the event.
+    record : the event as JSON, without its salt.
+    salt : the salt that the event sets for hashing units, or an empty string. It is stored separately because
+    it may be deleted.
+    writer : random identifier of the open experiment that wrote the event.
+    hash : hash of this entry and of the hash before it.
     """
 
     seq: int
@@ -45,8 +52,8 @@ class Entry(NamedTuple):
     hash: bytes
 
 
-class Answer(NamedTuple):
-    """What a command with an idempotency key was, and what it answered; both as text."""
+class StoredAnswer(NamedTuple):
+    """A command that was given with an idempotency key, and its answer, both as text."""
 
     key: str
     seq: int
@@ -55,7 +62,15 @@ class Answer(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What the first `seq` events add up to, by code with that mark; `hash` is that of the last of them."""
+    """Stored copy of the state after the first `seq` events.
+
+    Attributes
+    ----------
+    seq : number of events that the state includes.
+    mark : identifies the code that wrote the snapshot; only the same code can read it.
+    hash : hash of event `seq`.
+    contents : the packed state.
+    """
 
     seq: int
     mark: str
@@ -63,33 +78,42 @@ class Snapshot(NamedTuple):
     contents: bytes
 
 
-MARKS = 2  # kinds of code whose snapshots are kept
+MAX_SNAPSHOT_MARKS = 2  # number of code versions whose snapshots are kept
 
 
-def digest(snapshot: Snapshot) -> bytes:
-    """Return what is kept beside a snapshot, so that one that is not whole is not believed."""
+def snapshot_digest(snapshot: Snapshot) -> bytes:
+    """Return the checksum of a snapshot, which is stored beside it so that damage is detected."""
     return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()
 
 
 class Writer(NamedTuple):
-    """Who wrote entries: the mark of its code, and the version of tideproof."""
+    """An open experiment that wrote entries: its identifier, the mark of its code and its version."""
 
     writer: bytes
     mark: str
     version: str
 
 
-class Whole(NamedTuple):
-    """All of an experiment: what it says of itself, its entries, answers, and who wrote them."""
+class ExperimentContents(NamedTuple):
+    """Everything that a store contains about one experiment: summary, entries, answers and writers."""
 
     about: str
-    entries: Sequence[Entry]
-    answers: Sequence[Answer]
+    entries: Sequence[LogEntry]
+    answers: Sequence[StoredAnswer]
     writers: Sequence[Writer]
 
 
-class Listed(NamedTuple):
-    """An experiment in a list: `about` is what it says of itself, as text; `at` that of the last event."""
+class ExperimentListing(NamedTuple):
+    """One experiment in the list of a store.
+
+    Attributes
+    ----------
+    name : name of the experiment.
+    about : its summary as JSON: arms, budget and policy.
+    events : number of its events.
+    pulls : number of its pulls.
+    at : time of its last event.
+    """
 
     name: str
     about: str
@@ -99,99 +123,103 @@ class Listed(NamedTuple):
 
 
 class ExperimentLog(Protocol):
-    """The events of one experiment, and what is kept beside them."""
+    """Event log of one experiment, with its answers, writers, salts and snapshots."""
 
-    def read(self, after: int, upto: int | None = None) -> list[Entry]:
-        """Return the entries behind number `after`, in order, committed ones only; locks nobody out."""
+    def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
+        """Return the committed entries after number `after`, up to `upto`, without blocking writers."""
         ...
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that locks out all other writers; `waiting` is called while others write."""
+        """Begin a transaction that blocks all other writers; call `waiting` while another one blocks it."""
         ...
 
-    def append(self, entries: Sequence[Entry], answers: Sequence[Answer], about: str | None) -> None:
-        """Add entries and answers in the transaction; `about` replaces what it says of itself."""
+    def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
+        """Add entries and answers within the transaction; `about`, unless None, replaces the summary."""
         ...
 
-    def sign(self, writer: Writer) -> None:
-        """Say in the transaction who writes."""
+    def add_writer(self, writer: Writer) -> None:
+        """Register a writer within the transaction."""
         ...
 
-    def answer(self, key: str) -> Answer | None:
-        """Return what was answered under a key."""
+    def find_answer(self, key: str) -> StoredAnswer | None:
+        """Return the answer that was stored under an idempotency key, or None."""
         ...
 
     def commit(self) -> None:
-        """Make the transaction last, also where the power fails."""
+        """Commit the transaction, so that it survives a power failure."""
         ...
 
     def roll_back(self) -> None:
-        """Forget the transaction, if there is one; never raises where there is none."""
+        """Roll back the open transaction; does nothing if none is open."""
         ...
 
-    def snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest whole snapshot of that mark, if there is one."""
+    def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
+        """Return the newest undamaged snapshot with this mark and at most `upto` events, or None."""
         ...
 
-    def last_snapshot(self, mark: str) -> int:
-        """Return how many events the newest snapshot of that mark has; 0 if there is none."""
+    def last_snapshot_size(self, mark: str) -> int:
+        """Return the number of events of the newest snapshot with this mark, or 0 if there is none."""
         ...
 
-    def salt(self, upto: int) -> str:
-        """Return the salt that the last event up to that number set; empty if there is none any more."""
+    def read_salt(self, upto: int) -> str:
+        """Return the salt that the last event up to `upto` set, or an empty string if it was deleted."""
         ...
 
-    def keep(self, snapshot: Snapshot) -> None:
-        """Write a snapshot, in a transaction of its own, instead of older ones of its mark."""
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Store a snapshot in a transaction of its own, and delete the older ones with the same mark."""
         ...
 
-    def writers(self) -> list[Writer]:
-        """Return all who wrote."""
+    def read_writers(self) -> list[Writer]:
+        """Return all writers of the log."""
         ...
 
-    def answers(self) -> list[Answer]:
-        """Return what was answered under all keys, by key."""
+    def read_answers(self) -> list[StoredAnswer]:
+        """Return all stored answers, sorted by idempotency key."""
         ...
 
-    def marks(self) -> list[str]:
-        """Return the marks of all snapshots, whole or not."""
+    def read_marks(self) -> list[str]:
+        """Return the marks of all snapshots, including damaged ones."""
         ...
 
     def close(self) -> None:
-        """Let go of the database; it is opened again when it is needed."""
+        """Close the connection to the database; the next call opens it again."""
         ...
 
 
 class Backend(Protocol):
-    """A database."""
+    """A database that contains experiments and the tables of a service."""
 
     def log(self, name: str) -> ExperimentLog | None:
-        """Return the log of an experiment, None if there is none of that name."""
+        """Return the event log of the experiment with this name, or None if there is none."""
         ...
 
-    def create(self, name: str, about: str, first: Entry, writer: Writer) -> ExperimentLog:
-        """Return the log of a new experiment that has this entry, or that of the same name."""
+    def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> ExperimentLog:
+        """Create an experiment with one entry and return its log, or the log of that name if there is one."""
         ...
 
-    def put(self, name: str, whole: Whole) -> None:
-        """Begin an experiment with all of this, or nothing of it; a name that is there is an InputError."""
+    def import_experiment(self, name: str, whole: ExperimentContents) -> None:
+        """Create an experiment with all of its contents, in one transaction.
+
+        A name that is already taken raises `InputError`.
+        """
         ...
 
-    def listed(self) -> list[Listed]:
-        """Return all experiments, by name."""
+    def list_experiments(self) -> list[ExperimentListing]:
+        """Return all experiments, sorted by name."""
         ...
 
-    def faults(self) -> list[str]:
-        """Return what is wrong with the database itself, a sentence each."""
+    def find_faults(self) -> list[str]:
+        """Check the database itself and return a sentence for each fault."""
         ...
 
-    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """Run one statement by itself, and return its rows: for tables beside the experiments.
+    def execute(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one SQL statement in a transaction of its own and return its rows.
 
-        Values are `?`, and a `~` stands before the name of each table.
+        It serves the tables of a service, which contain no experiments. `?` marks a value, and `~` comes
+        before the name of each table.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         ...

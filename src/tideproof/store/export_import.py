@@ -1,6 +1,7 @@
-"""Experiments from place to place: between stores with everything, to and from JSON files.
+"""Copy experiments: between stores with all they contain, and to and from JSON files.
 
-A copy goes on under a session of its own, for whoever has the original may give out ids, too.
+A copy continues under a new session identifier. The original may still issue pulls, and their ids must
+differ.
 """
 
 from __future__ import annotations
@@ -17,106 +18,115 @@ from tideproof.experiment.pull import new_session
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copied, packed
 from tideproof.files import check_writable
-from tideproof.store import hash_chain as kept
-from tideproof.store import log_state
-from tideproof.store.backend import Backend, Entry, ExperimentLog, Whole, Writer
+from tideproof.store import hash_chain, log_state
+from tideproof.store.backend import Backend, ExperimentContents, ExperimentLog, LogEntry, Writer
 from tideproof.store.log_state import Position
-from tideproof.store.read_only_view import known, read_all
-from tideproof.store.shared_log import about
-from tideproof.store.store_urls import place_of
+from tideproof.store.read_only_view import find_log, read_all
+from tideproof.store.shared_log import summary_text
+from tideproof.store.store_urls import open_backend
 
 
 def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
-    """Write the JSON file that `Experiment.save` writes, and return how many events it has."""
+    """Write an experiment of a store to a JSON file, and return its number of events."""
     check_writable(path)
-    place = place_of(url, read_only=True)
+    backend = open_backend(url, read_only=True)
     try:
-        state = log_state.load(known(place, name)).state
-        happened = e.without_old_salts(state.events)
-        experiment_file.write(happened, packed(state.spec, copied(state)), path)
-        return len(happened)
+        state = log_state.load_state(find_log(backend, name)).state
+        events = e.without_old_salts(state.events)
+        experiment_file.write(events, packed(state.spec, copied(state)), path)
+        return len(events)
     finally:
-        place.close()
+        backend.close()
 
 
-def take_in(path: str | os.PathLike[str], url: str, name: str) -> int:
-    """Begin an experiment in a store that goes on where such a file ends; return its events."""
+def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
+    """Create an experiment in a store from a JSON file, and return its number of events."""
     if not name:
-        raise InputError(f"an experiment's name must be a string, not {describe_value(name)}")
-    happened, snapshot = experiment_file.read(path)
-    state = experiment_file.refold(happened, None, snapshot)
+        raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
+    events, snapshot = experiment_file.read(path)
+    state = experiment_file.refold(events, None, snapshot)
     state.events.append(_opened())
     state.fold()
-    writer = Writer(secrets.token_bytes(8), "", __version__)  # no mark: other code may have asked
+    writer = Writer(
+        secrets.token_bytes(8), "", __version__
+    )  # no mark, because other code may have written it
     entries = _entries(state.events[:], len(state.book.pulls), writer.writer)
-    place = place_of(url)
+    backend = open_backend(url)
     try:
-        place.put(name, Whole(about(state), entries, [], [writer]))
-        copy = log_state.snapshot_of(state, Position(entries[-1].seq, entries[-1].hash))
-        if copy is not None and log_state.is_due(len(entries), 0):
-            known(place, name).keep(log_state.packed(copy))
+        backend.import_experiment(name, ExperimentContents(summary_text(state), entries, [], [writer]))
+        copy = log_state.copy_state(state, Position(entries[-1].seq, entries[-1].hash))
+        if copy is not None and log_state.is_snapshot_due(len(entries), 0):
+            find_log(backend, name).write_snapshot(log_state.pack_snapshot(copy))
         return len(entries)
     finally:
-        place.close()
+        backend.close()
 
 
-def _entries(happened: Sequence[e.Event], pulls: int, writer: bytes) -> list[Entry]:
-    """Return events as they are kept; in the end there were so many pulls."""
-    asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in happened]
-    count, before, found = pulls - sum(asked), kept.START, []
-    for seq, (event, more) in enumerate(zip(happened, asked, strict=True), 1):
+def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
+    """Return events as the entries of a log whose experiment has `pulls` pulls after the last event."""
+    asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
+    count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
+    for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
         count += more
-        found.append(kept.entry(event, seq, count, writer, before))
-        before = found[-1].hash
-    return found
+        entries.append(hash_chain.make_entry(event, seq, count, writer, previous_hash))
+        previous_hash = entries[-1].hash
+    return entries
 
 
 def _opened() -> e.Opened:
+    """Return an event that starts a new session."""
     return e.Opened(time.time(), None, new_session())
 
 
 def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) -> list[str]:
-    """Copy every experiment, all of it, and return their names; one that is there already is an error."""
-    names = [each.name for each in source.listed()]
-    there = {each.name for each in target.listed()}
+    """Copy all experiments of one store to another and return their names.
+
+    If the target already contains an experiment with one of the names, nothing is copied and `InputError` is
+    raised.
+    """
+    names = [each.name for each in source.list_experiments()]
+    taken = {each.name for each in target.list_experiments()}
     for name in names:
-        if name in there:
-            raise InputError(f"there is an experiment {name!r} already: nothing was copied")
+        if name in taken:
+            raise InputError(f"the target already contains an experiment named {name!r}: nothing was copied")
     for done, name in enumerate(names):
         show(done / len(names))
         whole = _whole(source, name)
-        target.put(name, whole)
-        log = known(source, name)
-        for mark in log.marks():
-            snapshot = log.snapshot(mark, len(whole.entries) - 1)
-            if snapshot is not None:  # it is of the first events, which both have
-                known(target, name).keep(snapshot)
+        target.import_experiment(name, whole)
+        log = find_log(source, name)
+        for mark in log.read_marks():
+            snapshot = log.read_snapshot(mark, len(whole.entries) - 1)
+            if snapshot is not None:  # it covers events that original and copy have in common
+                find_log(target, name).write_snapshot(snapshot)
     return names
 
 
-def _whole(place: Backend, name: str) -> Whole:
-    """Return all of an experiment, with an end that lets a copy go on."""
-    log = known(place, name)
-    answers = log.answers()  # before the events that they belong to
-    said, entries = read_all(place, name)
-    kept.check(entries, 0, kept.START)
+def _whole(backend: Backend, name: str) -> ExperimentContents:
+    """Return the contents of an experiment, with a last entry that starts a new session for the copy."""
+    log = find_log(backend, name)
+    answers = log.read_answers()  # read before the events, so that each answer's event is among them
+    summary, entries = read_all(backend, name)
+    hash_chain.check_chain(entries, 0, hash_chain.INITIAL_HASH)
     last, writer = _end(entries[-1])
-    return Whole(said, [*entries, last], answers, [*log.writers(), writer])
+    return ExperimentContents(summary, [*entries, last], answers, [*log.read_writers(), writer])
 
 
-def open_anew(log: ExperimentLog, events: int) -> None:
-    """Let a copy with so many events, which nobody else has open, go on with ids of its own."""
+def start_session(log: ExperimentLog, events: int) -> None:
+    """Append an entry that starts a new session to the log of a copy with `events` entries.
+
+    No other process may have the copy open.
+    """
     log.begin(lambda: None)
     try:
         last, writer = _end(log.read(events - 1)[-1])
-        log.sign(writer)
+        log.add_writer(writer)
         log.append([last], [], None)
         log.commit()
     finally:
         log.roll_back()
 
 
-def _end(last: Entry) -> tuple[Entry, Writer]:
-    """Return the entry behind the last one of a copy, and who wrote it."""
+def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
+    """Return an entry that starts a new session after the entry `last`, and its writer."""
     writer = Writer(secrets.token_bytes(8), "", __version__)
-    return kept.entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer
+    return hash_chain.make_entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer

@@ -1,7 +1,7 @@
-"""Before a fork every connection is closed.
+"""Close every database connection before a fork.
 
-The locks of SQLite are those of one process: a child that inherits a connection would believe in locks that
-it has not, even for a connection of its own to the same file.
+SQLite's locks belong to one process. A child process that inherits a connection would assume locks that it
+does not hold, even for a connection of its own to the same file.
 """
 
 from __future__ import annotations
@@ -12,51 +12,56 @@ from typing import Protocol
 from weakref import WeakSet
 
 
-class Watched(Protocol):
-    """What must not cross a fork."""
+class ForkParticipant(Protocol):
+    """Object with a database connection that must not be inherited by a child process."""
 
     def before_fork(self) -> None:
-        """Close what is open, and let nobody in."""
+        """Close the connection and block all other threads."""
         ...
 
-    def after_fork_here(self) -> None:
-        """Let others in again."""
+    def after_fork_in_parent(self) -> None:
+        """Unblock the other threads, in the parent process."""
         ...
 
-    def after_fork(self) -> None:
-        """Begin anew in the child."""
+    def after_fork_in_child(self) -> None:
+        """Reset the object in the child process."""
         ...
 
 
-_open: WeakSet[Watched] = WeakSet()
-_held: list[Watched] = []
+_participants: WeakSet[ForkParticipant] = WeakSet()
+_locked: list[ForkParticipant] = []
 _guard = threading.Lock()
 
 
-def watch(shared: Watched) -> None:
-    """Close it before every fork from now on."""
+def register(participant: ForkParticipant) -> None:
+    """Register an object whose connection is closed before every later fork."""
     with _guard:
-        _open.add(shared)
+        _participants.add(participant)
 
 
-def _before() -> None:
+def _before_fork() -> None:
+    """Prepare all registered objects for a fork."""
     _guard.acquire()
-    for each in list(_open):
+    for each in list(_participants):
         each.before_fork()
-        _held.append(each)
+        _locked.append(each)
 
 
-def _here() -> None:
-    while _held:
-        _held.pop().after_fork_here()
+def _after_fork_in_parent() -> None:
+    """Release all registered objects in the parent process."""
+    while _locked:
+        _locked.pop().after_fork_in_parent()
     _guard.release()
 
 
-def _in_child() -> None:
-    while _held:
-        _held.pop().after_fork()
+def _after_fork_in_child() -> None:
+    """Reset all registered objects in the child process."""
+    while _locked:
+        _locked.pop().after_fork_in_child()
     _guard.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_here, after_in_child=_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )

@@ -1,56 +1,56 @@
-"""Commands of several threads that are committed at once."""
+"""Group commit: commands of several threads that share one transaction."""
 
 from __future__ import annotations
 
 import threading
 
 from tideproof.experiment.events.event_records import Event
-from tideproof.store.backend import Answer, Entry
-from tideproof.store.hash_chain import entry
+from tideproof.store.backend import LogEntry, StoredAnswer
+from tideproof.store.hash_chain import make_entry
 from tideproof.store.log_state import Position
 
-MOST = 100  # commands in a group; other processes wait meanwhile
+MAX_COMMANDS = 100  # commands in one group; a limit because other processes wait until the group is committed
 
 
-class Group:
-    """What was done and not committed yet.
+class CommitGroup:
+    """Commands of several threads whose events are committed in one transaction.
 
     Attributes
     ----------
-    end : where the log will stand.
-    entries, answers : what is to be kept.
-    about : what the experiment says of itself, if that changed.
-    commands : how many there were.
-    over : whether somebody has tried to commit it.
-    kept : whether it lasts; None while nobody knows.
-    error : why nothing of it was kept; None where each may just try again.
+    end : position in the log after the events of the group.
+    entries, answers : what will be written.
+    about : the new summary of the experiment, or None if it has not changed.
+    commands : number of commands in the group.
+    finished : whether a thread has tried to commit the group.
+    committed : whether the group was committed; None while that is unknown.
+    error : why the commit failed; None if each command may simply be repeated.
     """
 
     def __init__(self, start: Position) -> None:
         self.end: Position = start
-        self.entries: list[Entry] = []
-        self.answers: dict[str, Answer] = {}
+        self.entries: list[LogEntry] = []
+        self.answers: dict[str, StoredAnswer] = {}
         self.about: str | None = None
         self.commands = 0
-        self.over = False
-        self.kept: bool | None = None
+        self.finished = False
+        self.committed: bool | None = None
         self.error: Exception | None = None
-        self._gate: threading.Event | None = None
+        self._finished_event: threading.Event | None = None
 
-    def gate(self) -> threading.Event:
-        """Return what opens when it is over; to be called before that, by who is inside."""
-        if self._gate is None:
-            self._gate = threading.Event()
-        return self._gate
+    def finished_event(self) -> threading.Event:
+        """Return the event that is set when the group is finished; only for a thread that holds the lock."""
+        if self._finished_event is None:
+            self._finished_event = threading.Event()
+        return self._finished_event
 
-    def end_here(self) -> None:
-        """Say that somebody has tried."""
-        self.over = True
-        if self._gate is not None:
-            self._gate.set()
+    def finish(self) -> None:
+        """Mark the group as over and wake the threads that wait for it."""
+        self.finished = True
+        if self._finished_event is not None:
+            self._finished_event.set()
 
     def add(self, event: Event, pulls: int, writer: bytes) -> None:
-        """Put an event behind the others."""
-        made = entry(event, self.end.seq + 1, pulls, writer, self.end.hash)
-        self.entries.append(made)
-        self.end = Position(made.seq, made.hash)
+        """Append an event to the group."""
+        entry = make_entry(event, self.end.seq + 1, pulls, writer, self.end.hash)
+        self.entries.append(entry)
+        self.end = Position(entry.seq, entry.hash)

@@ -1,4 +1,4 @@
-"""Events as text, each with a hash of it and of all before it."""
+"""Hash chain of the event log: each entry carries a hash of itself and of the hash before it."""
 
 from __future__ import annotations
 
@@ -8,58 +8,61 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tideproof.errors import InputError
 from tideproof.experiment.events import event_records as e
-from tideproof.store.backend import Entry
+from tideproof.store.backend import LogEntry
 
-START = bytes(16)  # the hash before the first entry
-_AT_ONCE = 1000  # entries that are read as one text
+INITIAL_HASH = bytes(16)  # the hash before the first entry
+_PARSE_SIZE = 1000  # entries that are parsed as one JSON text, which is faster
 
-_written = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 
-def entry(event: e.Event, seq: int, pulls: int, writer: bytes, before: bytes) -> Entry:
-    """Return an event as it is kept behind the entry with the hash `before`."""
+def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_hash: bytes) -> LogEntry:
+    """Return an event as log entry number `seq`, after the entry with the hash `previous_hash`."""
     salt = event.salt if isinstance(event, e.Salted) else ""
-    record = _written(e.plain(event._replace(salt="") if isinstance(event, e.Salted) else event))
-    return Entry(seq, event.at, pulls, record, salt, writer, _hash(before, seq, record, writer))
+    record = _to_json(e.plain(event._replace(salt="") if isinstance(event, e.Salted) else event))
+    return LogEntry(seq, event.at, pulls, record, salt, writer, _hash(previous_hash, seq, record, writer))
 
 
-def _hash(before: bytes, seq: int, record: str, writer: bytes) -> bytes:
-    text = b"%b%d %b%b" % (before, seq, writer, record.encode())
+def _hash(previous_hash: bytes, seq: int, record: str, writer: bytes) -> bytes:
+    """Return the hash of an entry, computed from its contents and the hash before it."""
+    text = b"%b%d %b%b" % (previous_hash, seq, writer, record.encode())
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def check(entries: Sequence[Entry], after: int, before: bytes) -> None:
-    """Raise unless these entries are whole, and follow number `after`, which has the hash `before`."""
+def check_chain(entries: Sequence[LogEntry], after: int, previous_hash: bytes) -> None:
+    """Raise `InputError` unless the entries are undamaged and follow entry number `after`."""
     for seq, each in enumerate(entries, after + 1):
-        if each.seq != seq or _hash(before, seq, each.record, each.writer) != each.hash:
+        if each.seq != seq or _hash(previous_hash, seq, each.record, each.writer) != each.hash:
             raise InputError(
-                f"the store is damaged: event {seq} is missing or is not what was written; tideproof fsck "
-                f"says more, and a backup may have it"
+                f"the store is damaged: event {seq} is missing or was changed. Run tideproof fsck for "
+                f"details; a backup may contain the event"
             )
-        before = each.hash
+        previous_hash = each.hash
 
 
-def faults(entries: Iterable[Entry]) -> Iterator[str]:
-    """Say what is wrong wherever an entry does not follow the one before."""
-    seq, before = 0, START
+def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
+    """Yield a sentence for each entry that is missing or whose hash is wrong."""
+    seq, previous_hash = 0, INITIAL_HASH
     for each in entries:
         if each.seq != seq + 1:
-            lost = f"event {seq + 1} is" if each.seq == seq + 2 else f"events {seq + 1} to {each.seq - 1} are"
-            yield f"{lost} missing"
-        elif _hash(before, each.seq, each.record, each.writer) != each.hash:
-            yield f"event {each.seq} is not what was written"
-        seq, before = each.seq, each.hash
+            missing = (
+                f"event {seq + 1} is" if each.seq == seq + 2 else f"events {seq + 1} to {each.seq - 1} are"
+            )
+            yield f"{missing} missing"
+        elif _hash(previous_hash, each.seq, each.record, each.writer) != each.hash:
+            yield f"event {each.seq} was changed after it was written"
+        seq, previous_hash = each.seq, each.hash
     if seq == 0:
         yield "all events are missing"
 
 
-def events(entries: Sequence[Entry]) -> list[e.Event]:
-    """Return the events of entries that were checked."""
+def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
+    """Return the events of entries whose hashes have been checked."""
     found: list[e.Event] = []
-    for first in range(0, len(entries), _AT_ONCE):
-        records = [each.record for each in entries[first : first + _AT_ONCE]]
+    for first in range(0, len(entries), _PARSE_SIZE):
+        records = [each.record for each in entries[first : first + _PARSE_SIZE]]
         found += map(e.trusted, json.loads(f"[{','.join(records)}]"))
-    for place, event in enumerate(found):
+    for index, event in enumerate(found):
         if type(event) is e.Salted:
-            found[place] = event._replace(salt=entries[place].salt)
+            found[index] = event._replace(salt=entries[index].salt)
     return found

@@ -1,4 +1,4 @@
-"""Idempotency keys: what a command was, and what it answered, as text."""
+"""Idempotency keys: store a command with its answer, so that a repeated command returns the same answer."""
 
 from __future__ import annotations
 
@@ -8,49 +8,55 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Pull
-from tideproof.store.backend import Answer
+from tideproof.store.backend import StoredAnswer
 
 if TYPE_CHECKING:
     from tideproof.experiment.experiment import Experiment
 
 
 class UsedKey(InputError):
-    """A key that was used for another command."""
+    """The idempotency key was already used for a different command."""
 
 
-def command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """Return a command as text, or say that it is none."""
+def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:
+    """Return a command of an experiment as JSON, or raise `InputError` if it is not a method of it."""
     if not isinstance(key, str) or not key:
-        raise InputError(f"a key must be a string, not {describe_value(key)}")
+        raise InputError(f"an idempotency key must be a non-empty string, not {describe_value(key)}")
     if getattr(method, "__self__", None) is not run:
         raise InputError(
-            f"once takes a method of this experiment, such as run.ask, not {describe_value(method)}"
+            f"once() needs a method of this experiment, such as run.ask, not {describe_value(method)}"
         )
     return json.dumps([method.__name__, args, kwargs], sort_keys=True, default=_plain)
 
 
 def _plain(value: Any) -> Any:
+    """Return an argument of a command as a value that JSON can represent."""
     if isinstance(value, Pull):
         return value.id
     return value.item() if hasattr(value, "item") else repr(value)
 
 
-def answer(run: Experiment, key: str, said: str, found: Any) -> Answer:
-    """Return an answer to be kept: nothing, a pull or pulls."""
+def encode_answer(run: Experiment, key: str, command: str, result: Any) -> StoredAnswer:
+    """Return the answer of a command as it is stored: None, the number of a pull, or numbers of pulls."""
     book = run._state.book
-    pulls = found if isinstance(found, list) else [found]
-    if found is not None and not all(isinstance(pull, Pull) for pull in pulls):
-        raise InputError(f"once is for what changes an experiment, not for {json.loads(said)[0]}")
-    numbers = None if found is None else [book.number[pull.id] for pull in pulls]
-    text = json.dumps(numbers if isinstance(found, list) or numbers is None else numbers[0])
-    return Answer(key, len(run._state.events), said, text)
+    pulls = result if isinstance(result, list) else [result]
+    if result is not None and not all(isinstance(pull, Pull) for pull in pulls):
+        raise InputError(
+            f"once() needs a method that changes the experiment, such as ask or tell, "
+            f"not {json.loads(command)[0]}"
+        )
+    numbers = None if result is None else [book.number[pull.id] for pull in pulls]
+    text = json.dumps(numbers if isinstance(result, list) or numbers is None else numbers[0])
+    return StoredAnswer(key, len(run._state.events), command, text)
 
 
-def same(run: Experiment, known: Answer, said: str) -> Any:
-    """Return what was answered, if it was the same command."""
-    if known.command != said:
-        raise UsedKey(f"the key {known.key!r} was used for {known.command}, not for {said}")
-    found, pulls = json.loads(known.answer), run._state.book.pulls
-    if found is None:
+def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
+    """Return the stored answer of a repeated command; raise `UsedKey` if the command is a different one."""
+    if stored.command != command:
+        raise UsedKey(
+            f"the idempotency key {stored.key!r} was already used for {stored.command}, not for {command}"
+        )
+    result, pulls = json.loads(stored.answer), run._state.book.pulls
+    if result is None:
         return None
-    return [pulls[number] for number in found] if isinstance(found, list) else pulls[found]
+    return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]

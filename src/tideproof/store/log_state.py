@@ -1,4 +1,4 @@
-"""The state of a log: by a snapshot and the events behind it, or by all events."""
+"""Compute the state of an experiment from its event log, starting at a snapshot where there is one."""
 
 from __future__ import annotations
 
@@ -12,87 +12,100 @@ from tideproof.experiment.snapshots.experiment_file import chosen, refold
 from tideproof.experiment.snapshots.snapshot import copied_whole, mark_of, packed_whole, resume
 from tideproof.experiment.state.experiment_state import State
 from tideproof.policies.policy_registry import Chosen
-from tideproof.store import hash_chain as kept
-from tideproof.store.backend import Entry, ExperimentLog, Snapshot
+from tideproof.store import hash_chain
+from tideproof.store.backend import ExperimentLog, LogEntry, Snapshot
 
-FEWEST = 2000  # events between two snapshots: folding them takes a tenth of a second
-SHARE = 64  # of a long log, one in so many
+MIN_EVENTS_BETWEEN_SNAPSHOTS = 2000  # replaying them takes a tenth of a second
+SNAPSHOT_DIVISOR = 64  # a long log gets a snapshot when it has grown by one part in 64
 
 
 class Position(NamedTuple):
-    """Up to which event a log was read, and the hash of that one."""
+    """Position in an event log: the number and the hash of the last event that was read."""
 
     seq: int
     hash: bytes
 
 
 class LogState(NamedTuple):
-    """A state, where it stands in the log, and how many events its snapshot had."""
+    """A state, its position in the event log, and the number of events of the snapshot it started from."""
 
     state: State
     position: Position
     snapshot: int
 
 
-def created_of(log: ExperimentLog) -> e.Created:
-    """Return what an experiment began with."""
-    (first,) = kept.events(_read(log, Position(0, kept.START), 1))
+def read_created_event(log: ExperimentLog) -> e.Created:
+    """Return the first event of a log, which created the experiment."""
+    (first,) = hash_chain.decode_events(_read(log, Position(0, hash_chain.INITIAL_HASH), 1))
     assert isinstance(first, e.Created)
     return first
 
 
-def load(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool = True) -> LogState:
-    """Return the state of everything in the log."""
-    spec = chosen(created_of(log).policy, policy)
+def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool = True) -> LogState:
+    """Return the current state of an event log.
+
+    `snapshots=False` replays all events instead of starting from a snapshot.
+    """
+    spec = chosen(read_created_event(log).policy, policy)
     mark = mark_of(spec)
-    found = log.snapshot(mark) if mark and snapshots else None
+    found = log.read_snapshot(mark) if mark and snapshots else None
     if found is not None:
-        state = State(created_of(log), spec)
-        past = Happened([], found.seq, lambda: kept.events(_read(log, Position(0, kept.START), found.seq)))
-        if resume(state, past, found.contents):
-            state.book.salt = log.salt(found.seq)
+        state = State(read_created_event(log), spec)
+        earlier_events = Happened(
+            [],
+            found.seq,
+            lambda: hash_chain.decode_events(_read(log, Position(0, hash_chain.INITIAL_HASH), found.seq)),
+        )
+        if resume(state, earlier_events, found.contents):
+            state.book.salt = log.read_salt(found.seq)
             position = catch_up(log, state, Position(found.seq, found.hash))
             return LogState(state, position, found.seq)
-    all_of_it = _read(log, Position(0, kept.START))
-    state = refold(kept.events(all_of_it), policy)
-    return LogState(state, Position(all_of_it[-1].seq, all_of_it[-1].hash), 0)
+    entries = _read(log, Position(0, hash_chain.INITIAL_HASH))
+    state = refold(hash_chain.decode_events(entries), policy)
+    return LogState(state, Position(entries[-1].seq, entries[-1].hash), 0)
 
 
 def catch_up(
     log: ExperimentLog, state: State, position: Position, between: Callable[[], None] = lambda: None
 ) -> Position:
-    """Take in what others did since, and return where that ends; `between` is called after each event."""
+    """Apply the events that other processes appended after `position`, and return the new position.
+
+    `between` is called after each event.
+    """
     new = _read(log, position)
     if not new:
         return position
-    happened = kept.events(new)
-    state.follow(happened, between)
-    if any(isinstance(event, e.Salted) for event in happened):
+    events = hash_chain.decode_events(new)
+    state.follow(events, between)
+    if any(isinstance(event, e.Salted) for event in events):
         state.events[:] = e.without_old_salts(state.events)
     return Position(new[-1].seq, new[-1].hash)
 
 
-def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[Entry]:
+def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[LogEntry]:
+    """Read entries after a position and check their hash chain."""
     found = log.read(after.seq, upto)
-    kept.check(found, *after)
+    hash_chain.check_chain(found, *after)
     if upto is not None and len(found) != upto - after.seq:
-        raise StoreError("the store is damaged: it has lost events")
+        raise StoreError(
+            f"the store is damaged: events are missing after event {after.seq + len(found)} of {upto}"
+        )
     return found
 
 
-def is_due(events: int, snapshot: int) -> bool:
-    """Tell whether a log of that length wants another snapshot than one of its first events."""
-    return events - snapshot >= max(FEWEST, events // SHARE)
+def is_snapshot_due(events: int, snapshot: int) -> bool:
+    """Return whether a log with `events` events needs a new snapshot, given the size of the last one."""
+    return events - snapshot >= max(MIN_EVENTS_BETWEEN_SNAPSHOTS, events // SNAPSHOT_DIVISOR)
 
 
-def snapshot_of(state: State, position: Position) -> tuple[str, Position, object] | None:
-    """Return a copy of a state that `packed` makes a snapshot of; None if there can be none."""
+def copy_state(state: State, position: Position) -> tuple[str, Position, object] | None:
+    """Return a copy of a state for `pack_snapshot`, or None if the policy allows no snapshots."""
     mark = mark_of(state.spec)
     contents = copied_whole(state) if mark else None
     return None if mark is None or contents is None else (mark, position, contents)
 
 
-def packed(copy: tuple[str, Position, object]) -> Snapshot:
-    """Return such a copy as it is kept."""
+def pack_snapshot(copy: tuple[str, Position, object]) -> Snapshot:
+    """Turn a copy of a state into a snapshot for a store."""
     mark, position, contents = copy
     return Snapshot(position.seq, mark, position.hash, packed_whole(contents))

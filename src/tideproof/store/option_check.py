@@ -1,4 +1,4 @@
-"""Whether who joins an experiment means the same as who began it."""
+"""Check that a joining process passes the options that the experiment was created with."""
 
 from __future__ import annotations
 
@@ -18,46 +18,54 @@ OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction"
            "limits", "floors", "caps", "lease", "default", "reserve", "time_zone")  # fmt: skip
 
 
-def check_same(cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]) -> None:
-    """Raise if arms or options are given that the experiment neither began with nor has now."""
+def check_options(
+    cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]
+) -> None:
+    """Raise `InputError` if given arms or options are neither the original nor the current ones."""
     unknown = [each for each in options if each not in OPTIONS]
     if unknown:
         raise UnknownName.with_suggestion("option", unknown[0], OPTIONS)
-    made, book = state.created, state.book
+    created, book = state.created, state.book
     if arms is not None:
         given = checked_arms(arms)
         active = {book.arms[arm] for arm in book.active}
-        if set(given) not in (set(made.arms), set(book.arms), active):
+        if set(given) not in (set(created.arms), set(book.arms), active):
             _refuse(name, "arms", sorted(active), list(given))
     if not options:
         return
-    before = {"budget": made.budget, "seed": made.seed, "direction": made.direction, **made.options}
-    before["policy"] = chosen(made.policy, options.get("policy"))
-    meant = cls(made.arms, **(before | dict(options)))._state.created
+    before = {
+        "budget": created.budget,
+        "seed": created.seed,
+        "direction": created.direction,
+        **created.options,
+    }
+    before["policy"] = chosen(created.policy, options.get("policy"))
+    wanted_event = cls(created.arms, **(before | dict(options)))._state.created
     wanted: Any
     found: Any
     for option in options:
         if option == "policy":
-            same = _said(meant.policy) == _said(made.policy)
-            wanted, found = (made if same else meant).policy["label"], made.policy["label"]
+            same = _comparable_policy(wanted_event.policy) == _comparable_policy(created.policy)
+            wanted, found = (created if same else wanted_event).policy["label"], created.policy["label"]
         elif option in ("budget", "seed", "direction"):
-            wanted, found = getattr(meant, option), getattr(made, option)
+            wanted, found = getattr(wanted_event, option), getattr(created, option)
         else:
             default = "labels" if option == "tide" else None
-            wanted, found = (each.options.get(option, default) for each in (meant, made))
-        now = {"budget": book.budget, "tide": book.tide}.get(option, found)
-        if wanted not in (found, now):
-            _refuse(name, option, now, wanted)
+            wanted, found = (each.options.get(option, default) for each in (wanted_event, created))
+        current = {"budget": book.budget, "tide": book.tide}.get(option, found)
+        if wanted not in (found, current):
+            _refuse(name, option, current, wanted)
 
 
-def _said(policy: dict[str, Any]) -> dict[str, Any]:
-    """Return a policy as a store has it, whatever its label."""
+def _comparable_policy(policy: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON form of a policy without its label, for comparing two policies."""
     found: dict[str, Any] = json.loads(json.dumps(policy, default=repr))
     return found | {"label": ""}
 
 
 def _refuse(name: str, option: str, found: Any, wanted: Any) -> None:
+    """Raise the error for an option that differs from the option of the experiment."""
     raise InputError(
-        f"the experiment {name!r} has {option}={found!r}, not {wanted!r}: leave it out to join as it is, or "
-        f"begin another under another name"
+        f"the experiment {name!r} has {option}={found!r}, not {wanted!r}. Omit {option} to join the "
+        f"experiment unchanged, or create a new experiment with another name"
     )

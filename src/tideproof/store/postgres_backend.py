@@ -1,7 +1,7 @@
-"""Experiments in a PostgreSQL database.
+"""PostgreSQL backend: experiments in a database.
 
-Who writes holds the lock on the experiment's row. A command takes two round trips: one begins the
-transaction, locks and fetches what others appended; one appends and commits.
+A writer holds the lock on the row of the experiment. A command takes two round trips: the first begins the
+transaction, takes the lock and fetches what others appended; the second appends and commits.
 """
 
 from __future__ import annotations
@@ -10,43 +10,53 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tideproof.errors import InputError
-from tideproof.store.backend import MARKS, Answer, Entry, Listed, Snapshot, Whole, Writer, digest
-from tideproof.store.postgres_connection import Server
+from tideproof.store.backend import (
+    MAX_SNAPSHOT_MARKS,
+    ExperimentContents,
+    ExperimentListing,
+    LogEntry,
+    Snapshot,
+    StoredAnswer,
+    Writer,
+    snapshot_digest,
+)
+from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.postgres_schema import TRIGGERS
 
 _MANY = 1000  # rows in one statement
 _COLUMNS = "seq, at, pulls, record, '', writer, hash"
 
 
-def opened(url: str, read_only: bool = False) -> PostgresPlace:
-    """Return the store in a database."""
-    return PostgresPlace(Server(url, read_only))
+def open_from_url(url: str, read_only: bool = False) -> PostgresBackend:
+    """Open the store in the PostgreSQL database of a URL."""
+    return PostgresBackend(PostgresConnection(url, read_only))
 
 
-class PostgresPlace:
-    """A database with experiments."""
+class PostgresBackend:
+    """PostgreSQL database that contains experiments; see `Backend`."""
 
-    def __init__(self, database: Server) -> None:
+    def __init__(self, database: PostgresConnection) -> None:
         self._database = database
 
     def log(self, name: str) -> PostgresLog | None:
-        """Return the log of an experiment, None if there is none of that name."""
+        """Return the event log of the experiment with this name, or None if there is none."""
         found = self._database.run("SELECT id FROM tideproof.experiments WHERE name = %s", (name,))
         return PostgresLog(self._database, found[0][0]) if found else None
 
-    def create(self, name: str, about: str, first: Entry, writer: Writer) -> PostgresLog:
-        """Return the log of a new experiment that has this entry; or that of the same name."""
-        return self._begun(name, Whole(about, [first], [], [writer]))
+    def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> PostgresLog:
+        """Create an experiment with one entry and return its log, or the log of that name if there is one."""
+        return self._create(name, ExperimentContents(about, [first], [], [writer]))
 
-    def put(self, name: str, whole: Whole) -> None:
-        """Begin an experiment with all of this, or nothing of it."""
-        log, last = self._begun(name, whole), whole.entries[-1]
+    def import_experiment(self, name: str, whole: ExperimentContents) -> None:
+        """Create an experiment with all of its contents, in one transaction."""
+        log, last = self._create(name, whole), whole.entries[-1]
         there = log.read(last.seq - 1, last.seq)
-        if not there or there[0].hash != last.hash:  # the same if a commit was kept whose answer was lost
-            raise InputError(f"there is an experiment {name!r} already: choose another name")
+        # The hash is the same if the server committed but the connection was lost before its reply.
+        if not there or there[0].hash != last.hash:
+            raise InputError(f"an experiment named {name!r} already exists: choose another name")
 
-    def _begun(self, name: str, whole: Whole) -> PostgresLog:
-        """Write a new experiment, unless there is one of that name, and return what is there."""
+    def _create(self, name: str, whole: ExperimentContents) -> PostgresLog:
+        """Write a new experiment unless the name is taken, and return the log with that name."""
 
         def work() -> None:
             try:
@@ -59,32 +69,32 @@ class PostgresPlace:
                 if made:
                     log = PostgresLog(self._database, made[0][0])
                     for writer in whole.writers:
-                        log.sign(writer)
+                        log.add_writer(writer)
                     log.append(whole.entries, whole.answers, None)
                     log.commit()
             finally:
                 self._database.roll_back()
 
-        self._database.again(work)
+        self._database.retry(work)
         log = self.log(name)
         assert log is not None
         return log
 
-    def listed(self) -> list[Listed]:
-        """Return all experiments, by name."""
+    def list_experiments(self) -> list[ExperimentListing]:
+        """Return all experiments, sorted by name."""
         rows = self._database.run(
             "SELECT name, about, e.seq, e.pulls, e.at FROM tideproof.experiments, LATERAL (SELECT * FROM "
             'tideproof.events WHERE experiment = id ORDER BY seq DESC LIMIT 1) AS e ORDER BY name COLLATE "C"'
         )
-        return [Listed(*row) for row in rows]
+        return [ExperimentListing(*row) for row in rows]
 
-    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """Run one statement by itself, and return its rows."""
+    def execute(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one SQL statement in a transaction of its own and return its rows."""
         rows: list[Any] = self._database.run(sql.replace("~", "tideproof.").replace("?", "%s"), values)
         return rows
 
-    def faults(self) -> list[str]:
-        """Return what is wrong with the tables; of the rest the server takes care."""
+    def find_faults(self) -> list[str]:
+        """Check tables and triggers and return a sentence for each fault; the server checks its own files."""
         lost = self._database.run(
             "SELECT name FROM tideproof.experiments WHERE NOT EXISTS "
             "(SELECT FROM tideproof.events WHERE experiment = id) ORDER BY name"
@@ -98,27 +108,29 @@ class PostgresPlace:
         ]
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection; the next call opens it again."""
         self._database.close()
 
 
 class PostgresLog:
-    """The events of one experiment in a database."""
+    """Event log of one experiment in a PostgreSQL database; see `ExperimentLog`."""
 
-    def __init__(self, database: Server, experiment: int) -> None:
+    def __init__(self, database: PostgresConnection, experiment: int) -> None:
         self.database, self._id = database, experiment
         self._seen: int | None = None  # number of the last event that was read or written
-        self._fetched: tuple[int, list[Entry]] | None = None  # in this transaction: all behind a number
+        self._fetched: tuple[int, list[LogEntry]] | None = (
+            None  # number, entries after it in this transaction
+        )
         self._end: int | None = None  # number of the last event that was appended in this transaction
-        self._sql: list[str] = []  # what the commit will send
+        self._sql: list[str] = []  # statements that the commit will send
         self._values: list[Any] = []
 
-    def read(self, after: int, upto: int | None = None) -> list[Entry]:
-        """Return the entries behind number `after`."""
+    def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
+        """Return the committed entries after number `after`, up to `upto`."""
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
         last = "" if upto is None else f"AND seq <= {upto:d} "
-        found = self._filled(
+        found = self._as_entries(
             self._run(
                 f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = %s AND seq > %s {last}"
                 f"ORDER BY seq",
@@ -129,19 +141,20 @@ class PostgresLog:
             self._seen = found[-1].seq if found else after
         return found
 
-    def _filled(self, rows: list[Any]) -> list[Entry]:
-        """Return rows as entries, with their salts."""
-        found = list(map(Entry._make, rows))
-        for place, each in enumerate(found):
+    def _as_entries(self, rows: list[Any]) -> list[LogEntry]:
+        """Return rows as entries with their salts."""
+        found = list(map(LogEntry._make, rows))
+        for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
-                found[place] = each._replace(salt=self._salt("seq = %s", each.seq))
+                found[index] = each._replace(salt=self._salt("seq = %s", each.seq))
         return found
 
-    def salt(self, upto: int) -> str:
-        """Return the salt that the last event up to that number set."""
+    def read_salt(self, upto: int) -> str:
+        """Return the salt that the last event up to `upto` set, or an empty string if it was deleted."""
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
+        """Return the newest stored salt that satisfies an SQL condition, or an empty string."""
         rows = self._run(
             f"SELECT salt FROM tideproof.salts WHERE experiment = %s AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -149,7 +162,7 @@ class PostgresLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that locks out all other writers; the server lets them in in turn."""
+        """Begin a transaction that blocks all other writers; the server queues waiting writers."""
         self.roll_back()
         lock = f"SELECT FROM tideproof.experiments WHERE id = {self._id:d} FOR UPDATE"
         if self._seen is None:
@@ -160,12 +173,12 @@ class PostgresLog:
             f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = {self._id:d} "
             f"AND seq > {self._seen:d} ORDER BY seq",
         )
-        found = self._filled(rows)
+        found = self._as_entries(rows)
         self._fetched = self._seen, found
         self._seen = found[-1].seq if found else self._seen
 
-    def append(self, entries: Sequence[Entry], answers: Sequence[Answer], about: str | None) -> None:
-        """Add entries and answers in the transaction."""
+    def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
+        """Add entries and answers within the transaction; `about`, unless None, replaces the summary."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -178,31 +191,31 @@ class PostgresLog:
         if about is not None:
             self._add("UPDATE tideproof.experiments SET about = %s WHERE id = %s", (about, self._id))
 
-    def sign(self, writer: Writer) -> None:
-        """Say in the transaction who writes."""
+    def add_writer(self, writer: Writer) -> None:
+        """Register a writer within the transaction."""
         self._insert("writers", [(self._id, *writer)], " ON CONFLICT DO NOTHING")
 
-    def answer(self, key: str) -> Answer | None:
-        """Return what was answered under a key."""
+    def find_answer(self, key: str) -> StoredAnswer | None:
+        """Return the answer that was stored under an idempotency key, or None."""
         rows = self._run(
             "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s AND key = %s",
             (self._id, key),
         )
-        return Answer(*rows[0]) if rows else None
+        return StoredAnswer(*rows[0]) if rows else None
 
     def commit(self) -> None:
-        """Make the transaction last."""
+        """Commit the transaction."""
         self.database.commit("; ".join(self._sql), self._values)
         self._seen = self._end or self._seen
         self._forget()
 
     def roll_back(self) -> None:
-        """Forget the transaction, if there is one."""
+        """Roll back the open transaction, if there is one."""
         self._forget()
         self.database.roll_back()
 
-    def snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest whole snapshot of that mark."""
+    def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
+        """Return the newest undamaged snapshot with this mark and at most `upto` events, or None."""
         last = "" if upto is None else f"AND s.seq <= {upto:d} "
         rows = self._run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM tideproof.snapshots AS s "
@@ -211,51 +224,59 @@ class PostgresLog:
             (self._id, mark),
         )
         for *found, known in rows:
-            if digest(snapshot := Snapshot(*found)) == known:
+            if snapshot_digest(snapshot := Snapshot(*found)) == known:
                 return snapshot
         return None
 
-    def last_snapshot(self, mark: str) -> int:
-        """Return how many events the newest snapshot of that mark has."""
+    def last_snapshot_size(self, mark: str) -> int:
+        """Return the number of events of the newest snapshot with this mark, or 0 if there is none."""
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )
         return rows[0][0] or 0
 
-    def keep(self, snapshot: Snapshot) -> None:
-        """Write a snapshot instead of older ones of its mark; whoever comes with a newer one wins."""
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Store a snapshot and delete the older ones with the same mark; of two, the newer one stays."""
         own = self._id, snapshot.mark
         self.roll_back()
         self._run(
             "INSERT INTO tideproof.snapshots SELECT %s, %s, %s, %s, %s, %s WHERE NOT EXISTS (SELECT FROM "
             "tideproof.snapshots WHERE experiment = %s AND mark = %s AND seq >= %s) ON CONFLICT DO NOTHING",
-            (*own, snapshot.seq, snapshot.hash, digest(snapshot), snapshot.contents, *own, snapshot.seq),
+            (
+                *own,
+                snapshot.seq,
+                snapshot.hash,
+                snapshot_digest(snapshot),
+                snapshot.contents,
+                *own,
+                snapshot.seq,
+            ),
         )
         self._run(
             "DELETE FROM tideproof.snapshots AS old WHERE experiment = %s AND (EXISTS (SELECT FROM "
             "tideproof.snapshots WHERE experiment = old.experiment AND mark = old.mark AND seq > old.seq) "
             "OR mark NOT IN (SELECT mark FROM tideproof.snapshots WHERE experiment = %s GROUP BY mark "
             "ORDER BY max(seq) DESC LIMIT %s))",
-            (self._id, self._id, MARKS),
+            (self._id, self._id, MAX_SNAPSHOT_MARKS),
         )
 
-    def writers(self) -> list[Writer]:
-        """Return all who wrote."""
+    def read_writers(self) -> list[Writer]:
+        """Return all writers of the log."""
         rows = self._run(
             "SELECT writer, mark, version FROM tideproof.writers WHERE experiment = %s", (self._id,)
         )
         return [Writer(*row) for row in rows]
 
-    def answers(self) -> list[Answer]:
-        """Return what was answered under all keys."""
+    def read_answers(self) -> list[StoredAnswer]:
+        """Return all stored answers, sorted by idempotency key."""
         rows = self._run(
             "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s "
             'ORDER BY key COLLATE "C"',
             (self._id,),
         )
-        return [Answer(*row) for row in rows]
+        return [StoredAnswer(*row) for row in rows]
 
-    def marks(self) -> list[str]:
+    def read_marks(self) -> list[str]:
         """Return the marks of all snapshots."""
         rows = self._run(
             "SELECT DISTINCT mark FROM tideproof.snapshots WHERE experiment = %s ORDER BY mark", (self._id,)
@@ -263,16 +284,17 @@ class PostgresLog:
         return [mark for (mark,) in rows]
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection; the next call opens it again."""
         self._forget()
         self.database.close()
 
     def _run(self, sql: str, values: Any) -> list[Any]:
-        """Return the rows of a statement, which sees what the transaction has added so far."""
+        """Run a query that sees the pending statements of the transaction, and return its rows."""
         self._flush()
         return self.database.run(sql, values)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+        """Add INSERT statements for rows to the pending statements."""
         for first in range(0, len(rows), _MANY):
             some = rows[first : first + _MANY]
             row = f"({', '.join(['%s'] * len(some[0]))})"
@@ -282,14 +304,17 @@ class PostgresLog:
                 self._flush()
 
     def _add(self, sql: str, values: Sequence[Any]) -> None:
+        """Add a statement to those that the commit will send."""
         self._sql.append(sql)
         self._values.extend(values)
 
     def _flush(self) -> None:
+        """Send the pending statements to the server."""
         if self._sql:
             sql, values = "; ".join(self._sql), self._values
             self._sql, self._values = [], []
             self.database.send(sql, values)
 
     def _forget(self) -> None:
+        """Discard the pending statements and the fetched entries."""
         self._fetched, self._end, self._sql, self._values = None, None, [], []

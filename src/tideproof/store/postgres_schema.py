@@ -1,12 +1,13 @@
-"""The tables of a PostgreSQL store, as numbered steps, none of which is ever changed.
+"""Schema of a PostgreSQL store, as numbered steps: released steps never change, new ones are appended.
 
-They are in a schema of their own, `tideproof`, so that a store can live in a database with other tables.
+The tables are in a database schema of their own, `tideproof`, so that a store can share a database with other
+tables.
 """
 
 from tideproof.store.service_tables import SERVICE, WEBHOOKS
 
-LOCK = 0x54494445  # "TIDE": who holds it may make tables
-TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # without which events are not safe
+LOCK = 0x54494445  # "TIDE": advisory lock of the connection that creates tables
+TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # they keep events from being changed
 
 STEPS = (
     """

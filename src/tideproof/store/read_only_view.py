@@ -1,4 +1,4 @@
-"""An experiment in a store as it is now, for who only looks: nothing is written, nothing is followed."""
+"""Read-only view of a stored experiment: reading it writes nothing to the store."""
 
 from __future__ import annotations
 
@@ -6,39 +6,44 @@ import time
 
 from tideproof.errors import UnknownName
 from tideproof.experiment.experiment import Experiment
-from tideproof.store.backend import Backend, Entry, ExperimentLog, Listed
-from tideproof.store.log_state import load
+from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
+from tideproof.store.log_state import load_state
 
 
-def known(place: Backend, name: str) -> ExperimentLog:
-    """Return the log of an experiment, or say which there are."""
-    log = place.log(name)
+def find_log(backend: Backend, name: str) -> ExperimentLog:
+    """Return the event log of an experiment, or raise an error that names similar experiments."""
+    log = backend.log(name)
     if log is None:
-        raise UnknownName.with_suggestion("experiment", name, [each.name for each in place.listed()])
+        raise UnknownName.with_suggestion(
+            "experiment", name, [each.name for each in backend.list_experiments()]
+        )
     return log
 
 
-def listed(place: Backend, name: str) -> Listed:
-    """Return what a list says of an experiment."""
-    found = {each.name: each for each in place.listed()}
+def find_listing(backend: Backend, name: str) -> ExperimentListing:
+    """Return the entry of an experiment in the list of a store."""
+    found = {each.name: each for each in backend.list_experiments()}
     if name not in found:
         raise UnknownName.with_suggestion("experiment", name, found)
     return found[name]
 
 
-def read_all(place: Backend, name: str) -> tuple[str, list[Entry]]:
-    """Return what an experiment says of itself, and all its entries, at one moment."""
-    log = known(place, name)
-    after = listed(place, name).about
+def read_all(backend: Backend, name: str) -> tuple[str, list[LogEntry]]:
+    """Return the summary and all entries of an experiment, read at one point in time."""
+    log = find_log(backend, name)
+    after = find_listing(backend, name).about
     while True:
         before, entries = after, log.read(0)
-        after = listed(place, name).about
+        after = find_listing(backend, name).about
         if before == after:
             return before, entries
 
 
-def seen(log: ExperimentLog) -> Experiment:
-    """Return a copy in memory: what happens to it, such as the end of a lease, happens to no other."""
+def read_only_copy(log: ExperimentLog) -> Experiment:
+    """Return a copy of an experiment in memory.
+
+    Changes of the copy, such as a lease that ends, are not written to the store.
+    """
     run = Experiment.__new__(Experiment)
-    run._begin(load(log).state, time.time)
+    run._begin(load_state(log).state, time.time)
     return run

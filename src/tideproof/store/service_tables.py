@@ -1,4 +1,4 @@
-"""The tables of a service, in words that every database knows; a `~` stands before their names."""
+"""SQL tables of the HTTP service, in a dialect that every backend knows; `~` comes before table names."""
 
 SERVICE = """
     CREATE TABLE ~api_keys (

@@ -1,8 +1,8 @@
-"""Between an experiment and its log: whoever looks knows what others did, and what is done is kept.
+"""Keep an experiment in step with its event log: apply events of other processes, and commit new ones.
 
-A command takes the log's lock, takes in what others appended, works on the state in memory, and is
-acknowledged once its events are committed. Threads that come meanwhile work in the same transaction: the last
-of them commits for all.
+A command takes the log's lock, applies the events that others appended, runs on the state in memory, and
+returns once its events are committed. Commands of other threads that arrive meanwhile join the same
+transaction, and the last of them commits it.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ from tideproof.experiment.state.single_rewards import SingleRewards
 from tideproof.experiment.stopping.stop_rule import Looks
 from tideproof.experiment.usage_warnings import UsageWatch
 from tideproof.store import fork_guard, idempotency_keys, log_state
-from tideproof.store.backend import LOSSES, ExperimentLog, Lost, Writer
-from tideproof.store.group_commit import MOST, Group
+from tideproof.store.backend import MAX_CONNECTION_LOSSES, ConnectionLost, ExperimentLog, Writer
+from tideproof.store.group_commit import MAX_COMMANDS, CommitGroup
 from tideproof.store.log_state import LogState
 
 if TYPE_CHECKING:
     from tideproof.experiment.experiment import Experiment
 
-_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
-_LOST = 0.1  # seconds after which a thread looks whether anybody commits for it
+_yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
+_LOST_COMMIT_WAIT = 0.1  # seconds after which a waiting thread checks whether it must commit the group itself
 
 
-def about(state: State) -> str:
-    """Return what an experiment says of itself in a list."""
+def summary_text(state: State) -> str:
+    """Return the summary of an experiment for the list of a store: arms, budget and policy, as JSON."""
     book = state.book
     arms = [book.arms[arm] for arm in book.active]
     return json.dumps({"arms": arms, "budget": book.budget, "policy": state.spec.label})
 
 
-def _named(state: State) -> tuple[Any, ...]:
-    """Return what of that can change."""
+def _summary_parts(state: State) -> tuple[Any, ...]:
+    """Return the parts of the summary that can change."""
     return len(state.book.arms), len(state.book.retired), state.book.budget
 
 
-class SharedLog:
-    """The log of an experiment, as one process sees it."""
+class SharedEventLog:
+    """Connection between an experiment in this process and its event log, shared with other processes."""
 
     def __init__(self, run: Experiment, url: str, name: str, log: ExperimentLog, loaded: LogState) -> None:
-        self._run, self.url, self.name, self.log = run, url, name, log
+        self.run, self.url, self.name, self.log = run, url, name, log
         self._position, self._snapshot = loaded.position, loaded.snapshot
-        self._about = _named(loaded.state)
-        self.after_fork()
-        fork_guard.watch(self)
+        self._about = _summary_parts(loaded.state)
+        self.after_fork_in_child()
+        fork_guard.register(self)
 
-    def after_fork(self) -> None:
-        """Begin with nobody inside; the state is as it was before the fork, when nobody was."""
-        self._writer, self._signed = secrets.token_bytes(8), False  # who writes
-        self._run._lock = threading.RLock()
-        self._waiting: set[int] = set()  # threads
-        self._group: Group | None = None  # what its transaction will keep
-        self._unsure = False  # whether the state in memory may not be that of the log
+    def after_fork_in_child(self) -> None:
+        """Reset locks and groups in a child process; the state is still that before the fork."""
+        self._writer, self._signed = secrets.token_bytes(8), False  # identifies this process in the log
+        self.run._lock = threading.RLock()
+        self._waiting: set[int] = set()  # threads that wait for the lock
+        self._group: CommitGroup | None = None  # commands of the open transaction
+        self.may_differ = False  # whether the state in memory may differ from the log
 
     # -- calls
 
     def look(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Return what a method of the experiment says, once it knows what the others did."""
-        run, me = self._run, threading.get_ident()
+        """Call a method that only reads the experiment, after applying the events of other processes."""
+        run, thread = self.run, threading.get_ident()
         if self._is_inside():
             return method(run, *args, **kwargs)
         try:
-            self._waiting.add(me)
+            self._waiting.add(thread)
             with run._lock:
-                self._waiting.discard(me)
-                self._settle()
+                self._waiting.discard(thread)
+                self._commit_group()
                 self._catch_up()
                 run._state.read_only = True
                 try:
@@ -83,126 +83,130 @@ class SharedLog:
                     return method(run, *args, **kwargs)
                 finally:
                     run._state.read_only = False
-        except NeedsLock:  # something has happened, such as a pull's end, that must be written down
+        except NeedsLock:  # an event must be written, for example because the lease of a pull has ended
             return self.command(method, args, kwargs)
         finally:
-            self._waiting.discard(me)
+            self._waiting.discard(thread)
 
     def command(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Return what a method of the experiment says, once what it did is kept."""
+        """Call a method that changes the experiment, and return its result once its events are committed."""
         if self._is_inside():
-            return method(self._run, *args, **kwargs)
+            return method(self.run, *args, **kwargs)
         losses = 0
         while True:
             try:
-                group, found, failed = self._work(method, args, kwargs)
-                kept = self._is_kept(group)
+                group, found, failed = self._run_in_group(method, args, kwargs)
+                kept = self._is_committed(group)
                 if failed is not None:
                     raise failed
                 if kept:
-                    self._keep_snapshot()
+                    self._write_snapshot()
                     return found
                 if group.error is not None:
                     raise group.error
-            except Lost:  # and nothing was kept
+            except ConnectionLost:  # nothing was committed, so the command can be repeated
                 losses += 1
-                if losses == LOSSES:
+                if losses == MAX_CONNECTION_LOSSES:
                     raise
 
-    def _work(
+    def _run_in_group(
         self, method: Callable[..., Any], args: Any, kwargs: Any
-    ) -> tuple[Group, Any, BaseException | None]:
-        """Do it, and commit it unless another thread will: return its group, and what it said or raised."""
-        run, me = self._run, threading.get_ident()
-        found, failed, leaves = None, None, False
-        self._waiting.add(me)
+    ) -> tuple[CommitGroup, Any, BaseException | None]:
+        """Run a command, and commit it unless another thread will.
+
+        Return the group of the command, its result, and the error that it raised.
+        """
+        run, thread = self.run, threading.get_ident()
+        found, failed, leave_commit = None, None, False
+        self._waiting.add(thread)
         try:
             with run._lock:
-                self._waiting.discard(me)
+                self._waiting.discard(thread)
                 try:
-                    group = self._joined()
+                    group = self._join_group()
                     try:
                         run._enter()
                         found = method(run, *args, **kwargs)
-                    except BaseException as error:  # what happened before it is kept
+                    except BaseException as error:  # events before the error are committed nevertheless
                         failed = error
-                    calm = failed is None or isinstance(failed, Exception)
-                    if not calm:
-                        run._state.fold()  # an event that was interrupted is undone
-                    self._note(group)
-                    leaves = calm and bool(self._waiting) and group.commands < MOST
-                    if leaves:
-                        group.gate()
+                    is_ordinary = failed is None or isinstance(failed, Exception)
+                    if not is_ordinary:
+                        run._state.fold()  # undoes an event that a signal interrupted
+                    self._collect_events(group)
+                    leave_commit = is_ordinary and bool(self._waiting) and group.commands < MAX_COMMANDS
+                    if leave_commit:
+                        group.finished_event()
                 finally:
-                    if not leaves:
-                        self._settle()
+                    if not leave_commit:
+                        self._commit_group()
         finally:
-            self._waiting.discard(me)
+            self._waiting.discard(thread)
         return group, found, failed
 
-    def _is_kept(self, group: Group) -> bool:
-        """Return whether a group lasts, once that is known."""
-        while not group.over and not group.gate().wait(_LOST):
-            with self._run._lock:
-                if self._group is group:  # who was to commit it never came
-                    self._settle()
-                group.over = True
-        if group.kept is None:
-            with self._run._lock:
-                self._settle()
-                self._find_out(group)
-        return bool(group.kept)
+    def _is_committed(self, group: CommitGroup) -> bool:
+        """Wait until a group is finished, and return whether it was committed."""
+        while not group.finished and not group.finished_event().wait(_LOST_COMMIT_WAIT):
+            with self.run._lock:
+                if self._group is group:  # the thread that was expected to commit it never ran
+                    self._commit_group()
+                group.finished = True
+        if group.committed is None:
+            with self.run._lock:
+                self._commit_group()
+                self._check_outcome(group)
+        return bool(group.committed)
 
     def once(self, key: str, command: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Do a command of the experiment, unless one with that key was done; in a command."""
-        group, run = self._group, self._run
+        """Run a command of the experiment unless its idempotency key was used; called within a command."""
+        group, run = self._group, self.run
         assert group is not None
-        said = idempotency_keys.command(run, key, command, args, kwargs)
-        known = group.answers.get(key) or self.log.answer(key)
-        if known is not None:
-            return idempotency_keys.same(run, known, said)
+        text = idempotency_keys.encode_command(run, key, command, args, kwargs)
+        stored = group.answers.get(key) or self.log.find_answer(key)
+        if stored is not None:
+            return idempotency_keys.decode_answer(run, stored, text)
         found = command(*args, **kwargs)
-        group.answers[key] = idempotency_keys.answer(run, key, said, found)
+        group.answers[key] = idempotency_keys.encode_answer(run, key, text, found)
         return found
 
     def _is_inside(self) -> bool:
-        """Return whether it is this thread that is working."""
-        return self._run._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+        """Return whether the current thread holds the lock, that is, runs a command."""
+        return self.run._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     # -- the state and the log
 
     def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
-        if self._unsure:
+        """Apply the events that other processes appended."""
+        if self.may_differ:
             self._load()
-        was, self._unsure = self._position, True
-        self._position = log_state.catch_up(self.log, self._run._state, was, between)
-        self._unsure = False
+        before, self.may_differ = self._position, True
+        self._position = log_state.catch_up(self.log, self.run._state, before, between)
+        self.may_differ = False
 
-    def _follow(self) -> None:
-        """Take in what others did while one of them writes, who needs a processor more than we do."""
-        self._catch_up(_give_way)
+    def catch_up_and_yield(self) -> None:
+        """Apply events while another process holds the lock, giving it priority on the processor."""
+        self._catch_up(_yield_processor)
 
     def _load(self) -> None:
-        """Make the state anew, from the log."""
-        run = self._run
+        """Replace the state by one that is computed from the log."""
+        run = self.run
         self.log.roll_back()
-        loaded = log_state.load(self.log, unregistered(run.policy))
+        loaded = log_state.load_state(self.log, unregistered(run.policy))
         run._state, self._position = loaded.state, loaded.position
         run._watch, run._looks, run._singles = UsageWatch(), Looks(), SingleRewards()
         run._due = float("-inf")
-        self._about = _named(loaded.state)
-        self._unsure = False
+        self._about = _summary_parts(loaded.state)
+        self.may_differ = False
 
-    def _joined(self) -> Group:
-        """Return the group whose transaction is open; a new one if there is none."""
+    def _join_group(self) -> CommitGroup:
+        """Return the group of the open transaction, or begin a transaction with a new group."""
         if self._group is None:
             try:
-                self.log.roll_back()  # of who was interrupted
-                if self._unsure:
+                self.log.roll_back()  # a transaction that a signal interrupted
+                if self.may_differ:
                     self._load()
-                self.log.begin(self._follow)
+                self.log.begin(self.catch_up_and_yield)
                 self._catch_up()
-                self._group = Group(self._position)
+                self._group = CommitGroup(self._position)
             except BaseException:
                 self._group = None
                 self.log.roll_back()
@@ -210,118 +214,119 @@ class SharedLog:
         self._group.commands += 1
         return self._group
 
-    def _note(self, group: Group) -> None:
-        """Put into the group what has happened."""
-        state = self._run._state
+    def _collect_events(self, group: CommitGroup) -> None:
+        """Add the new events of the state to the group."""
+        state = self.run._state
         new = state.events[group.end.seq :]
         if new:
-            self._unsure = True
+            self.may_differ = True
             for event in new:
                 group.add(event, len(state.book.pulls), self._writer)
-            self._unsure = False
+            self.may_differ = False
 
-    def _settle(self) -> None:
-        """Commit what is open, for all threads that took part; who did learns of it from the group."""
+    def _commit_group(self) -> None:
+        """Commit the open group for all its threads; each of them reads the outcome from the group."""
         group = self._group
         if group is None:
             return
         try:
-            whole, self._unsure = not self._unsure, True
-            if whole:
+            is_consistent, self.may_differ = not self.may_differ, True
+            if is_consistent:
                 self._commit(group)
-                self._position, group.kept = group.end, True
-                self._unsure = False
+                self._position, group.committed = group.end, True
+                self.may_differ = False
         except BaseException as error:
-            if not isinstance(error, TideproofError):  # a signal, which is none of the others' business
+            if not isinstance(error, TideproofError):  # a signal concerns this thread only
                 raise
             group.error = error
         finally:
             self._group = None
-            if group.kept is None:
-                self._find_out(group)
-                self._go_back(group)
-            group.end_here()
+            if group.committed is None:
+                self._check_outcome(group)
+                self._restore_state(group)
+            group.finish()
 
-    def _commit(self, group: Group) -> None:
+    def _commit(self, group: CommitGroup) -> None:
+        """Write the events and answers of a group and commit the transaction."""
         if not group.entries and not group.answers:
             self.log.roll_back()
             return
         if not self._signed:
-            self.log.sign(Writer(self._writer, mark_of(self._run.policy) or "", __version__))
-        state = self._run._state
-        named = _named(state)
-        changed = about(state) if named != self._about else None
+            self.log.add_writer(Writer(self._writer, mark_of(self.run.policy) or "", __version__))
+        state = self.run._state
+        named = _summary_parts(state)
+        changed = summary_text(state) if named != self._about else None
         self.log.append(group.entries, list(group.answers.values()), changed)
         self.log.commit()
         self._signed, self._about = True, named
 
-    def _find_out(self, group: Group) -> None:
-        """Find out whether a commit that was not acknowledged was kept nevertheless."""
+    def _check_outcome(self, group: CommitGroup) -> None:
+        """Determine whether a commit that was not acknowledged was committed nevertheless."""
         try:
             self.log.roll_back()
             if group.entries:
                 last = group.end.seq
-                there = self.log.read(last - 1, last)
-                group.kept = bool(there) and there[0].hash == group.end.hash
+                stored = self.log.read(last - 1, last)
+                group.committed = bool(stored) and stored[0].hash == group.end.hash
             else:
-                group.kept = all(self.log.answer(key) for key in group.answers)
-        except TideproofError as error:  # nobody knows
-            if group.error is None or isinstance(group.error, Lost):
-                group.error = StoreError(f"it is not known whether this was kept: {error}")
+                group.committed = all(self.log.find_answer(key) for key in group.answers)
+        except TideproofError as error:  # the outcome stays unknown
+            if group.error is None or isinstance(group.error, ConnectionLost):
+                group.error = StoreError(f"it is unknown whether this call was saved: {error}")
 
-    def _go_back(self, group: Group) -> None:
-        """Let the state be that of the log again, if that is quickly done; else the next call sees to it."""
-        state, count = self._run._state, len(group.entries)
-        if group.kept is None or len(state.events) != group.end.seq:
+    def _restore_state(self, group: CommitGroup) -> None:
+        """Make the state agree with the log again where that is fast; otherwise the next call does it."""
+        state, count = self.run._state, len(group.entries)
+        if group.committed is None or len(state.events) != group.end.seq:
             return
-        if group.kept:
+        if group.committed:
             self._position = group.end
-        if group.kept or not count or (count == 1 and state.take_back()):
-            self._unsure = False
+        if group.committed or not count or (count == 1 and state.take_back()):
+            self.may_differ = False
 
-    def _keep_snapshot(self) -> None:
-        """Write a snapshot if the last is long ago; that none can be written is no harm."""
-        if not log_state.is_due(self._position.seq, self._snapshot):
+    def _write_snapshot(self) -> None:
+        """Write a snapshot if one is due; a failure is ignored, because snapshots only save time."""
+        if not log_state.is_snapshot_due(self._position.seq, self._snapshot):
             return
         try:
-            with self._run._lock:
-                self._settle()
-                mark = mark_of(self._run.policy)
-                self._snapshot = max(self._snapshot, self.log.last_snapshot(mark or ""))
-                if self._unsure or not log_state.is_due(self._position.seq, self._snapshot):
+            with self.run._lock:
+                self._commit_group()
+                mark = mark_of(self.run.policy)
+                self._snapshot = max(self._snapshot, self.log.last_snapshot_size(mark or ""))
+                if self.may_differ or not log_state.is_snapshot_due(self._position.seq, self._snapshot):
                     return
-                self._snapshot = self._position.seq  # whoever comes now need not
-                copy = log_state.snapshot_of(self._run._state, self._position)
+                self._snapshot = self._position.seq  # so that no other thread writes the same snapshot
+                copy = log_state.copy_state(self.run._state, self._position)
             if copy is not None:
-                packed = log_state.packed(copy)
-                with self._run._lock:
-                    self._settle()
-                    self.log.keep(packed)
+                packed = log_state.pack_snapshot(copy)
+                with self.run._lock:
+                    self._commit_group()
+                    self.log.write_snapshot(packed)
         except StoreError:
             pass
 
-    # -- the whole
+    # -- pickling, closing and forking
 
     def pickled(self) -> tuple[Any, ...]:
-        """Return how another process opens it."""
-        from tideproof.store.stored_experiments import reopened
+        """Return the arguments with which another process opens the experiment."""
+        from tideproof.store.stored_experiments import reopen
 
-        return reopened, (self.url, self.name, unregistered(self._run.policy), self._run._clock)
+        return reopen, (self.url, self.name, unregistered(self.run.policy), self.run._clock)
 
     def close(self) -> None:
-        """Let go of the database; the next call opens it again."""
-        with self._run._lock:
-            self._settle()
+        """Close the connection to the database; the next call opens it again."""
+        with self.run._lock:
+            self._commit_group()
             self.log.close()
 
     def before_fork(self) -> None:
-        """Leave nothing open that a child would inherit, and let nobody in."""
+        """Close the connection and block all other threads, so that a child process inherits nothing open."""
         inside = self._is_inside()
-        self._run._lock.acquire()
+        self.run._lock.acquire()
         if not inside:
-            self._settle()
+            self._commit_group()
             self.log.close()
 
-    def after_fork_here(self) -> None:
-        """Go on in the process that was forked."""
-        self._run._lock.release()
+    def after_fork_in_parent(self) -> None:
+        """Release the lock in the parent process after a fork."""
+        self.run._lock.release()

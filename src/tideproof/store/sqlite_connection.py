@@ -1,4 +1,4 @@
-"""A connection to a SQLite store: opened as it must be, by the process that uses it."""
+"""Connection to a SQLite store: opens the file with safe settings and creates missing tables."""
 
 from __future__ import annotations
 
@@ -13,113 +13,124 @@ from typing import Any, NamedTuple
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
 from tideproof.files import check_writable, mark_store_closed, mark_store_open
-from tideproof.store.backend import OLDER
+from tideproof.store.backend import OLD_SCHEMA_MESSAGE
 from tideproof.store.sqlite_schema import APPLICATION, STEPS
-from tideproof.store.store_urls import warn_of_network
+from tideproof.store.store_urls import warn_if_on_network_drive
 
 try:
     import apsw
 except ImportError:
     raise MissingExtra.for_module("apsw", "store", "an experiment in a SQLite file") from None
 
-OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
-PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: at first, and later
-_TURN = 0.2  # seconds after which one who waits tries as often as at first: nobody waits for ever
-_FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
-_PAGES = 1000  # that are copied between two looks at a clock
+OLDEST = "3.51.3"  # older versions of SQLite can corrupt a file that several connections write
+PATIENCE = 60.0  # seconds to wait for other writers before giving up
+_PAUSE, _LONGEST = 0.001, 0.02  # maximum seconds between two attempts to lock: at first, and later
+_TURN = 0.2  # seconds after which a waiting writer tries as often as at first, so that it does not starve
+_FOLLOW = (
+    0.02  # seconds between two reads of what others wrote; reading each change would waste processor time
+)
+_PAGES = 1000  # pages copied between two progress reports
 PRAGMAS = {
     "journal_mode": "wal",
-    "synchronous": 2,  # FULL: what is acknowledged survives a power failure
-    "wal_autocheckpoint": 1000,  # pages, after which whoever commits brings them into the file
+    "synchronous": 2,  # FULL: acknowledged commits survive a power failure
+    "wal_autocheckpoint": 1000,  # pages in the write-ahead log after which a commit copies them to the file
     "journal_size_limit": 64 * 2**20,
     "mmap_size": 0,
     "trusted_schema": 0,
 }
 
-_inherited: list[Any] = []  # of another process: to close them here would drop locks
+# Connections of the parent process. They stay referenced, because closing them here would drop its locks.
+_inherited: list[Any] = []
 
 
-class Version(NamedTuple):
-    """A number that changes with the file, counted anew by each connection."""
+class FileVersion(NamedTuple):
+    """Version of a file: it changes with every commit of another connection.
+
+    SQLite counts versions per connection, so the number of the connection belongs to it.
+    """
 
     connection: int
     number: int
 
 
-class Database:
-    """One file, and a connection to it that does not outlive a fork."""
+class SqliteConnection:
+    """SQLite file with a connection that does not outlive a fork."""
 
     def __init__(self, path: str, read_only: bool = False) -> None:
-        _check_version(apsw.sqlite_lib_version())
+        check_sqlite_version(apsw.sqlite_lib_version())
         self.path, self._read_only = os.path.abspath(path), read_only
-        warn_of_network(self.path)
+        warn_if_on_network_drive(self.path)
         self._connection: apsw.Connection | None = None
         self._process = self._opens = 0
 
     @property
     def connection(self) -> apsw.Connection:
-        """The connection of this process, opened if it is not."""
+        """The connection of this process, opened if necessary."""
         if self._process != os.getpid() and self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
             raise StoreError(
-                f"{self.path!r} was open while this process was forked by something else than Python"
+                f"{self.path!r} was open while something other than Python's os.fork forked this process"
             )
         if self._connection is None:
             self._process = os.getpid()
-            self._connection = self._opened()
+            self._connection = self._open()
             self._opens += 1
             mark_store_open(self, self.path)
         return self._connection
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection; the next use opens one otherwise."""
+        return self._connection is not None
+
     def close(self) -> None:
-        """Close it; the next use opens it again."""
+        """Close the connection; the next use opens it again."""
         if self._connection is not None and self._process == os.getpid():
             connection, self._connection = self._connection, None
             connection.close()
             mark_store_closed(self)
 
     def run(self, sql: str, values: Any = ()) -> Any:
-        """Return the rows of a statement."""
+        """Run a statement and return its rows."""
         try:
             return self.connection.execute(sql, values).fetchall()
         except apsw.Error as error:
-            raise self._said(error) from error
+            raise self._translate_error(error) from error
         except UnicodeDecodeError as error:
             raise StoreError(f"{self.path!r} is damaged: {error}") from error
 
-    def many(self, sql: str, rows: Any) -> None:
-        """Run a statement for each row."""
+    def run_many(self, sql: str, rows: Any) -> None:
+        """Run a statement once for each row of values."""
         try:
             self.connection.executemany(sql, rows)
         except apsw.Error as error:
-            raise self._said(error) from error
+            raise self._translate_error(error) from error
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
-        """Lock out all other writers; `waiting` is called while they write."""
-        connection, begun = self.connection, time.monotonic()
-        follow, pause = begun + _FOLLOW, _PAUSE
+        """Begin a transaction that blocks all other writers; call `waiting` repeatedly while others write."""
+        connection, started = self.connection, time.monotonic()
+        follow, pause = started + _FOLLOW, _PAUSE
         while True:
             connection.set_busy_timeout(0)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return
             except apsw.BusyError as error:
-                if time.monotonic() > begun + PATIENCE:
-                    raise self._said(error) from error
+                if time.monotonic() > started + PATIENCE:
+                    raise self._translate_error(error) from error
             except apsw.Error as error:
-                raise self._said(error) from error
+                raise self._translate_error(error) from error
             finally:
                 connection.set_busy_timeout(int(PATIENCE * 1000))
             if time.monotonic() > follow:
                 waiting()
                 follow = time.monotonic() + _FOLLOW
             time.sleep(random.random() * pause)
-            pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
+            pause = _PAUSE if time.monotonic() > started + _TURN else min(1.5 * pause, _LONGEST)
 
     def roll_back(self) -> None:
-        """End a transaction without a trace, if there is one."""
+        """Roll back the open transaction, if there is one."""
         if self.is_locked:
             self.run("ROLLBACK")
 
@@ -129,25 +140,27 @@ class Database:
         return self._connection is not None and self._connection.in_transaction
 
     @property
-    def version(self) -> Version:
-        """Which version of the file was seen last: in a transaction, the one that is there."""
-        return Version(self._opens, self.connection.data_version())
+    def version(self) -> FileVersion:
+        """Version of the file that this connection read last; within a transaction, the current one."""
+        return FileVersion(self._opens, self.connection.data_version())
 
-    def faults(self) -> list[str]:
-        """Return what is wrong with the file, a sentence each."""
+    def find_faults(self) -> list[str]:
+        """Check the file and return a sentence for each fault."""
         try:
             return [*_faults(self.connection)]
         except (apsw.Error, UnicodeDecodeError) as error:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write what is in it now to another file; `show` is told which share is done."""
+        """Write a consistent copy to another file; `show` receives the share that is done."""
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:
                 source.execute("BEGIN")
                 try:
-                    source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from now on: one moment
+                    source.execute(
+                        "SELECT count(*) FROM sqlite_schema"
+                    ).fetchall()  # starts the read snapshot
                     with target.backup("main", source, "main") as copy:
                         while not copy.done:
                             copy.step(_PAGES)
@@ -155,13 +168,14 @@ class Database:
                 finally:
                     source.execute("ROLLBACK")
         except apsw.Error as error:
-            raise self._said(error) from error
+            raise self._translate_error(error) from error
 
-    def _opened(self) -> apsw.Connection:
+    def _open(self) -> apsw.Connection:
+        """Open the file for writing and create missing tables; wait while other processes do the same."""
         if self._read_only:
-            return self._opened_to_read()
+            return self._open_read_only()
         check_writable(self.path)
-        end = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             connection = None
             try:
@@ -172,64 +186,68 @@ class Database:
                     connection.execute(f"PRAGMA {name} = {value}").fetchall()
                 connection.set_busy_timeout(int(PATIENCE * 1000))
                 return connection
-            except (apsw.BusyError, apsw.LockedError) as error:  # others open it, too
+            except (apsw.BusyError, apsw.LockedError) as error:  # another process is opening the file
                 _close(connection)
-                if time.monotonic() > end:
-                    raise self._said(error) from error
+                if time.monotonic() > deadline:
+                    raise self._translate_error(error) from error
                 time.sleep(0.01 * random.random())
             except BaseException as error:
                 _close(connection)
-                raise (self._said(error) if isinstance(error, apsw.Error) else error) from None
+                raise (self._translate_error(error) if isinstance(error, apsw.Error) else error) from None
 
-    def _opened_to_read(self) -> apsw.Connection:
-        """Open it so that nothing in it is changed, also where it cannot be."""
-        flags, uri = _to_read(self.path)
+    def _open_read_only(self) -> apsw.Connection:
+        """Open the file for reading only; works on read-only disks, too."""
+        flags, uri = _read_only_target(self.path)
         connection = None
         try:
             connection = apsw.Connection(uri, flags | apsw.SQLITE_OPEN_URI)
             connection.set_busy_timeout(int(PATIENCE * 1000))
             version = _version(connection, self.path)
             if version < len(STEPS):
-                raise InputError(OLDER.format(self.path, version))
+                raise InputError(OLD_SCHEMA_MESSAGE.format(self.path, version))
             connection.execute("PRAGMA query_only = 1")
             connection.execute("PRAGMA trusted_schema = 0")
             return connection
         except BaseException as error:
             _close(connection)
-            raise (self._said(error) if isinstance(error, apsw.Error) else error) from None
+            raise (self._translate_error(error) if isinstance(error, apsw.Error) else error) from None
 
-    def _said(self, error: apsw.Error) -> TideproofError:
-        """Return an error of SQLite in words."""
+    def _translate_error(self, error: apsw.Error) -> TideproofError:
+        """Return an error of SQLite as an error of tideproof with an explanation."""
         name = repr(self.path)
         if isinstance(error, apsw.NotADBError):
-            return InputError(f"{name} is not a tideproof store: it is no SQLite database")
+            return InputError(f"{name} is not a tideproof store: it is not a SQLite database")
         if isinstance(error, apsw.FullError):
-            return StoreError(f"the disk of {name} is full: nothing of this call was kept")
+            return StoreError(f"the disk of {name} is full: nothing was saved")
         if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError)):
             return StoreError(f"{name} cannot be written: the file or its folder is read-only")
         if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            return StoreError(f"others have been writing to {name} for {PATIENCE:.0f} s: nothing was kept")
+            return StoreError(
+                f"{name} has been locked by other processes for {PATIENCE:.0f} s: nothing was saved"
+            )
         if isinstance(error, apsw.CorruptError):
             return StoreError(f"{name} is damaged: {error}")
         return StoreError(f"{name} could not be read or written: {error}")
 
 
 def _close(connection: apsw.Connection | None) -> None:
+    """Close a connection, unless it is None."""
     if connection is not None:
         connection.close()
 
 
-def _check_version(version: str) -> None:
+def check_sqlite_version(version: str) -> None:
+    """Raise `InputError` if this version of SQLite is too old to be safe."""
     if tuple(map(int, version.split("."))) < tuple(map(int, OLDEST.split("."))):
         raise InputError(
-            f"SQLite {version} can corrupt a file that several processes write; {OLDEST} or newer is needed: "
-            f"pip install -U 'tideproof[store]'"
+            f"SQLite {version} can corrupt a file that several processes write. Version {OLDEST} or newer is "
+            f"needed: pip install -U 'tideproof[store]'"
         )
 
 
 def _prepare(connection: apsw.Connection, path: str) -> None:
-    """Make the tables that are missing, or say that the file is none of ours."""
-    connection.execute("BEGIN")  # others may be making them
+    """Create missing tables, or raise `InputError` if the file is not a tideproof store."""
+    connection.execute("BEGIN")  # so that both pragmas are read at the same time; others may create tables
     known = _version(connection, path)
     connection.execute("COMMIT")
     if known == len(STEPS):
@@ -244,38 +262,39 @@ def _prepare(connection: apsw.Connection, path: str) -> None:
 
 
 def _version(connection: apsw.Connection, path: str) -> int:
-    """Return how many steps of the schema a file has."""
+    """Return the number of schema steps that a file has."""
     owner, version = connection.pragma("application_id"), connection.pragma("user_version")
     if owner != APPLICATION:
         if owner or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise InputError(f"{path!r} is not a tideproof store: it is a database of something else")
+            raise InputError(f"{path!r} is not a tideproof store: it is the database of another program")
         return 0
     if version > len(STEPS):
         raise InputError(
-            f"{path!r} has schema {version}; tideproof {__version__} knows {len(STEPS)}: "
-            f"a newer version made it"
+            f"{path!r} has version {version} of the store schema, but tideproof {__version__} supports at "
+            f"most {len(STEPS)}: a newer version of tideproof created it"
         )
     return int(version)
 
 
-def _to_read(path: str) -> tuple[int, str]:
-    """Return with which flags, and under which address, a file is opened that is only read."""
+def _read_only_target(path: str) -> tuple[int, str]:
+    """Return the flags and the URI with which a file is opened for reading."""
     if not os.path.exists(path):
         raise MissingFile(f"cannot read {path!r}: there is no such file")
     uri = Path(path).as_uri()
     try:
         check_writable(path)
-    except InputError:  # SQLite can lay nothing beside it, and nobody who writes has
+    except InputError:  # SQLite cannot create files beside it; without a -wal file there is no writer either
         return apsw.SQLITE_OPEN_READONLY, uri if os.path.exists(f"{path}-wal") else f"{uri}?immutable=1"
-    return apsw.SQLITE_OPEN_READWRITE, uri  # who closes it last takes away what SQLite laid beside it
+    return apsw.SQLITE_OPEN_READWRITE, uri  # lets the last connection delete the -wal and -shm files
 
 
 def _faults(connection: apsw.Connection) -> Iterator[str]:
+    """Yield a sentence for each fault that SQLite's checks and a comparison with the schema find."""
     for (said,) in connection.execute("PRAGMA integrity_check"):
         if said != "ok":
             yield f"SQLite: {said}"
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"a row of {table} belongs to no experiment"
+        yield f"a row of table {table} does not belong to an experiment"
     for (name,) in connection.execute(
         "SELECT name FROM experiments WHERE id NOT IN (SELECT experiment FROM events)"
     ):
@@ -287,5 +306,5 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
         meant, found = dict(model.execute(sql)), dict(connection.execute(sql))
     for name in sorted(meant.keys() | found.keys()):
         if meant.get(name) != found.get(name):
-            what = "is missing" if name not in found else "is not that of the schema"
+            what = "is missing" if name not in found else "differs from the schema"
             yield f"{name!r} {what}"

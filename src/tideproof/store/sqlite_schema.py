@@ -1,8 +1,8 @@
-"""The tables of a SQLite store, as numbered steps: one that was made is never changed, only another added."""
+"""Schema of a SQLite store, as numbered steps: released steps never change, new ones are appended."""
 
 from tideproof.store.service_tables import SERVICE, WEBHOOKS
 
-APPLICATION = 0x54494445  # "TIDE": how a file says that it is ours
+APPLICATION = 0x54494445  # "TIDE": SQLite's application_id, which marks the file as a tideproof store
 
 STEPS = (
     """

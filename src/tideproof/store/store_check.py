@@ -1,4 +1,4 @@
-"""Whether a store is what was written: nothing is repaired, everything that is wrong is said."""
+"""Check a store for damage and report every fault; nothing is repaired."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tideproof.experiment.snapshots import book_columns
 from tideproof.experiment.snapshots.experiment_file import chosen
 from tideproof.experiment.snapshots.snapshot import copied_whole, mark_of, packed_whole, resume
 from tideproof.experiment.state.experiment_state import State
-from tideproof.store import hash_chain as kept
-from tideproof.store.ask_verification import Recomputed, recompute
-from tideproof.store.backend import Answer, Backend, Entry, ExperimentLog, Snapshot
-from tideproof.store.log_state import created_of
-from tideproof.store.read_only_view import known, listed, read_all
-from tideproof.store.shared_log import about
+from tideproof.store import hash_chain
+from tideproof.store.ask_verification import RecomputedAsks, recompute_asks
+from tideproof.store.backend import Backend, ExperimentLog, LogEntry, Snapshot, StoredAnswer
+from tideproof.store.log_state import read_created_event
+from tideproof.store.read_only_view import find_listing, find_log, read_all
+from tideproof.store.shared_log import summary_text
 
 Show = Callable[[float, str], None]
-_OFTEN = 256  # events between two steps of a bar
+_PROGRESS_STEP = 256  # events between two updates of the progress bar
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFindings:
-    """What was looked at of one experiment, and what is wrong.
+    """Result of checking one experiment of a store.
 
     Attributes
     ----------
-    name : of the experiment.
-    events : whose hashes and order were checked.
-    asked : asks whose arms this code chose again.
-    trusted : asks of other code, or of units, which were folded as they are.
-    snapshots : that were compared with all events folded.
-    others : snapshots of other code, which were only checked for being whole.
-    faults : a sentence each.
+    name : name of the experiment.
+    events : number of events whose hashes and order were checked.
+    asked : number of asks that were computed again.
+    trusted : number of asks that were applied without a check: those of other code, and those for units.
+    snapshots : number of snapshots that were compared with a replay of all events.
+    others : number of snapshots of other code, of which only the checksum was checked.
+    faults : a sentence for each fault.
     """
 
     name: str
@@ -48,26 +48,26 @@ class ExperimentFindings:
 
 @dataclass(frozen=True, slots=True)
 class StoreFindings:
-    """What is wrong with the database itself, and with each experiment."""
+    """Result of checking a store: faults of the database itself, and the findings of each experiment."""
 
     faults: tuple[str, ...]
     experiments: tuple[ExperimentFindings, ...]
 
     @property
     def all_faults(self) -> list[str]:
-        """Everything that is wrong, with names."""
+        """All faults, each with the name of its experiment."""
         return [
             *self.faults,
             *(f"{each.name}: {fault}" for each in self.experiments for fault in each.faults),
         ]
 
 
-def fsck(place: Backend, name: str | None = None, show: Show = lambda share, doing: None) -> StoreFindings:
-    """Check the database and all its experiments, or one."""
-    faults = place.faults()
+def fsck(backend: Backend, name: str | None = None, show: Show = lambda share, doing: None) -> StoreFindings:
+    """Check the database and all of its experiments, or one of them."""
+    faults = backend.find_faults()
     checked: list[ExperimentFindings] = []
     try:
-        found = place.listed() if name is None else [listed(place, name)]
+        found = backend.list_experiments() if name is None else [find_listing(backend, name)]
     except TideproofError as error:
         if name is not None and not faults:
             raise
@@ -75,21 +75,22 @@ def fsck(place: Backend, name: str | None = None, show: Show = lambda share, doi
     total, before = sum(each.events for each in found) or 1, 0
     for each in found:
 
-        def shown(seq: int, before: int = before, doing: str = each.name) -> None:
+        def show_progress(seq: int, before: int = before, doing: str = each.name) -> None:
             show((before + seq) / total, f"checking {doing}")
 
-        checked.append(_checked(place, each.name, shown))
+        checked.append(_check_experiment(backend, each.name, show_progress))
         before += each.events
     return StoreFindings(tuple(faults), tuple(checked))
 
 
-def _checked(place: Backend, name: str, show: Callable[[int], None]) -> ExperimentFindings:
+def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) -> ExperimentFindings:
+    """Check one experiment; an error while reading it becomes a fault."""
     check = _Check(show)
     try:
-        check.all_of(place, name)
+        check.run(backend, name)
     except TideproofError as error:
         check.faults.append(str(error))
-    except Exception as error:  # whatever a damaged record leads to
+    except Exception as error:  # a damaged record can raise any error
         check.faults.append(f"it cannot be read: {error!r}")
     return ExperimentFindings(
         name,
@@ -103,57 +104,66 @@ def _checked(place: Backend, name: str, show: Callable[[int], None]) -> Experime
 
 
 class _Check:
-    """One experiment, step by step: what a step needs must have been found whole by those before."""
+    """Check of one experiment, in steps of which each relies on the ones before."""
 
     def __init__(self, show: Callable[[int], None]) -> None:
         self.faults: list[str] = []
         self.events = self.asked = self.trusted = self.compared = self.others = 0
         self._show = show
 
-    def all_of(self, place: Backend, name: str) -> None:
-        """Look at everything; what says of how many events it is is read before them, for others write."""
-        log = known(place, name)
-        snapshots = [(log.last_snapshot(mark), log.snapshot(mark)) for mark in log.marks()]
-        answers = log.answers()
-        said, entries = read_all(place, name)
+    def run(self, backend: Backend, name: str) -> None:
+        """Run all steps of the check.
+
+        Other processes may append events meanwhile. Snapshots and answers are therefore read before the
+        events that they refer to.
+        """
+        log = find_log(backend, name)
+        snapshots = [(log.last_snapshot_size(mark), log.read_snapshot(mark)) for mark in log.read_marks()]
+        answers = log.read_answers()
+        summary, entries = read_all(backend, name)
         self.events = len(entries)
-        broken = [*kept.faults(entries)]
-        self.faults += [*broken, *_beside(snapshots, answers, entries[-1].seq if entries else 0)]
-        if broken:  # nobody knows what they add up to
+        broken = [*hash_chain.find_faults(entries)]
+        self.faults += [*broken, *_find_stored_faults(snapshots, answers, entries[-1].seq if entries else 0)]
+        if broken:  # damaged events cannot be replayed
             return
-        found = self._folded(log, entries, [whole for _, whole in snapshots if whole is not None])
+        found = self._replay(log, entries, [whole for _, whole in snapshots if whole is not None])
         self.asked, self.trusted = found.asked, found.trusted
         if found.other is not None:
-            self.faults.append(f"event {found.other} asks for other arms than the same code chooses now")
-        if said != about(found.state):
-            self.faults.append("what the list of experiments says of it is not what its events say")
+            self.faults.append(f"event {found.other} contains other arms than the same code chooses now")
+        if summary != summary_text(found.state):
+            self.faults.append("the list of experiments does not agree with its events")
 
-    def _folded(self, log: ExperimentLog, entries: list[Entry], snapshots: list[Snapshot]) -> Recomputed:
-        """Fold everything, and compare what stands beside the events with it on the way."""
-        mark = mark_of(chosen(created_of(log).policy))
+    def _replay(
+        self, log: ExperimentLog, entries: list[LogEntry], snapshots: list[Snapshot]
+    ) -> RecomputedAsks:
+        """Replay all events, and compare the columns of each entry and the snapshots with the replay."""
+        mark = mark_of(chosen(read_created_event(log).policy))
         ours = {snapshot.seq: snapshot for snapshot in snapshots if snapshot.mark == mark}
         self.others = len(snapshots) - len(ours)
 
         def each(seq: int, state: State) -> None:
-            if seq % _OFTEN == 0:
+            if seq % _PROGRESS_STEP == 0:
                 self._show(seq)
             entry, pulls = entries[seq - 1], len(state.book.pulls)
             last = seq == len(entries)
             if entry.at != state.events[-1].at or entry.pulls < pulls or (last and entry.pulls != pulls):
-                self.faults.append(f"time or number of pulls beside event {seq} is not that of the event")
+                self.faults.append(f"the time or number of pulls stored with event {seq} is wrong")
             if seq in ours:
                 self._compare(ours[seq], state)
 
-        return recompute(log, None, entries, each)
+        return recompute_asks(log, None, entries, each)
 
     def _compare(self, snapshot: Snapshot, state: State) -> None:
+        """Compare a snapshot with the state of the replay."""
         self.compared += 1
-        if _restored(state, snapshot.contents) != _restored(state, packed_whole(copied_whole(state))):
-            self.faults.append(f"the snapshot of {snapshot.seq:,} events is not what they add up to")
+        if _restore_parts(state, snapshot.contents) != _restore_parts(
+            state, packed_whole(copied_whole(state))
+        ):
+            self.faults.append(f"the snapshot of {snapshot.seq:,} events differs from a replay of them")
 
 
-def _restored(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None:
-    """Return book and numbers of a copy of that state, made of the contents of a snapshot."""
+def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None:
+    """Restore a state from the contents of a snapshot and return its parts in a form that can be compared."""
     copy = State(state.created, state.spec)
     past = Happened([], len(state.events), lambda: list(state.events))
     if not resume(copy, past, contents):
@@ -161,13 +171,15 @@ def _restored(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None
     return packed_whole(book_columns.contents(copy.book)), copy.numbers.buffers()
 
 
-def _beside(snapshots: list[tuple[int, Snapshot | None]], answers: list[Answer], end: int) -> Iterator[str]:
-    """Say which snapshots and answers are damaged, or of events behind the last one."""
+def _find_stored_faults(
+    snapshots: list[tuple[int, Snapshot | None]], answers: list[StoredAnswer], end: int
+) -> Iterator[str]:
+    """Yield a fault for each snapshot or answer that is damaged or refers to a missing event."""
     for seq, whole in snapshots:
         if seq > end:
-            yield f"a snapshot is of {seq:,} events: those at the end are missing"
+            yield f"a snapshot covers {seq:,} events, but the last of them are missing"
         elif whole is None or whole.seq < seq:
             yield f"the snapshot of {seq:,} events is damaged"
     for answer in answers:
         if not 0 < answer.seq <= end:
-            yield f"the key {answer.key!r} is that of event {answer.seq}, which is missing"
+            yield f"the idempotency key {answer.key!r} refers to event {answer.seq}, which is missing"

@@ -1,6 +1,7 @@
-"""Where a store is: `sqlite:///shop.db` beside the program, `sqlite:////var/lib/shop.db` from the root.
+"""URLs of stores, and the backend that each scheme selects.
 
-Or `postgresql://user@host/database`.
+`sqlite:///shop.db` is a path relative to the working directory, `sqlite:////var/lib/shop.db` an absolute
+path. `postgresql://user@host/database` is a PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.store.backend import Backend
 
-# What opens a store, by the scheme of its URL
+# Module that opens a store, by the scheme of the URL
 SCHEMES = {
     "sqlite": "tideproof.store.sqlite_backend",
     "postgresql": "tideproof.store.postgres_backend",
@@ -28,19 +29,22 @@ _SHARED_DRIVES = {
 }  # fmt: skip
 
 
-def place_of(url: str, read_only: bool = False) -> Backend:
-    """Return the store at a URL, or say what a URL is; to read, it must be there and nothing is changed."""
+def open_backend(url: str, read_only: bool = False) -> Backend:
+    """Return the store at a URL.
+
+    With `read_only`, the store must exist and is not changed.
+    """
     if not isinstance(url, str) or "://" not in url:
-        raise InputError(f"a store is a URL such as 'sqlite:///shop.db', not {describe_value(url)}")
+        raise InputError(f"a store must be a URL such as 'sqlite:///shop.db', not {describe_value(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
         raise UnknownName.with_suggestion("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
-    opened: Callable[[str, bool], Backend] = import_module(SCHEMES[scheme]).opened
-    return opened(url, read_only)
+    open_from_url: Callable[[str, bool], Backend] = import_module(SCHEMES[scheme]).open_from_url
+    return open_from_url(url, read_only)
 
 
 def public(url: str) -> str:
-    """Return a URL without what may be secret: user, password and options.
+    """Return a URL without the parts that may be secret: user, password and options.
 
     >>> public("postgresql://me:secret@host/db?password=x"), public("sqlite:///shop.db"), public("log.csv")
     ('postgresql://host/db', 'sqlite:///shop.db', 'log.csv')
@@ -52,7 +56,7 @@ def public(url: str) -> str:
 
 
 def sqlite_path(url: str) -> str:
-    """Return the path in such a URL.
+    """Return the file path in the URL of a SQLite store.
 
     >>> sqlite_path("sqlite:///shop.db"), sqlite_path("sqlite:////data/shop.db")
     ('shop.db', '/data/shop.db')
@@ -60,19 +64,19 @@ def sqlite_path(url: str) -> str:
     path = url.removeprefix("sqlite:///")
     if path == url or not path or "\0" in path or path.endswith("/"):
         raise InputError(
-            f"the URL of a file is sqlite:///path, or sqlite:////path from the root, not {url!r}"
+            f"the URL of a SQLite file must be sqlite:///path or sqlite:////absolute/path, not {url!r}"
         )
     if path == ":memory:" or path.startswith("file:"):
-        raise InputError(f"a store is a file: {url!r} would be none, or not one for everybody")
+        raise InputError(f"a store must be a file that other processes can open, not {url!r}")
     return path
 
 
-def warn_of_network(path: str, mounts: str | None = None) -> None:
-    """Warn if a file lies on a network drive, whose locks SQLite cannot rely on."""
+def warn_if_on_network_drive(path: str, mounts: str | None = None) -> None:
+    """Warn if a file is on a network drive, where SQLite's locks are unreliable."""
     if mounts is None:
         try:
             mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # not Linux: nobody says
+        except OSError:  # not Linux: the kind of drive is unknown
             return
     whole = os.path.realpath(path)
     found = ("", "")
@@ -83,7 +87,7 @@ def warn_of_network(path: str, mounts: str | None = None) -> None:
             found = point, kind
     if found[1] in _SHARED_DRIVES:
         warnings.warn(
-            f"{path!r} lies on a network drive ({found[1]}), where SQLite can lose events: put it on a disk "
-            f"of this machine, or use a database server",
+            f"{path!r} is on a network drive ({found[1]}), where SQLite can lose events. Move it to a local "
+            f"disk, or use a PostgreSQL server",
             stacklevel=2,
         )

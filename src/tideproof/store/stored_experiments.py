@@ -1,4 +1,4 @@
-"""Creating and joining experiments in a store."""
+"""Create, open and list the experiments of a store."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tideproof.experiment.snapshots.experiment_file import chosen, unregistered
 from tideproof.experiment.snapshots.snapshot import mark_of
 from tideproof.store import hash_chain
 from tideproof.store.backend import Backend, ExperimentLog, Writer
-from tideproof.store.log_state import load
-from tideproof.store.option_check import check_same
-from tideproof.store.shared_log import SharedLog, about
-from tideproof.store.store_urls import place_of, public
+from tideproof.store.log_state import load_state
+from tideproof.store.option_check import check_options
+from tideproof.store.shared_log import SharedEventLog, summary_text
+from tideproof.store.store_urls import open_backend, public
 from tideproof.table import Table
 
 
@@ -34,40 +34,43 @@ def open_experiment(
     clock: Callable[[], float],
     options: Mapping[str, Any],
 ) -> Experiment:
-    """Return the experiment of that name, a new one if there is none and arms are given."""
+    """Open the experiment with this name; create it if it does not exist and arms are given."""
     if not isinstance(name, str) or not name:
-        raise InputError(f"an experiment's name must be a string, not {describe_value(name)}")
+        raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
     options = beside(options)
     arms = None if arms is None else checked_arms(arms)
-    place = place_of(url)
+    backend = open_backend(url)
     try:
-        log = place.log(name)
+        log = backend.log(name)
         if log is None:
             if arms is None:
-                known = [each.name for each in place.listed()]
+                known = [each.name for each in backend.list_experiments()]
                 raise UnknownName.with_suggestion(
-                    "experiment", name, known, f"in {public(url)!r}; arms=[...] begins it"
+                    "experiment", name, known, f"in {public(url)!r}; pass arms=[...] to create it"
                 )
             made = cls(arms, clock=clock, **options)
-            log = create(place, name, made)
-        return _joined(cls, url, name, log, arms, clock, options)
+            log = create(backend, name, made)
+        return _join(cls, url, name, log, arms, clock, options)
     except BaseException:
-        place.close()
+        backend.close()
         raise
 
 
-def create(place: Backend, name: str, run: Experiment, by: str | None = None) -> ExperimentLog:
-    """Begin an experiment in a store as `run` began; the log of that name if there is one."""
+def create(backend: Backend, name: str, run: Experiment, by: str | None = None) -> ExperimentLog:
+    """Create an experiment in a store from an experiment in memory, and return its event log.
+
+    If the name is taken, the existing log is returned.
+    """
     state, writer = run._state, secrets.token_bytes(8)
-    first = hash_chain.entry(state.created._replace(by=by), 1, 0, writer, hash_chain.START)
-    (created,) = hash_chain.events([first])
+    first = hash_chain.make_entry(state.created._replace(by=by), 1, 0, writer, hash_chain.INITIAL_HASH)
+    (created,) = hash_chain.decode_events([first])
     assert isinstance(created, Created)
-    chosen(created.policy, unregistered(state.spec))  # or nobody could open what is begun
+    chosen(created.policy, unregistered(state.spec))  # raises if the stored policy could not be opened
     signed = Writer(writer, mark_of(state.spec) or "", __version__)
-    return place.create(name, about(state), first, signed)
+    return backend.create(name, summary_text(state), first, signed)
 
 
-def _joined(
+def _join(
     cls: type[Experiment],
     url: str,
     name: str,
@@ -76,47 +79,49 @@ def _joined(
     clock: Any,
     options: Mapping[str, Any],
 ) -> Experiment:
-    loaded = load(log, options.get("policy"))
-    check_same(cls, name, loaded.state, arms, options)
+    """Return an experiment that reads and writes an existing event log."""
+    loaded = load_state(log, options.get("policy"))
+    check_options(cls, name, loaded.state, arms, options)
     run = cls.__new__(cls)
     run._begin(loaded.state, clock)
-    run._shared = SharedLog(run, url, name, log, loaded)
+    run._shared = SharedEventLog(run, url, name, log, loaded)
     return run
 
 
-def reopened(url: str, name: str, policy: Any, clock: Callable[[], float] = time.time) -> Experiment:
-    """Return an experiment that another process had open."""
+def reopen(url: str, name: str, policy: Any, clock: Callable[[], float] = time.time) -> Experiment:
+    """Open an experiment again in another process, after unpickling."""
     return open_experiment(Experiment, url, name, None, clock, {} if policy is None else {"policy": policy})
 
 
 def experiments(url: str) -> Table:
-    """Return the experiments in a store, one row each.
+    """Return a table of the experiments in a store, one row each.
 
     Parameters
     ----------
     url
-        Where they are, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
+        URL of the store, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
     """
-    place = place_of(url, read_only=True)
+    backend = open_backend(url, read_only=True)
     try:
-        found = [(each, json.loads(each.about)) for each in place.listed()]
+        found = [(each, json.loads(each.about)) for each in backend.list_experiments()]
     finally:
-        place.close()
+        backend.close()
     return Table(
         {
             "name": [each.name for each, _ in found],
-            "arms": [", ".join(said["arms"]) for _, said in found],
-            "policy": [said["policy"] for _, said in found],
+            "arms": [", ".join(summary["arms"]) for _, summary in found],
+            "policy": [summary["policy"] for _, summary in found],
             "pulls": [each.pulls for each, _ in found],
-            "budget": [said["budget"] for _, said in found],
+            "budget": [summary["budget"] for _, summary in found],
             "events": [each.events for each, _ in found],
-            "last": [_time(each.at) for each, _ in found],
+            "last": [_format_time(each.at) for each, _ in found],
         }
     )
 
 
-def _time(at: float) -> str:
+def _format_time(at: float) -> str:
+    """Return a time as ISO text, or as a number if it is not a date."""
     try:
         return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):  # a clock that does not count from 1970
+    except (ValueError, OverflowError, OSError):  # the clock of the experiment does not count from 1970
         return repr(at)

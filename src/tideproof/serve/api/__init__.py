@@ -1,1 +1,1 @@
-"""The routes of the service, a file for each kind."""
+"""Routes of the HTTP API and of the web pages."""

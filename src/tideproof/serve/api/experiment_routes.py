@@ -1,4 +1,4 @@
-"""Experiments: begin, list, look at, change and stop them."""
+"""Routes that create, list, describe, change and stop experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.serve import serializers
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import Once, command, signed
+from tideproof.serve.experiment_commands import IdempotencyKey, author_of, run_command
 from tideproof.serve.problem_details import RESPONSES, Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.service import Service, service_of
@@ -26,28 +26,40 @@ Editor = Annotated[Key, needs(Right.EDIT)]
 
 
 @router.post(
-    "", status_code=201, summary="Begin an experiment", responses={200: {"description": "It was there"}}
+    "",
+    status_code=201,
+    summary="Create an experiment",
+    responses={200: {"description": "The experiment already existed"}},
 )
 async def begin(
-    body: m.NewExperiment, request: Request, response: Response, key: Editor, once: Once = None
+    body: m.ExperimentBody, request: Request, response: Response, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Begin an experiment. A name twice is a conflict; the same with an `Idempotency-Key` a repeat."""
+    """Create an experiment.
+
+    A name that is taken is a conflict. With an `Idempotency-Key`, a repeat with the same options returns the
+    existing experiment.
+    """
     service = service_of(request)
     if not key.reaches(body.name):
-        raise Problem(403, "this key is for other experiments")
+        raise Problem(403, f"this key is restricted to other experiments than {body.name!r}")
     if body.name in (".", ".."):
-        raise Problem(400, f"name: {body.name!r} cannot be part of an address")
+        raise Problem(400, f"name: {body.name!r} cannot be part of a URL; choose another name")
     given = body.model_dump(exclude_unset=True)
     name, arms = given.pop("name"), given.pop("arms")
 
     def work() -> tuple[dict[str, Any], bool]:
         options = given.pop("policy_options", {})
         if "name" in options:
-            raise Problem(400, "policy_options: 'name' is no option of a policy; its name stands in policy")
+            raise Problem(
+                400,
+                "policy_options: 'name' is not an option; the name of the policy belongs in the field policy",
+            )
         try:
             if "policy" in given or options:
                 given["policy"] = policy(given.get("policy", "contrast"), **options)
-            run, new = service.experiments.create(name, arms, given, signed(key, None), join=once is not None)
+            run, new = service.experiments.create(
+                name, arms, given, author_of(key, None), join=once is not None
+            )
         except UnknownName as error:
             raise Problem(400, str(error), "UnknownName") from None
         return serializers.experiment(run, name), new
@@ -62,14 +74,14 @@ async def begin(
 async def listed(
     request: Request,
     key: Reader,
-    after: Annotated[str, Query(max_length=200, description="The `next` of the page before.")] = "",
+    after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> m.ExperimentList:
-    """List the experiments that the key is for, by name."""
+    """List the experiments that the key may read, sorted by name."""
     service = service_of(request)
     found = [
         each
-        for each in await service.call(service.experiments.listed)
+        for each in await service.call(service.experiments.list_experiments)
         if each.name > after and key.reaches(each.name)
     ]
     page = [
@@ -81,33 +93,35 @@ async def listed(
     return m.ExperimentList(experiments=page, next=page[-1].name if len(found) > limit else None)
 
 
-@router.get("/{name}", summary="Look at an experiment")
-async def look(name: str, request: Request, key: Reader) -> m.ExperimentInfo:
-    """Say what an experiment is, and how far it has come."""
+@router.get("/{name}", summary="Describe an experiment")
+async def describe(name: str, request: Request, key: Reader) -> m.ExperimentInfo:
+    """Return the settings and the progress of an experiment."""
     return await _info(service_of(request), name)
 
 
 @router.post("/{name}/changes", summary="Change an experiment")
 async def change(
-    name: str, body: m.Change, request: Request, key: Editor, once: Once = None
+    name: str, body: m.ChangeBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Change one thing: add or retire an arm, set the budget, pause, resume, note, forget units."""
+    """Make one change: add or retire an arm, set the budget, pause, resume, add a note, or forget units."""
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]
     service = service_of(request)
-    await command(service, key, name, once, method, *given, by=signed(key, body.by))
+    await run_command(service, key, name, once, method, *given, by=author_of(key, body.by))
     return await _info(service, name)
 
 
 @router.post("/{name}/stop", summary="Stop an experiment")
-async def stop(name: str, body: m.Stop, request: Request, key: Editor, once: Once = None) -> m.ExperimentInfo:
-    """Ask for nothing ever again; rewards of pulls that are out may be told."""
+async def stop(
+    name: str, body: m.StopBody, request: Request, key: Editor, once: IdempotencyKey = None
+) -> m.ExperimentInfo:
+    """Stop the experiment for good. Rewards of pending pulls can still be reported."""
     service = service_of(request)
-    await command(service, key, name, once, "stop", body.why, by=signed(key, body.by))
+    await run_command(service, key, name, once, "stop", body.why, by=author_of(key, body.by))
     return await _info(service, name)
 
 
-# What a change calls, and with what of it
+# Method that each change calls, and the fields that are its arguments
 _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "add-arm": ("add_arm", ("arm",)),
     "retire-arm": ("retire_arm", ("arm",)),
@@ -120,6 +134,7 @@ _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 async def _info(service: Service, name: str) -> m.ExperimentInfo:
+    """Return the current description of an experiment."""
     return m.ExperimentInfo(
         **await service.call(lambda: serializers.experiment(service.experiments.get(name), name))
     )

@@ -1,4 +1,4 @@
-"""What people send from pages: the same commands that programs give."""
+"""Routes that receive the forms of web pages; they run the same commands as the JSON API."""
 
 from __future__ import annotations
 
@@ -21,91 +21,97 @@ from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.pages.experiment_view import narrow_first
-from tideproof.serve.pages.log_uploads import UploadForm, analysed
-from tideproof.serve.pages.page_rendering import one_line, page, see
+from tideproof.serve.pages.log_uploads import UploadForm, analyze_upload
+from tideproof.serve.pages.page_rendering import one_line, page, redirect
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.schemas import experiment_schemas as m
-from tideproof.serve.schemas.key_schemas import NewKey
+from tideproof.serve.schemas.key_schemas import KeyBody
 from tideproof.serve.service import service_of
 
 router = APIRouter(include_in_schema=False)
 
-Anybody = Annotated[Key, needs(Right.OPEN)]
-Somebody = Annotated[Key, needs(Right.ANY)]
+AnyCaller = Annotated[Key, needs(Right.OPEN)]
+KeyHolder = Annotated[Key, needs(Right.ANY)]
 Reader = Annotated[Key, needs(Right.READ)]
 Editor = Annotated[Key, needs(Right.EDIT)]
 Admin = Annotated[Key, needs(Right.ADMIN)]
 
-RUNS = 2000  # of each budget that a plan plays: seconds, not minutes
+RUNS = 2000  # replications per budget that a plan simulates; more would take minutes instead of seconds
 _NUMBERS = ("budget", "lease", "reserve", "confidence")
-_CHANGE: TypeAdapter[Any] = TypeAdapter(m.Change)
+_CHANGE: TypeAdapter[Any] = TypeAdapter(m.ChangeBody)
 _WRONG = (Problem, TideproofError, ValidationError)
 
 
 @router.post("/login")
-async def log_in(request: Request, nobody: Anybody) -> Response:
-    """Log in with a key that may look at something."""
-    login_routes.check_origin_if_said(request)
+async def log_in(request: Request, _caller: AnyCaller) -> Response:
+    """Log in with an API key that may read experiments."""
+    login_routes.check_given_origin(request)
     service, given = service_of(request), await _fields(request)
     back = given.get("next", "/")
     try:
-        key = await login_routes.key_of(request, service, given.get("key", ""))
+        key = await login_routes.find_key(request, service, given.get("key", ""))
         if not key.may(Right.READ):
-            raise Problem(403, f"a key of the role {key.role!r} is for programs: it sees no pages")
+            raise Problem(
+                403,
+                f"a key with the role {key.role!r} is for programs; pages need one with the role viewer, "
+                f"reporter, editor or admin",
+            )
     except Problem as problem:
         said = "This key is not valid." if problem.status == 401 else f"{problem.detail}."
         return page("login", None, problem.status, next=back, said=said)
-    response = see(back if _is_ours(back) else "/")
+    response = redirect(back if _is_own_page(back) else "/")
     await login_routes.begin_session(request, response, service, key)
     return response
 
 
 @router.post("/logout")
-async def log_out(request: Request, key: Somebody) -> Response:
-    """End the session."""
-    response = see("/login")
+async def log_out(request: Request, key: KeyHolder) -> Response:
+    """End the session of the browser."""
+    response = redirect("/login")
     await login_routes.end_session(request, response, service_of(request))
     return response
 
 
 @router.post("/new")
 async def new(request: Request, key: Editor) -> Response:
-    """Plan an experiment, or begin it."""
+    """Plan an experiment, or create it."""
     given = await _fields(request)
     try:
         if given.get("do") == "plan":
-            found = await service_of(request).call(lambda: _planned(given))
+            found = await service_of(request).call(lambda: _run_plan(given))
             if not given.get("budget"):
                 given["budget"] = str(found["budget"])
             return page("new", key, given=given, said="", planned=found)
-        body = m.NewExperiment(**_experiment(given))
+        body = m.ExperimentBody(**_experiment_fields(given))
         await experiment_routes.begin(body, request, Response(), key, None)
     except _WRONG as error:
-        return page("new", key, _status(error), given=given, said=_said(error), planned=None)
-    return see(f"/experiments/{quote(body.name, safe='')}")
+        return page("new", key, _error_status(error), given=given, said=_error_text(error), planned=None)
+    return redirect(f"/experiments/{quote(body.name, safe='')}")
 
 
 @router.post("/experiments/{name}")
 async def change(name: str, request: Request, key: Editor) -> Response:
-    """Change an experiment: note something, pause, resume, stop, another budget, an arm more or less."""
+    """Change an experiment: add a note, pause, resume, stop, set the budget, add or retire an arm."""
     given = {each: value for each, value in (await _fields(request)).items() if value}
     service = service_of(request)
     try:
         if given.get("change") == "stop":
-            await experiment_routes.stop(name, m.Stop(why=given.get("why", "")), request, key)
+            await experiment_routes.stop(name, m.StopBody(why=given.get("why", "")), request, key)
         else:
             if "budget" in given:
                 given["budget"] = _whole("budget", given["budget"])  # type: ignore[assignment]
             await experiment_routes.change(name, _CHANGE.validate_python(given), request, key)
     except _WRONG as error:
-        found = await service.call(lambda: service.views.of(service.experiments.get(name), name))
-        return page("experiment", key, _status(error), name=name, kinds="", said=_said(error), **found)
-    return see(f"/experiments/{quote(name, safe='')}")
+        found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
+        return page(
+            "experiment", key, _error_status(error), name=name, kinds="", said=_error_text(error), **found
+        )
+    return redirect(f"/experiments/{quote(name, safe='')}")
 
 
 @router.post("/analyze")
 async def analyze(request: Request, key: Reader) -> Response:
-    """Analyse a file, and forget it."""
+    """Analyze an uploaded file without storing it."""
     service = service_of(request)
     limit = service.settings.upload
     async with request.form(max_files=1, max_fields=20) as form:
@@ -113,7 +119,7 @@ async def analyze(request: Request, key: Reader) -> Response:
         file = form.get("file")
         try:
             if not isinstance(file, UploadFile) or not file.filename:
-                raise Problem(400, "choose a file first")
+                raise Problem(400, "no file was chosen: choose a file first")
             name = file.filename
             asked = UploadForm(
                 arm=given.get("arm") or None,
@@ -130,7 +136,7 @@ async def analyze(request: Request, key: Reader) -> Response:
             stream = file.file
 
             def work() -> dict[str, Any] | str:
-                analysis, columns = analysed(stream, name, asked, limit)
+                analysis, columns = analyze_upload(stream, name, asked, limit)
                 if given.get("do") == "file":
                     return html_report(analysis, name, columns)
                 return {
@@ -145,7 +151,13 @@ async def analyze(request: Request, key: Reader) -> Response:
             found = await service.call(work)
         except _WRONG as error:
             return page(
-                "analyze", key, _status(error), said=_said(error), limit=limit, given=given, shown=None
+                "analyze",
+                key,
+                _error_status(error),
+                said=_error_text(error),
+                limit=limit,
+                given=given,
+                shown=None,
             )
     if isinstance(found, str):
         return as_file(found, name)
@@ -154,35 +166,35 @@ async def analyze(request: Request, key: Reader) -> Response:
 
 @router.post("/keys")
 async def make(request: Request, key: Admin) -> Response:
-    """Make a key, and show its secret this once."""
+    """Create a key, and show its secret once."""
     given = await _fields(request)
     names = [name.strip() for name in given.get("experiments", "").split("\n") if name.strip()]
     try:
-        body = NewKey(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
+        body = KeyBody(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
         made = await login_routes.make(body, request, key)
     except _WRONG as error:
-        return await keys_page(request, key, _said(error), status=_status(error))
+        return await keys_page(request, key, _error_text(error), status=_error_status(error))
     return await keys_page(request, key, f"{made.name}, {made.role}", made.secret)
 
 
 @router.post("/keys/{id}")
 async def take_back(id: str, request: Request, key: Admin) -> Response:
-    """Take a key back."""
+    """Revoke a key."""
     try:
         await login_routes.revoke(id, request, key)
     except _WRONG as error:
-        return await keys_page(request, key, _said(error), status=_status(error))
-    return see("/keys")
+        return await keys_page(request, key, _error_text(error), status=_error_status(error))
+    return redirect("/keys")
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """Return the fields of a form, without blanks around them."""
+    """Return the fields of a submitted form, without surrounding blanks."""
     async with request.form(max_files=0, max_fields=50) as form:
         return {name: value.strip() for name, value in form.items() if isinstance(value, str)}
 
 
-def _experiment(given: dict[str, str]) -> dict[str, Any]:
-    """Return a form as an experiment has it: what is empty is as it is by default."""
+def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
+    """Return the form of a new experiment as keyword arguments; empty fields are omitted."""
     words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
@@ -195,13 +207,14 @@ def _experiment(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _arms(given: dict[str, str]) -> list[str]:
+    """Return the arms in a form, one from each line."""
     return [arm.strip() for arm in given.get("arms", "").splitlines() if arm.strip()]
 
 
-def _planned(given: dict[str, str]) -> dict[str, Any]:
-    """Play what is asked for; blocking."""
+def _run_plan(given: dict[str, str]) -> dict[str, Any]:
+    """Simulate the experiment of a form to find the budget that it needs; blocks."""
     from tideproof.plans.planner import (
-        plan,  # brings the lab, which a service that plans nothing does not need
+        plan,  # imported here because it imports the lab, which the service needs for nothing else
     )
 
     kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
@@ -209,7 +222,7 @@ def _planned(given: dict[str, str]) -> dict[str, Any]:
     per = given.get("per_environment")
     found = plan(
         arms=len(_arms(given)),
-        per_environment=_whole("visitors of a day", per) if per else None,
+        per_environment=_whole("pulls per day", per) if per else None,
         error=_number("error", given.get("error") or "0.05"),
         replications=RUNS,
         **wanted,
@@ -218,33 +231,37 @@ def _planned(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _number(name: str, text: str) -> float:
+    """Return a form field as a number."""
     try:
         return float(text)
     except ValueError:
-        raise Problem(400, f"{name}: a number is needed, not {text!r}") from None
+        raise Problem(400, f"{name}: must be a number, not {text!r}") from None
 
 
 def _whole(name: str, text: str) -> int:
+    """Return a form field as a whole number; commas between digits are ignored."""
     try:
         return int(text.replace(",", ""))
     except ValueError:
-        raise Problem(400, f"{name}: a whole number is needed, not {text!r}") from None
+        raise Problem(400, f"{name}: must be a whole number, not {text!r}") from None
 
 
-def _is_ours(path: str) -> bool:
-    """Tell whether a path leads to a page of this service.
+def _is_own_page(path: str) -> bool:
+    """Return whether a path leads to a page of this service, and not to another web site.
 
-    >>> _is_ours("/experiments/a"), _is_ours("//evil.example"), _is_ours("https://evil.example")
+    >>> _is_own_page("/experiments/a"), _is_own_page("//evil.example"), _is_own_page("https://evil.example")
     (True, False, False)
     """
     return path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
+    """Return the message of an error that a form caused."""
     if isinstance(error, Problem):
         return error.detail
     return one_line(error) if isinstance(error, ValidationError) else str(error)
 
 
-def _status(error: Exception) -> int:
+def _error_status(error: Exception) -> int:
+    """Return the HTTP status of an error that a form caused."""
     return error.status if isinstance(error, Problem) else 400

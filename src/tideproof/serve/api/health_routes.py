@@ -1,4 +1,4 @@
-"""For whoever looks after the service."""
+"""Routes for monitoring: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from tideproof.serve.service import service_of
 
 router = APIRouter(tags=["health"], responses=RESPONSES)
 
-Anybody = Annotated[Key, needs(Right.OPEN)]
+AnyCaller = Annotated[Key, needs(Right.OPEN)]
 
 
-@router.get("/healthz", summary="Say that it lives")
-async def alive(nobody: Anybody) -> m.Health:
-    """Answer, whatever the store does."""
+@router.get("/healthz", summary="Check that the service is alive")
+async def alive(_caller: AnyCaller) -> m.Health:
+    """Return status 200 as long as the process runs, whatever the state of the store."""
     return m.Health(status="alive", version=__version__)
 
 
-@router.get("/readyz", summary="Say whether it can work")
-async def ready(request: Request, nobody: Anybody) -> m.Health:
-    """Answer if the store can be read and the service is not stopping."""
+@router.get("/readyz", summary="Check that the service is ready")
+async def ready(request: Request, _caller: AnyCaller) -> m.Health:
+    """Return status 200 if the store can be read and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
         raise Problem(503, "the service is stopping", "StoreError")
-    await service.call(service.experiments.check)
+    await service.call(service.experiments.check_store)
     return m.Health(status="ready", version=__version__)
 
 
 @router.get(
     "/metrics",
-    summary="Numbers for Prometheus",
+    summary="Get metrics for Prometheus",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request, key: Annotated[Key, needs(Right.READ)]) -> Response:
-    """Return numbers as Prometheus reads them."""
+    """Return the metrics of the service in Prometheus's text format."""
     return Response(service_of(request).metrics.text(), media_type=MEDIA)

@@ -1,4 +1,4 @@
-"""Keys, and logging in with one."""
+"""Routes for API keys and login sessions."""
 
 from __future__ import annotations
 
@@ -17,66 +17,68 @@ from tideproof.serve.service import Service, service_of
 router = APIRouter(prefix="/v1", tags=["keys"], responses=RESPONSES)
 
 Admin = Annotated[Key, needs(Right.ADMIN)]
-Anybody = Annotated[Key, needs(Right.OPEN)]
-Somebody = Annotated[Key, needs(Right.ANY)]
+AnyCaller = Annotated[Key, needs(Right.OPEN)]
+KeyHolder = Annotated[Key, needs(Right.ANY)]
 
 
-@router.post("/keys", status_code=201, summary="Make a key")
-async def make(body: m.NewKey, request: Request, key: Admin) -> m.MadeKey:
-    """Make a key; its secret is shown this once. It can do nothing that yours cannot."""
+@router.post("/keys", status_code=201, summary="Create a key")
+async def make(body: m.KeyBody, request: Request, key: Admin) -> m.CreatedKey:
+    """Create an API key. Its secret is shown only once, and its rights cannot exceed those of your key."""
     service = service_of(request)
     try:
-        secret, made = await service.call(service.keys.mint, body.name, body.role, body.experiments, key)
+        secret, made = await service.call(
+            service.keys.create_key, body.name, body.role, body.experiments, key
+        )
     except InputError as error:
         raise Problem(403, str(error)) from None
-    return m.MadeKey(secret=secret, **_info(made).model_dump())
+    return m.CreatedKey(secret=secret, **_info(made).model_dump())
 
 
 @router.get("/keys", summary="List keys")
 async def listed(request: Request, key: Admin) -> m.KeyList:
-    """List the keys that can do nothing that yours cannot, without secrets; those taken back, too."""
+    """List the keys whose rights do not exceed yours, without secrets. Revoked keys are included."""
     service = service_of(request)
-    found = await service.call(service.keys.listed)
+    found = await service.call(service.keys.list_keys)
     return m.KeyList(keys=[_info(each) for each in found if key.covers(each.role, each.experiments)])
 
 
-@router.delete("/keys/{id}", status_code=204, summary="Take a key back")
+@router.delete("/keys/{id}", status_code=204, summary="Revoke a key")
 async def revoke(id: str, request: Request, key: Admin) -> None:
-    """Take a key back: it is refused from now on, and whoever logged in with it is logged out."""
+    """Revoke a key: it is refused from now on, and its login sessions end."""
     service = service_of(request)
     await service.call(service.keys.revoke, id, key)
 
 
 @router.post("/session", status_code=201, summary="Log in")
-async def log_in(body: m.Login, request: Request, response: Response, nobody: Anybody) -> m.Who:
-    """Log in with a key: what follows has a cookie instead."""
-    check_origin_if_said(request)
+async def log_in(body: m.LoginBody, request: Request, response: Response, _caller: AnyCaller) -> m.CallerInfo:
+    """Log in with an API key. A cookie then replaces the key in later requests."""
+    check_given_origin(request)
     service = service_of(request)
-    key = await key_of(request, service, body.key)
+    key = await find_key(request, service, body.key)
     await begin_session(request, response, service, key)
-    return _who(key)
+    return _caller_info(key)
 
 
-@router.get("/session", summary="Say who calls")
-async def who(key: Somebody) -> m.Who:
-    """Say who calls, by key or session."""
-    return _who(key)
+@router.get("/session", summary="Describe the caller's key")
+async def describe_caller(key: KeyHolder) -> m.CallerInfo:
+    """Return the API key of the caller, without its secret."""
+    return _caller_info(key)
 
 
 @router.delete("/session", status_code=204, summary="Log out")
-async def log_out(request: Request, response: Response, key: Somebody) -> None:
-    """End the session of the cookie."""
+async def log_out(request: Request, response: Response, key: KeyHolder) -> None:
+    """End the session that the cookie identifies."""
     await end_session(request, response, service_of(request))
 
 
-async def key_of(request: Request, service: Service, secret: str) -> Key:
-    """Return the key of a secret, or refuse; who tries often must wait."""
+async def find_key(request: Request, service: Service, secret: str) -> Key:
+    """Return the key with this secret, or raise a problem; failed attempts are rate-limited."""
     scope = {**request.scope, "headers": [(b"authorization", b"Bearer " + secret.encode("utf-8", "replace"))]}
     return await caller(Request(scope), service)
 
 
 async def begin_session(request: Request, response: Response, service: Service, key: Key) -> None:
-    """Begin a session, and give the cookie of it."""
+    """Start a login session and set its cookie."""
     secret = await service.call(service.keys.begin_session, key, service.settings.session)
     response.set_cookie(
         cookie_name(request),
@@ -90,7 +92,7 @@ async def begin_session(request: Request, response: Response, service: Service, 
 
 
 async def end_session(request: Request, response: Response, service: Service) -> None:
-    """End the session of a cookie, if there is one."""
+    """End the session that the cookie identifies, if there is one."""
     name = cookie_name(request)
     if secret := request.cookies.get(name):
         await service.call(service.keys.end_session, secret)
@@ -99,19 +101,21 @@ async def end_session(request: Request, response: Response, service: Service) ->
     )
 
 
-def check_origin_if_said(request: Request) -> None:
-    """Refuse a login that another web site makes a browser send; programs say no origin."""
+def check_given_origin(request: Request) -> None:
+    """Refuse a login that another web site makes a browser send; programs send no origin."""
     if "sec-fetch-site" in request.headers or "origin" in request.headers:
         check_origin(request)
 
 
 def _info(key: Key) -> m.KeyInfo:
+    """Return a key in the schema of the API."""
     return m.KeyInfo(
         **key._replace(experiments=None)._asdict()
         | {"experiments": None if key.experiments is None else list(key.experiments)}
     )
 
 
-def _who(key: Key) -> m.Who:
+def _caller_info(key: Key) -> m.CallerInfo:
+    """Return the key of a caller in the schema of the API."""
     only = None if key.experiments is None else list(key.experiments)
-    return m.Who(id=key.id, name=key.name, role=key.role, experiments=only)
+    return m.CallerInfo(id=key.id, name=key.name, role=key.role, experiments=only)

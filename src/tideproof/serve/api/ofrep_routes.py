@@ -1,4 +1,4 @@
-"""OFREP: the arm of a visitor for the SDKs of OpenFeature, in ten languages and without our code."""
+"""OFREP routes: OpenFeature SDKs evaluate experiments as feature flags."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from tideproof.serve.auth.roles import Right
 from tideproof.serve.feature_flags import GENERAL
 from tideproof.serve.problem_details import RESPONSES, Problem, problem_of
 from tideproof.serve.schemas import flag_schemas as m
-from tideproof.serve.server_sent_events import following, message, streamed
+from tideproof.serve.server_sent_events import format_message, stream_messages, streaming_response
 from tideproof.serve.service import Service, service_of
 from tideproof.text import escape_control_characters
 
-PAUSE = 0.5  # seconds between two looks
+PAUSE = 0.5  # seconds between two checks for changed flags
 Evaluator = Annotated[Key, needs(Right.EVALUATE)]
 
 
 class OfrepRoute(APIRoute):
-    """A route whose errors are those of the protocol."""
+    """Route whose errors have the format of OFREP."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what serves a request."""
+        """Return the function that handles a request."""
         inner = super().get_route_handler()
 
         async def served(request: Request) -> Response:
             try:
                 return await inner(request)
             except RequestValidationError as error:
-                return _failure(request, 400, *_wrong(error))
+                return _failure(request, 400, *_validation_failure(error))
             except TideproofError as error:
-                return _refused(request, problem_of(error))
+                return _protocol_response(request, problem_of(error))
             except Problem as error:
-                return _refused(request, error)
+                return _protocol_response(request, error)
             except HTTPException as error:
                 return _failure(request, error.status_code, "PARSE_ERROR", error.detail)
 
@@ -61,13 +61,18 @@ router = APIRouter(prefix="/ofrep/v1", tags=["OpenFeature"], responses=RESPONSES
     responses={400: {"model": m.FlagFailure}, 404: {"model": m.FlagFailure}},
 )
 async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Evaluator) -> JSONResponse:
-    """Say which arm a unit gets of the experiment that the flag is; an exposure makes it count."""
+    """Return the arm that a unit gets from the experiment of this name.
+
+    The pull is reserved, and counts once its exposure is reported.
+    """
     if not caller.reaches(key):
-        raise Problem(403, "this key is for other experiments")
+        raise Problem(403, f"this key is restricted to other experiments than {key!r}")
     service, context = service_of(request), body.context
-    found, new = await service.call(service.flags.one, key, caller, context.targetingKey, context.environment)
+    found, new = await service.call(
+        service.flags.evaluate, key, caller, context.targetingKey, context.environment
+    )
     if new:
-        service.feed.news(key)
+        service.notifier.notify(key)
     return JSONResponse(found)
 
 
@@ -76,7 +81,7 @@ async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Eval
     summary="Evaluate all flags",
     response_model=m.FlagList,
     responses={
-        304: {"description": "Nothing has changed since that ETag"},
+        304: {"description": "Nothing has changed since the response with this ETag"},
         400: {"model": m.BulkFailure},
     },
 )
@@ -86,11 +91,13 @@ async def evaluate_all(
     caller: Evaluator,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """Say which arm a unit gets of every experiment with a reserve that the key reaches."""
+    """Return the arms that a unit gets from all experiments that have a reserve and that the key may read."""
     service, context = service_of(request), body.context
-    found, news = await service.call(service.flags.every, caller, context.targetingKey, context.environment)
+    found, news = await service.call(
+        service.flags.evaluate_all, caller, context.targetingKey, context.environment
+    )
     for name in news:
-        service.feed.news(name)
+        service.notifier.notify(name)
     tag = f'"{hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag}
     if known is not None and tag in (each.strip().removeprefix("W/") for each in known.split(",")):
@@ -101,60 +108,67 @@ async def evaluate_all(
 
 @router.get(
     "/stream",
-    summary="Hear that flags changed",
+    summary="Stream changes of flags",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
 async def stream(
     request: Request,
-    nobody: Annotated[Key, needs(Right.OPEN)],
-    ticket: Annotated[str, Query(max_length=300, description="As in the answer to a bulk evaluation.")],
+    _caller: Annotated[Key, needs(Right.OPEN)],
+    ticket: Annotated[
+        str, Query(max_length=300, description="Ticket from the response to a bulk evaluation.")
+    ],
     seen: Annotated[str, Query(max_length=50)] = "",
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=50)] = None,
 ) -> StreamingResponse:
-    """Say when to evaluate again: an experiment began, ended or was paused. Its ticket lets in, not a key."""
+    """Stream an event whenever flags should be evaluated again.
+
+    That is when an experiment begins, ends or is paused. A ticket replaces the API key.
+    """
     service = service_of(request)
-    if not service.keys.fresh:
-        await service.call(service.keys.read)
-    key = service.keys.of_ticket(ticket)
+    if not service.keys.is_fresh:
+        await service.call(service.keys.refresh)
+    key = service.keys.find_ticket_key(ticket)
     if key is None:
-        raise Problem(404, "there is no such stream any more: evaluate all flags again")
-    service.visitors.check()
+        raise Problem(404, "the ticket of this stream is not valid or has expired: evaluate all flags again")
+    service.visitor_notifier.check()
     known = last or seen
 
     async def more() -> list[str]:
         nonlocal known
-        found = service.flags.known_version(key)
+        found = service.flags.cached_version(key)
         found = await service.call(service.flags.version, key) if found is None else found
         if found == known:
             return []
         known = found
-        return [message(found, "message", {"type": "refetchEvaluation", "etag": found})]
+        return [format_message(found, "message", {"type": "refetchEvaluation", "etag": found})]
 
-    return streamed(following(service, key, service.visitors, more, lambda: asyncio.sleep(PAUSE)))
+    return streaming_response(
+        stream_messages(service, key, service.visitor_notifier, more, lambda: asyncio.sleep(PAUSE))
+    )
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
-    """Return where to hear of changes, if there is room; blocking."""
-    if service.visitors.full:
+    """Return the event stream for a client, or none if the maximum number is open; blocks."""
+    if service.visitor_notifier.is_full:
         return []
-    ticket, seen = service.keys.ticket(key, service.settings.session), service.flags.version(key)
+    ticket, seen = service.keys.create_ticket(key, service.settings.session), service.flags.version(key)
     return [{"type": "sse", "endpoint": {"requestUri": f"/ofrep/v1/stream?ticket={ticket}&seen={seen}"}}]
 
 
-def _wrong(error: RequestValidationError) -> tuple[str, str]:
-    """Return the code of a request that is not allowed, and what is wrong with it."""
+def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
+    """Return the OFREP error code and the message for an invalid request."""
     first = error.errors()[0]
     where = [part for part in first["loc"] if part != "body"]
     unnamed = where[-1:] == ["targetingKey"] and first["input"] in (None, "")
     if unnamed or (where and first["type"] == "missing"):
-        return "TARGETING_KEY_MISSING", "the context needs a targetingKey: the unit that gets an arm"
+        return "TARGETING_KEY_MISSING", "the context must have a targetingKey: the unit that gets an arm"
     code = "INVALID_CONTEXT" if where[:1] == ["context"] else "PARSE_ERROR"
     return code, f"{'.'.join(map(str, where)) or 'the body'}: {first['msg']}"
 
 
-def _refused(request: Request, problem: Problem) -> Response:
-    """Return what the protocol says instead of a problem; it leaves the words to us where it has no code."""
+def _protocol_response(request: Request, problem: Problem) -> Response:
+    """Return a problem in the format of OFREP, where the protocol defines one."""
     if problem.status == 404:
         return _failure(request, 404, "FLAG_NOT_FOUND", problem.detail)
     if problem.status == 400:
@@ -163,6 +177,7 @@ def _refused(request: Request, problem: Problem) -> Response:
 
 
 def _failure(request: Request, status: int, code: str, detail: str) -> JSONResponse:
-    said = {"errorCode": code, "errorDetails": escape_control_characters(detail)}
+    """Return an error response in the format of OFREP."""
+    body_fields = {"errorCode": code, "errorDetails": escape_control_characters(detail)}
     key = request.path_params.get("key")
-    return JSONResponse(said if key is None else {"key": key} | said, status)
+    return JSONResponse(body_fields if key is None else {"key": key} | body_fields, status)

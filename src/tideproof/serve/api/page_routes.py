@@ -1,4 +1,4 @@
-"""Pages to look at."""
+"""Routes of the web pages that display something."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tideproof.serve.api import login_routes
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
-from tideproof.serve.pages.experiment_view import in_short
+from tideproof.serve.pages.experiment_view import short_status
 from tideproof.serve.pages.page_rendering import page
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.service import Service, service_of
-from tideproof.store.backend import Listed
+from tideproof.store.backend import ExperimentListing
 
 router = APIRouter(include_in_schema=False)
 
-Anybody = Annotated[Key, needs(Right.OPEN)]
+AnyCaller = Annotated[Key, needs(Right.OPEN)]
 Reader = Annotated[Key, needs(Right.READ)]
 Editor = Annotated[Key, needs(Right.EDIT)]
 Admin = Annotated[Key, needs(Right.ADMIN)]
 
-ROWS = 30  # experiments on a page
+ROWS = 30  # experiments per page of the list
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _KINDS = " ".join(sorted(e.KINDS))
 
@@ -43,11 +43,11 @@ _KINDS = " ".join(sorted(e.KINDS))
 async def overview(
     request: Request, key: Reader, after: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
-    """List the experiments that the key is for, each with its verdict."""
+    """List the experiments that the key may read, each with its current result."""
     service = service_of(request)
     found = [
         each
-        for each in await service.call(service.experiments.listed)
+        for each in await service.call(service.experiments.list_experiments)
         if each.name > after and key.reaches(each.name)
     ]
     rows = await service.call(lambda: [_row(service, each) for each in found[:ROWS]])
@@ -55,12 +55,13 @@ async def overview(
     return page("overview", key, rows=rows, after=after, more=more)
 
 
-def _row(service: Service, each: Listed) -> dict[str, Any]:
+def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
+    """Return one row of the list of experiments."""
     row: dict[str, Any] = {"name": each.name, "pulls": each.pulls, "at": each.at, "state": "", "verdict": ""}
     try:
         row |= json.loads(each.about)
         run = service.experiments.get(each.name)
-        row |= {"verdict": in_short(run), "state": standing(run)}
+        row |= {"verdict": short_status(run), "state": standing(run)}
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
     return row
@@ -70,13 +71,13 @@ def _row(service: Service, each: Listed) -> dict[str, Any]:
 async def experiment(name: str, request: Request, key: Reader) -> HTMLResponse:
     """Show one experiment."""
     service = service_of(request)
-    found = await service.call(lambda: service.views.of(service.experiments.get(name), name))
+    found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
     return page("experiment", key, name=name, kinds=_KINDS, said="", **found)
 
 
 @router.get("/experiments/{name}/report")
 async def report(name: str, request: Request, key: Reader) -> Response:
-    """Return the report of an experiment as a file that needs nothing else."""
+    """Return the report of an experiment as a self-contained HTML file."""
     service = service_of(request)
 
     def work() -> str:
@@ -87,50 +88,50 @@ async def report(name: str, request: Request, key: Reader) -> Response:
 
 
 def as_file(text: str, name: str) -> Response:
-    """Return a page to be kept."""
+    """Return an HTML page as a download."""
     head = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.html"}
     return HTMLResponse(text, headers=head)
 
 
 @router.get("/login")
-async def login(nobody: Anybody, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
-    """Ask for a key."""
+async def login(_caller: AnyCaller, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
+    """Show the login form."""
     return page("login", None, next=next, said="")
 
 
 @router.get("/new")
 async def new(key: Editor) -> HTMLResponse:
-    """Ask what to try."""
+    """Show the form for a new experiment."""
     return page("new", key, given={}, said="", planned=None)
 
 
 @router.get("/analyze")
 async def analyze(request: Request, key: Reader) -> HTMLResponse:
-    """Ask for a file."""
+    """Show the form for uploading a file."""
     return page("analyze", key, said="", limit=service_of(request).settings.upload, given={}, shown=None)
 
 
 @router.get("/keys")
 async def keys(request: Request, key: Admin) -> HTMLResponse:
-    """List the keys, and ask for another."""
+    """List the API keys, with a form for a new one."""
     return await keys_page(request, key)
 
 
 async def keys_page(
     request: Request, key: Key, said: str = "", secret: str = "", status: int = 200
 ) -> HTMLResponse:
-    """Return the page of keys, with what just happened."""
+    """Return the page of API keys, with the result of the last action."""
     found = (await login_routes.listed(request, key)).keys
     return page("keys", key, status, keys=found[::-1], roles=list(ROLES), said=said, secret=secret)
 
 
 @router.get("/static/{file}")
-async def static(file: str, nobody: Anybody) -> Response:
-    """Return the style sheet, the script or the picture of the tab."""
+async def static(file: str, _caller: AnyCaller) -> Response:
+    """Return a static file: the style sheet, the script or the icon."""
     media = _MEDIA.get(PurePosixPath(file).suffix)
     place = files("tideproof.serve").joinpath("static", file)
     if media is None or "/" in file or "\\" in file or not place.is_file():
-        raise Problem(404, f"there is no file {file!r}", "UnknownName")
+        raise Problem(404, f"there is no static file named {file!r}", "UnknownName")
     text = place.read_text(encoding="utf-8")
     if media == "text/css":
         text = css() + text

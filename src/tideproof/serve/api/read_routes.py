@@ -1,4 +1,4 @@
-"""What an experiment says: recommendation, shares, its events as a list, a stream or a file."""
+"""Routes that read an experiment: recommendation, shares, events, event stream and export."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tideproof.serve import serializers
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import do
-from tideproof.serve.export_file import exported
+from tideproof.serve.experiment_commands import run_method
+from tideproof.serve.export_file import export_text
 from tideproof.serve.problem_details import RESPONSES
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.schemas.field_types import WHOLE
-from tideproof.serve.server_sent_events import following, message, streamed
+from tideproof.serve.server_sent_events import format_message, stream_messages, streaming_response
 from tideproof.serve.service import service_of
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"], responses=RESPONSES)
 
 Reader = Annotated[Key, needs(Right.READ)]
-After = Annotated[int, Query(ge=0, le=WHOLE, description="Number of the last event that is known.")]
+After = Annotated[int, Query(ge=0, le=WHOLE, description="Return only events after this number.")]
 
 PAGE = 500  # events that a stream reads at once
-CHUNK = 2**16  # characters of a file at once
+CHUNK = 2**16  # characters per part of a download
 
 
-@router.get("/recommendation", summary="Say which arm would be selected")
+@router.get("/recommendation", summary="Get the recommendation")
 async def recommendation(
     name: str, request: Request, key: Reader, prior: Literal["exchangeable", "flat"] = "exchangeable"
 ) -> m.RecommendationInfo:
-    """Say which arm would be selected now, its margin, how sure that is, and what looks wrong."""
+    """Return the arm that would be selected now, with its margin, its evidence and warnings."""
     service = service_of(request)
     found = await service.call(
         lambda: serializers.recommendation(service.experiments.get(name).recommend(prior=prior))
@@ -42,27 +42,27 @@ async def recommendation(
     return m.RecommendationInfo(**found)
 
 
-@router.get("/shares", summary="Say how the next pulls would be shared")
+@router.get("/shares", summary="Get the shares of the next pulls")
 async def shares(
     name: str,
     request: Request,
     key: Reader,
     environment: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     number: Annotated[
-        int | None, Query(ge=-WHOLE, le=WHOLE, description="An environment that is a number.")
+        int | None, Query(ge=-WHOLE, le=WHOLE, description="The environment, if it is a number.")
     ] = None,
     n: Annotated[int | None, Query(ge=1, le=100_000)] = None,
 ) -> m.Shares:
-    """Return the share of each arm in the next pulls, without asking for them."""
+    """Return the share of each arm among the next pulls, without assigning any."""
     service = service_of(request)
     label = environment if number is None else number
     found = await service.call(
-        lambda: do(service.experiments.get(name), key, None, "shares", environment=label, n=n)
+        lambda: run_method(service.experiments.get(name), key, None, "shares", environment=label, n=n)
     )
     return m.Shares(shares=found)
 
 
-@router.get("/events", summary="List what happened")
+@router.get("/events", summary="List events")
 async def events(
     name: str,
     request: Request,
@@ -70,9 +70,9 @@ async def events(
     after: After = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> m.EventList:
-    """List events behind a number, in order."""
+    """List events after a number, in order."""
     service = service_of(request)
-    found = await service.call(service.experiments.entries, name, after, limit)
+    found = await service.call(service.experiments.read_entries, name, after, limit)
     return m.EventList(
         events=[m.EventInfo(**serializers.event(each)) for each in found],
         next=found[-1].seq if found else after,
@@ -81,7 +81,7 @@ async def events(
 
 @router.get(
     "/stream",
-    summary="Follow what happens",
+    summary="Stream events",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
@@ -92,33 +92,35 @@ async def stream(
     after: After = 0,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    """Send events behind a number as they happen (server-sent events); a browser goes on where it was."""
+    """Stream events after a number as server-sent events; a reconnecting browser continues where it was."""
     service = service_of(request)
-    await service.call(service.experiments.log, name)
+    await service.call(service.experiments.find_log, name)
     if last is not None and last.isascii() and last.isdigit():
         after = int(last[:15])
-    service.feed.check()
+    service.notifier.check()
 
     async def more() -> list[str]:
         nonlocal after
-        found = await service.call(service.experiments.entries, name, after, PAGE)
+        found = await service.call(service.experiments.read_entries, name, after, PAGE)
         after = found[-1].seq if found else after
         said = (serializers.event(entry) for entry in found)
-        return [message(each["seq"], each["kind"], each) for each in said]
+        return [format_message(each["seq"], each["kind"], each) for each in said]
 
-    return streamed(following(service, key, service.feed, more, lambda: service.feed.wait(name)))
+    return streaming_response(
+        stream_messages(service, key, service.notifier, more, lambda: service.notifier.wait(name))
+    )
 
 
 @router.get(
     "/export",
-    summary="Save an experiment as a file",
+    summary="Export an experiment as a file",
     response_class=StreamingResponse,
     responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
-    """Return the file that `tp.Experiment.load` reads; without what units are hashed with."""
+    """Return a JSON file for `tp.Experiment.load`, without the salt with which units are hashed."""
     service = service_of(request)
-    text = await service.call(lambda: exported(service.experiments.get(name)))
+    text = await service.call(lambda: export_text(service.experiments.get(name)))
     return StreamingResponse(
         _chunks(text),
         media_type="application/json",
@@ -127,5 +129,6 @@ async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
 
 
 def _chunks(text: str) -> Iterator[bytes]:
+    """Yield the parts of a download."""
     for start in range(0, len(text), CHUNK):
         yield text[start : start + CHUNK].encode()

@@ -1,4 +1,4 @@
-"""Webhooks: where to send that there is a winner, a warning, or no budget left."""
+"""Routes for webhooks, which report winners, warnings and used budgets."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], responses=RESPONSES
 Admin = Annotated[Key, needs(Right.ADMIN)]
 
 
-@router.post("", status_code=201, summary="Make a webhook")
-async def make(body: m.NewWebhook, request: Request, key: Admin) -> m.MadeWebhook:
-    """Send what happens to a URL from now on; the secret that signs it is shown this once."""
+@router.post("", status_code=201, summary="Create a webhook")
+async def make(body: m.WebhookBody, request: Request, key: Admin) -> m.CreatedWebhook:
+    """Register a webhook. The secret with which its messages are signed is shown only once."""
     service = service_of(request)
-    made = await service.call(service.webhooks.make, body.url, body.experiments, key)
-    return m.MadeWebhook(secret=made.secret, **_info(made).model_dump())
+    made = await service.call(service.webhooks.create, body.url, body.experiments, key)
+    return m.CreatedWebhook(secret=made.secret, **_info(made).model_dump())
 
 
 @router.get("", summary="List webhooks")
 async def listed(request: Request, key: Admin) -> m.WebhookList:
-    """List the webhooks for experiments that the key reaches, without secrets."""
+    """List the webhooks for experiments that the key may read, without secrets."""
     service = service_of(request)
-    found = await service.call(service.webhooks.listed)
+    found = await service.call(service.webhooks.list_webhooks)
     return m.WebhookList(webhooks=[_info(each) for each in found if key.covers(key.role, each.experiments)])
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a webhook")
 async def delete(id: str, request: Request, key: Admin) -> None:
-    """Send nothing there any more."""
+    """Delete a webhook: nothing more is sent to its URL."""
     service = service_of(request)
     await service.call(service.webhooks.delete, id, key)
 
 
 def _info(webhook: Webhook) -> m.WebhookInfo:
+    """Return a webhook in the schema of the API."""
     only = None if webhook.experiments is None else list(webhook.experiments)
     return m.WebhookInfo(
         id=webhook.id, url=webhook.url, experiments=only, made_at=webhook.made_at, made_by=webhook.made_by

@@ -1,1 +1,1 @@
-"""Who may call what: API keys, sessions, roles, and the check at every route."""
+"""Authentication and authorization: API keys, sessions, roles, and the right that each route needs."""

@@ -1,4 +1,4 @@
-"""Who calls, and whether they may: `needs(right)` stands at every route."""
+"""Authentication and authorization of requests: every route declares `needs(right)`."""
 
 from __future__ import annotations
 
@@ -10,65 +10,67 @@ from fastapi import Depends, Request
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.serve.problem_details import Problem
-from tideproof.serve.rate_limit import seconds
+from tideproof.serve.rate_limit import retry_after_header
 from tideproof.serve.service import Service, service_of
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-_NOBODY = Key("", "nobody", "viewer", (), 0.0)
+_ANONYMOUS = Key("", "nobody", "viewer", (), 0.0)
 
 
-class Needs:
-    """A dependency: the key of who calls, if it has the right and is for the experiment in the path."""
+class RightRequirement:
+    """FastAPI dependency that authenticates the caller and checks a right."""
 
     def __init__(self, right: Right) -> None:
         self.right = right
 
     async def __call__(self, request: Request) -> Key:
-        """Return the key, or refuse."""
+        """Return the caller's API key, or raise a problem if the key lacks the right."""
         if self.right is Right.OPEN:
-            return _NOBODY
+            return _ANONYMOUS
         service = service_of(request)
         key = await caller(request, service)
         request.scope.setdefault("state", {})["key"] = key.id
-        wait = service.rates.take(key.id)
+        wait = service.rate_limiter.take(key.id)
         if wait:
             raise Problem(
                 429,
-                f"this key comes more than {service.settings.rate:g} times a second",
-                headers=seconds(wait),
+                f"this key sends more than {service.settings.rate:g} requests per second: retry later",
+                headers=retry_after_header(wait),
             )
         if not key.may(self.right):
             roles = ", ".join(role for role, rights in ROLES.items() if self.right in rights)
-            raise Problem(403, f"a key of the role {key.role!r} may not do this; it needs one of: {roles}")
+            raise Problem(
+                403, f"a key with the role {key.role!r} may not do this; it needs one of the roles: {roles}"
+            )
         name = request.path_params.get("name")
         if name is not None and not key.reaches(name):
-            raise Problem(403, "this key is for other experiments")
+            raise Problem(403, f"this key is restricted to other experiments than {name!r}")
         return key
 
 
 def needs(right: Right) -> Any:
-    """Return what a route says to let in only who has that right."""
-    return Depends(Needs(right))
+    """Return a FastAPI dependency that requires a right."""
+    return Depends(RightRequirement(right))
 
 
 async def caller(request: Request, service: Service) -> Key:
-    """Return the key of a request: in its Authorization or X-API-Key header, or that of its session.
+    """Return the API key of a request: from its Authorization or X-API-Key header, or from its session.
 
-    Who has a valid one is let in, whatever others at the same address try.
+    A valid key is accepted even if other callers at the same address have exceeded the limit for failures.
     """
-    if not service.keys.fresh:
-        await service.call(service.keys.read)
-    given = _given(request)
-    if given is not None:
-        secret = given
-        found = service.keys.known(secret) if secret else None
+    if not service.keys.is_fresh:
+        await service.call(service.keys.refresh)
+    header = _given(request)
+    if header is not None:
+        secret = header
+        found = service.keys.cached_key(secret) if secret else None
         if found is None:
             _count_failure(request, service)
-            await service.call(service.keys.read)  # another process may just have made it
-            found = service.keys.known(secret) if secret else None
+            await service.call(service.keys.refresh)  # another process may have created the key just now
+            found = service.keys.cached_key(secret) if secret else None
     else:
         session = request.cookies.get(cookie_name(request))
-        found = await service.call(service.keys.of_session, session) if session else None
+        found = await service.call(service.keys.find_session_key, session) if session else None
         if found is None:
             _count_failure(request, service)
         else:
@@ -76,57 +78,62 @@ async def caller(request: Request, service: Service) -> Key:
     if found is None:
         raise Problem(
             401,
-            "a valid key is needed: Authorization: Bearer KEY",
+            "a valid API key is needed, in the header Authorization: Bearer KEY",
             headers={"WWW-Authenticate": 'Bearer realm="tideproof"'},
         )
     return found
 
 
 def _given(request: Request) -> str | None:
-    """Return the secret in a request's headers, which is empty if it makes no sense; None without one."""
-    given = request.headers.get("authorization")
-    if given is None:
+    """Return the secret from a request's headers; empty if it is malformed, None if there is none."""
+    header = request.headers.get("authorization")
+    if header is None:
         return request.headers.get("x-api-key")
-    scheme, _, secret = given.partition(" ")
+    scheme, _, secret = header.partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 def _count_failure(request: Request, service: Service) -> None:
-    """Let who comes without a valid key come so often only."""
-    wait = service.failures.take(request.client.host if request.client else "nowhere")
+    """Count a request without a valid key, and raise a problem if its address sends too many."""
+    wait = service.failure_limiter.take(request.client.host if request.client else "nowhere")
     if wait:
-        raise Problem(429, "too many requests without a valid key", headers=seconds(wait))
+        raise Problem(
+            429,
+            f"this address sends more than {service.settings.failures:g} requests per minute without a valid "
+            f"key: retry later",
+            headers=retry_after_header(wait),
+        )
 
 
 def check_origin(request: Request) -> None:
-    """Refuse what another web site makes a browser send: a request with a cookie that changes something."""
+    """Refuse a request that changes something if another web site made the browser send it."""
     if request.method in SAFE:
         return
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         own = site in ("same-origin", "none")
-    else:  # an old browser
+    else:  # older browsers do not send Sec-Fetch-Site
         origin = urlsplit(request.headers.get("origin", ""))
         own = bool(origin.netloc) and (origin.scheme, origin.netloc) == (
             request.url.scheme,
             request.url.netloc,
         )
     if not own:
-        raise Problem(403, "a request with a cookie must come from this service's own pages")
+        raise Problem(403, "a request with a session cookie must come from a page of this service")
 
 
 def cookie_name(request: Request) -> str:
-    """Return the cookie of a session: bound to this host where the connection is safe."""
+    """Return the name of the session cookie; over HTTPS its prefix binds the cookie to this host."""
     return "__Host-tideproof" if request.url.scheme == "https" else "tideproof"
 
 
 def routes_and_rights(app: Any) -> list[tuple[str, str, Right | None]]:
-    """Return method, path and needed right of every route; None where none is declared."""
+    """Return method, path and required right of every route; the right is None if none is declared."""
     found: list[tuple[str, str, Right | None]] = []
     for route in app.routes:
         dependant = getattr(route, "dependant", None)
         needed = (
-            [each.call.right for each in dependant.dependencies if isinstance(each.call, Needs)]
+            [each.call.right for each in dependant.dependencies if isinstance(each.call, RightRequirement)]
             if dependant
             else []
         )

@@ -1,6 +1,6 @@
-"""Keys and sessions: secrets that are shown once, and of which the store has a hash only.
+"""API keys and login sessions; the store contains only hashes of their secrets.
 
-A row is never deleted: who made and who took back a key, and when, stays in it.
+Rows of keys are never deleted, so the store shows who created and revoked each key, and when.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.store.backend import Backend
 
-FRESH = 2.0  # seconds after which another process's changes are looked for
-ENVIRONMENT = "environment"  # the id of the key that an environment variable sets
+FRESH = 2.0  # seconds after which cached keys and sessions are read again, for changes of other processes
+ENVIRONMENT = "environment"  # id of the key that the environment variable TIDEPROOF_ADMIN_KEY sets
 _COLUMNS = "id, name, role, experiments, made_at, made_by, revoked_at, revoked_by"
 
 
 class Key(NamedTuple):
-    """What a caller may do.
+    """An API key without its secret: its role, and the experiments to which it is restricted.
 
     Attributes
     ----------
-    id : by which it is known; no secret.
-    name : whose it is, in words.
+    id : public identifier of the key.
+    name : description, such as the person or program that uses the key.
     role : one of `ROLES`.
-    experiments : to which it is restricted; None for all.
+    experiments : names of the experiments to which the key is restricted; None for all.
+    made_at, made_by : time of creation in seconds since 1970, and id of the key that created it.
+    revoked_at, revoked_by : the same of its revocation; None while the key is valid.
     """
 
     id: str
@@ -44,15 +46,15 @@ class Key(NamedTuple):
     revoked_by: str | None = None
 
     def may(self, right: Right) -> bool:
-        """Tell whether its role has a right."""
+        """Return whether the role of the key includes a right."""
         return right in ROLES[self.role]
 
     def reaches(self, experiment: str) -> bool:
-        """Tell whether it is for that experiment."""
+        """Return whether the key is for an experiment."""
         return self.experiments is None or experiment in self.experiments
 
     def covers(self, role: str, experiments: Sequence[str] | None) -> bool:
-        """Tell whether a key with that role and those experiments could do nothing that this one cannot."""
+        """Return whether a key with this role and these experiments would have only rights of this key."""
         if not ROLES[role] <= ROLES[self.role]:
             return False
         if self.experiments is None:
@@ -60,28 +62,37 @@ class Key(NamedTuple):
         return experiments is not None and set(experiments) <= set(self.experiments)
 
 
-class Keys:
-    """The keys and sessions of a store; its calls may block, and are safe from threads."""
+class KeyStore:
+    """The API keys and sessions of a store; calls may block, and are safe to make from several threads."""
 
-    def __init__(self, place: Backend, admin_key: str = "", lock: threading.RLock | None = None) -> None:
-        self._place, self._lock = place, lock or threading.RLock()
-        self._own: dict[str, Key] = {}
+    def __init__(self, backend: Backend, admin_key: str = "", lock: threading.RLock | None = None) -> None:
+        self._backend, self._lock = backend, lock or threading.RLock()
+        self._environment_keys: dict[str, Key] = {}
         if admin_key:
-            self._own[hashed(admin_key)] = Key(ENVIRONMENT, "admin", "admin", None, time.time())
-        self._known: dict[str, Key] = dict(self._own)
-        self._sessions: dict[str, tuple[str, float, float]] = {}  # key, end, when that was looked up
-        self._read_at = 0.0
+            self._environment_keys[hash_secret(admin_key)] = Key(
+                ENVIRONMENT, "admin", "admin", None, time.time()
+            )
+        self._keys_by_hash: dict[str, Key] = dict(self._environment_keys)
+        # By hash: id of the key, end in seconds since 1970, time of the lookup on the monotonic clock
+        self._sessions: dict[str, tuple[str, float, float]] = {}
+        self._refreshed_at = 0.0
 
     # -- keys
 
-    def mint(
+    def create_key(
         self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None
     ) -> tuple[str, Key]:
-        """Return a new secret and its key; one with more rights than its maker has is refused."""
+        """Create a key and return its secret and the key.
+
+        A key cannot create a key with rights that it lacks; that raises `InputError`.
+        """
         if role not in ROLES:
             raise UnknownName.with_suggestion("role", role, ROLES)
         if by is not None and not by.covers(role, experiments):
-            raise InputError(f"a key cannot make one that may do more than itself: {role!r} is refused")
+            raise InputError(
+                f"a key with the role {by.role!r} cannot create a key with more rights: the role {role!r} or "
+                f"these experiments exceed its own"
+            )
         secret = f"tp_{secrets.token_urlsafe(32)}"
         key = Key(
             f"k{secrets.token_hex(5)}",
@@ -92,79 +103,82 @@ class Keys:
             None if by is None else by.id,
         )
         with self._lock:
-            self._place.statement(
+            self._backend.execute(
                 "INSERT INTO ~api_keys (id, hash, name, role, experiments, made_at, made_by) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key.id, hashed(secret), name, role, json.dumps(experiments), key.made_at, key.made_by),
+                (key.id, hash_secret(secret), name, role, json.dumps(experiments), key.made_at, key.made_by),
             )
-            self._known[hashed(secret)] = key
+            self._keys_by_hash[hash_secret(secret)] = key
         return secret, key
 
     def revoke(self, id: str, by: Key) -> None:
-        """Take a key back, and end its sessions; a repeat is harmless."""
-        known = {key.id: key for key in self.listed()}
+        """Revoke a key and end its sessions; revoking it again has no effect."""
+        known = {key.id: key for key in self.list_keys()}
         if id not in known:
-            raise UnknownName(f"there is no key {id!r}")
+            raise UnknownName(f"there is no key with the id {id!r}")
         if not by.covers(known[id].role, known[id].experiments):
-            raise InputError(f"a key cannot take back one that may do more than itself: {id!r}")
+            raise InputError(f"a key cannot revoke a key with more rights than its own: {id!r}")
         with self._lock:
-            self._place.statement(
+            self._backend.execute(
                 "UPDATE ~api_keys SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
                 (time.time(), by.id, id),
             )
-            self._place.statement("DELETE FROM ~sessions WHERE key = ?", (id,))
-            self._known = {hash: key for hash, key in self._known.items() if key.id != id}
+            self._backend.execute("DELETE FROM ~sessions WHERE key = ?", (id,))
+            self._keys_by_hash = {hash: key for hash, key in self._keys_by_hash.items() if key.id != id}
             self._sessions = {hash: found for hash, found in self._sessions.items() if found[0] != id}
 
-    def listed(self) -> list[Key]:
-        """Return all keys, the oldest first, those that were taken back too."""
+    def list_keys(self) -> list[Key]:
+        """Return all keys, oldest first, including revoked ones."""
         with self._lock:
-            rows = self._place.statement(f"SELECT {_COLUMNS} FROM ~api_keys ORDER BY made_at, id", ())
+            rows = self._backend.execute(f"SELECT {_COLUMNS} FROM ~api_keys ORDER BY made_at, id", ())
         return [_key(row) for row in rows]
 
-    def exist(self, role: str | None = None) -> bool:
-        """Tell whether there is a key that is valid, of that role."""
-        every = [*self._own.values(), *(key for key in self.listed() if key.revoked_at is None)]
+    def exists(self, role: str | None = None) -> bool:
+        """Return whether there is a valid key, of this role unless it is None."""
+        every = [
+            *self._environment_keys.values(),
+            *(key for key in self.list_keys() if key.revoked_at is None),
+        ]
         return any(role is None or key.role == role for key in every)
 
-    # -- who calls
+    # -- authentication
 
     @property
-    def fresh(self) -> bool:
-        """Whether what is known was read a moment ago."""
-        return time.monotonic() - self._read_at < FRESH
+    def is_fresh(self) -> bool:
+        """Whether the cached keys were read recently."""
+        return time.monotonic() - self._refreshed_at < FRESH
 
-    def known(self, secret: str) -> Key | None:
-        """Return the key of a secret, as far as it is known without reading; never blocks."""
-        return self._known.get(hashed(secret))
+    def cached_key(self, secret: str) -> Key | None:
+        """Return the cached key with this secret, or None; never blocks."""
+        return self._keys_by_hash.get(hash_secret(secret))
 
     def is_valid(self, id: str) -> bool:
-        """Tell whether a key has not been taken back, as far as is known; never blocks."""
-        return any(key.id == id for key in list(self._known.values()))
+        """Return whether a key with this id is in the cache, that is, not revoked; never blocks."""
+        return any(key.id == id for key in list(self._keys_by_hash.values()))
 
-    def read(self) -> None:
-        """Read what other processes changed."""
+    def refresh(self) -> None:
+        """Read the valid keys from the store, and empty the cache of sessions."""
         with self._lock:
-            rows = self._place.statement(
+            rows = self._backend.execute(
                 f"SELECT hash, {_COLUMNS} FROM ~api_keys WHERE revoked_at IS NULL", ()
             )
-            self._known = {row[0]: _key(row[1:]) for row in rows} | self._own
+            self._keys_by_hash = {row[0]: _key(row[1:]) for row in rows} | self._environment_keys
             self._sessions = {}
-            self._read_at = time.monotonic()
+            self._refreshed_at = time.monotonic()
 
-    # -- tickets: what an address may have in it, where a client can send no header
+    # -- tickets: short-lived tokens in URLs, for clients that cannot send headers
 
-    def ticket(self, key: Key, seconds: float) -> str:
-        """Return a word that stands for a key for so long, and only where `of_ticket` is asked."""
+    def create_ticket(self, key: Key, seconds: float) -> str:
+        """Return a token that stands for a key for so many seconds; only `find_ticket_key` accepts it."""
         end = f"{key.id}.{int(time.time() + seconds)}"
-        hash = next((hash for hash, each in list(self._known.items()) if each.id == key.id), "")
+        hash = next((hash for hash, each in list(self._keys_by_hash.items()) if each.id == key.id), "")
         return f"{end}.{_mac(hash, end)}"
 
-    def of_ticket(self, ticket: str) -> Key | None:
-        """Return the key of a ticket, unless it is over or the key was taken back; never blocks."""
+    def find_ticket_key(self, ticket: str) -> Key | None:
+        """Return the key of a ticket, or None if it has expired or the key was revoked; never blocks."""
         end, _, mac = ticket.rpartition(".")
         id, _, until = end.partition(".")
-        for hash, key in list(self._known.items()):
+        for hash, key in list(self._keys_by_hash.items()):
             if key.id == id and hmac.compare_digest(_mac(hash, end).encode(), mac.encode("utf-8", "replace")):
                 return key if int(until) > time.time() else None
         return None
@@ -172,46 +186,50 @@ class Keys:
     # -- sessions
 
     def begin_session(self, key: Key, seconds: float) -> str:
-        """Return the secret of a new session of a key."""
+        """Start a login session of a key and return its secret; sessions that have ended are deleted."""
         secret, end = secrets.token_urlsafe(32), time.time() + seconds
         with self._lock:
-            self._place.statement("DELETE FROM ~sessions WHERE ends_at < ?", (time.time(),))
-            self._place.statement("INSERT INTO ~sessions VALUES (?, ?, ?)", (hashed(secret), key.id, end))
-            self._sessions[hashed(secret)] = key.id, end, time.monotonic()
+            self._backend.execute("DELETE FROM ~sessions WHERE ends_at < ?", (time.time(),))
+            self._backend.execute(
+                "INSERT INTO ~sessions VALUES (?, ?, ?)", (hash_secret(secret), key.id, end)
+            )
+            self._sessions[hash_secret(secret)] = key.id, end, time.monotonic()
         return secret
 
     def end_session(self, secret: str) -> None:
-        """End a session, if there is one."""
+        """End a session, if it exists."""
         with self._lock:
-            self._place.statement("DELETE FROM ~sessions WHERE hash = ?", (hashed(secret),))
-            self._sessions.pop(hashed(secret), None)
+            self._backend.execute("DELETE FROM ~sessions WHERE hash = ?", (hash_secret(secret),))
+            self._sessions.pop(hash_secret(secret), None)
 
-    def of_session(self, secret: str) -> Key | None:
-        """Return the key of a session; may read."""
-        hash = hashed(secret)
+    def find_session_key(self, secret: str) -> Key | None:
+        """Return the key of a session, or None if it has ended; may read the store."""
+        hash = hash_secret(secret)
         found = self._sessions.get(hash)
         if found is None or time.monotonic() - found[2] > FRESH:
             with self._lock:
-                rows = self._place.statement("SELECT key, ends_at FROM ~sessions WHERE hash = ?", (hash,))
+                rows = self._backend.execute("SELECT key, ends_at FROM ~sessions WHERE hash = ?", (hash,))
                 if not rows:
                     self._sessions.pop(hash, None)
                     return None
                 found = self._sessions[hash] = rows[0][0], rows[0][1], time.monotonic()
         if found[1] < time.time():
             return None
-        return next((key for key in list(self._known.values()) if key.id == found[0]), None)
+        return next((key for key in list(self._keys_by_hash.values()) if key.id == found[0]), None)
 
 
-def hashed(secret: str) -> str:
-    """Return what is kept of a secret; it is random, so that no slower hash is needed."""
+def hash_secret(secret: str) -> str:
+    """Return the hash of a secret, as it is stored; a fast hash is safe because secrets are random."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _mac(hash: str, said: str) -> str:
+    """Return the message authentication code of a ticket."""
     return hmac.new(hash.encode(), f"ticket {said}".encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
 def _key(row: Sequence[object]) -> Key:
+    """Return a row of the table of keys as a key."""
     id, name, role, experiments, *rest = row
     only = json.loads(str(experiments))
     return Key(str(id), str(name), str(role), None if only is None else tuple(only), *rest)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Who may do what: a role is a set of rights, and every route names the one that it needs."""
+"""Roles of API keys: each is a set of rights, and every route names the right that it needs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class Right(StrEnum):
-    """What a route asks for."""
+    """Right that a route requires of its caller."""
 
-    OPEN = "open"  # nothing: no key is needed
-    ANY = "any"  # a valid key
+    OPEN = "open"  # no key is needed
+    ANY = "any"  # any valid key is enough
     READ = "read"
     EVALUATE = "evaluate"
     REPORT = "report"

@@ -1,5 +1,5 @@
-"""The dashboard: pages by Jinja2, pictures as SVG of `draw/`, one style sheet and one script of our own.
+"""Web pages: Jinja2 templates, SVG pictures of `draw/`, one style sheet and one script.
 
-`view` says what the page of an experiment shows, `uploads` reads files of strangers, `shown` makes a page of
-a template. The routes are in `routes/pages.py` and `routes/forms.py`.
+`experiment_view` computes what the page of an experiment shows, `log_uploads` analyzes uploaded files, and
+`page_rendering` renders templates. The routes are in `api/page_routes.py` and `api/form_routes.py`.
 """

@@ -1,4 +1,4 @@
-"""What the page of one experiment shows, as plain values: worked out anew only when something happened."""
+"""Data for the page of one experiment, cached until the experiment has new events."""
 
 from __future__ import annotations
 
@@ -36,53 +36,53 @@ from tideproof.serve import serializers
 from tideproof.stats.cells import Cells
 from tideproof.text import PLAIN, NumberFormat, format_count, join_groups
 
-EVENTS = 30  # of the history
-OLDEST = 8  # pulls out that are named
-KEPT = 50  # views
+HISTORY_EVENTS = 30  # events that the history shows
+LISTED_PULLS = 8  # pending pulls that are listed
+MAX_VIEWS = 50  # views that are cached
 
 
 class Progress(NamedTuple):
-    """How far something has come: in words, and as a share."""
+    """Progress towards the end of an experiment, as a share and in words."""
 
     name: str
     share: float
     said: str
 
 
-class Views:
-    """The views of experiments that were looked at last; safe from threads."""
+class ViewCache:
+    """Cache of the views of recently viewed experiments; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[tuple[str, int], dict[str, Any]]] = OrderedDict()
+        self._views: OrderedDict[str, tuple[tuple[str, int], dict[str, Any]]] = OrderedDict()
 
-    def of(self, run: Experiment, name: str) -> dict[str, Any]:
-        """Return the view of an experiment as it is now."""
+    def get(self, run: Experiment, name: str) -> dict[str, Any]:
+        """Return the current view of an experiment."""
         info = serializers.experiment(run, name)
         moment = info["state"], info["events"]
         with self._lock:
-            kept = self._kept.get(name)
-        if kept is not None and kept[0] == moment:
-            return kept[1]
+            cached = self._views.get(name)
+        if cached is not None and cached[0] == moment:
+            return cached[1]
         found = view(run, name)
         with self._lock:
-            self._kept[name] = (found["info"]["state"], found["info"]["events"]), found
-            self._kept.move_to_end(name)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            self._views[name] = (found["info"]["state"], found["info"]["events"]), found
+            self._views.move_to_end(name)
+            while len(self._views) > MAX_VIEWS:
+                self._views.popitem(last=False)
         return found
 
 
-class Moment(NamedTuple):
-    """What is copied of an experiment at one moment, so that all numbers of a page agree.
+class ViewInputs(NamedTuple):
+    """Values of an experiment that are read at one point in time, so that all numbers of a page agree.
 
     Attributes
     ----------
-    info : what it is.
-    found, fit, limits, known : what it would select, and what that is judged by.
-    every : makes the cells of all arms, of retired ones too; None if nothing was told.
-    rewards : those told so far, where the tide is followed.
-    progress, told : how far it has come, and what its events say.
+    info : description of the experiment.
+    found, fit, limits, known : the recommendation, and the evidence that it is judged by.
+    every : function that returns the cells of all arms, including retired ones; None if there are no rewards.
+    rewards : the recorded rewards in order of time, if the tide is hidden.
+    progress, told : progress towards the end, and what the page shows of the events.
     """
 
     info: dict[str, Any]
@@ -97,37 +97,40 @@ class Moment(NamedTuple):
 
 
 @locked
-def _moment(run: Experiment, name: str) -> Moment:
+def _read_inputs(run: Experiment, name: str) -> ViewInputs:
+    """Read all values of an experiment that its page needs."""
     found, fit, limits, known = run._evidence("exchangeable")
     info = serializers.experiment(run, name)
-    drawn = known.environments and not run._follows  # a tide that is followed has no cells
+    drawn = known.environments and not run._follows  # with a hidden tide, there are no cells
     every = run._cells(range(len(run.arms))) if drawn else None
-    rewards = _rewards(run) if known.environments and run._follows else None
-    return Moment(info, found, fit, limits, known, every, rewards, _progress(run, info), _told_of(run))
+    rewards = _hidden_tide_rewards(run) if known.environments and run._follows else None
+    return ViewInputs(
+        info, found, fit, limits, known, every, rewards, _progress(run, info), _event_parts(run)
+    )
 
 
-def _rewards(run: Experiment) -> TimedTold:
-    """Return the told rewards of arms that are played, in the order of their pulls."""
+def _hidden_tide_rewards(run: Experiment) -> TimedTold:
+    """Return the recorded rewards of active arms, in the order of their pulls."""
     book = run._state.book
-    place = {arm: i for i, arm in enumerate(book.arms[number] for number in book.active)}
+    index = {arm: i for i, arm in enumerate(book.arms[number] for number in book.active)}
     told = [
-        (place[pull.arm], reward)
+        (index[pull.arm], reward)
         for pull, reward, status in zip(book.pulls, book.rewards, book.status, strict=True)
-        if status in (TOLD, DEFAULTED) and reward is not None and pull.arm in place
+        if status in (TOLD, DEFAULTED) and reward is not None and pull.arm in index
     ]
     arm, reward = zip(*told, strict=True) if told else ((), ())
     return TimedTold(np.array(arm, np.int64), np.array(reward, np.float64))
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
-    """Return everything of an experiment that somebody who looks wants to know; counts as no look."""
-    info, found, judged_by, limits, known, every, rewards, progress, told = _moment(run, name)
+    """Return the values that the page of an experiment shows; does not count as an interim look."""
+    info, found, judged_by, limits, known, every, rewards, progress, told = _read_inputs(run, name)
     judged = judged_by() if found.arm is not None else None
     if judged is not None:
         found = judge(found, judged, limits)
     remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
     fit = _fit(run, every, found.anytime)
-    made: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "info": info,
         "allows_for": allowed_for(run.policy),
         "sentence": sentence(found, fit, info, progress),
@@ -137,7 +140,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         "sharper": found.sure and fit is not None and len(fit.candidates) > 1,
         "anytime": found.anytime,
         "progress": progress,
-        "warnings": [_capital(remark) for remark in remarks],
+        "warnings": [_as_sentence(remark) for remark in remarks],
         "columns": [],
         "followed": False,
         "cards": [],
@@ -146,81 +149,85 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         **told,
     }
     if isinstance(judged, TideFit) and rewards is not None:
-        made |= _of_followed(judged, rewards)
+        parts |= _hidden_tide_parts(judged, rewards)
     if fit is None:
-        return made
+        return parts
     analysis = analyse(fit)
-    made["warnings"] += analysis.warnings
-    made["columns"] = narrow_first(arm_columns(analysis))
-    made["raw"] = raw_sentence(fit, found.arm)
-    made["answers"] = analysis.answers + analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
-    made["cards"] = pictures(analysis)
-    return made
+    parts["warnings"] += analysis.warnings
+    parts["columns"] = narrow_first(arm_columns(analysis))
+    parts["raw"] = raw_sentence(fit, found.arm)
+    parts["answers"] = analysis.answers + analysis.notes + ([_as_sentence(ADAPTIVE)] if fit.adaptive else [])
+    parts["cards"] = pictures(analysis)
+    return parts
 
 
 def narrow_first(columns: list[Column]) -> list[Column]:
-    """Put who can be best before the interval, where a phone shows it."""
+    """Move the column "can be best" to the front, where it is visible on a narrow screen."""
     first = columns[:2]
     return first + sorted(columns[2:], key=lambda column: column.header != "can be best")
 
 
-def _of_followed(fit: TideFit, told: TimedTold) -> dict[str, Any]:
-    """Return what is shown of arms and tide where the tide is followed."""
+def _hidden_tide_parts(fit: TideFit, told: TimedTold) -> dict[str, Any]:
+    """Return the table and pictures for an experiment with a hidden tide."""
     raw = told.raw_means(len(fit.names))
     card = tide_card(fit, told)
     return {
         "columns": columns_of(fit, raw),
-        "raw": said_of_raw(followed_raw_pick(fit, raw), fit.best),
+        "raw": compare_with_raw(followed_raw_pick(fit, raw), fit.best),
         "cards": [card] if card is not None else [],
         "followed": True,
     }
 
 
 def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:
-    """Say in one sentence how it stands, such as "B leads A by 0.31 (+0.12 to +0.50), stop rule at 82 %"."""
+    """Return the state of an experiment in one sentence, such as "B leads A by 0.31 (+0.12 to +0.50)"."""
     if not found.told:
-        return "Nothing has been told yet"
+        return "No rewards yet"
     if found.arm is None and len(found.groups) == 1:
         return "No arm can be selected"
     if found.arm is None:
-        return f"Arms cannot be compared yet: {join_groups(found.groups)} never ran in the same environment"
+        return f"Arms cannot be compared yet: {join_groups(found.groups)} have no environment in common"
     lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else of_gaps(fit))
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
     text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
     if found.sure:
-        text = f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
+        text = f"{found.arm} is best, with {100.0 * (found.confidence or 0.0):.10g} % confidence"
         text += f": {lead} above{rival}" if lead else ""
     elif progress:
         text += f", {progress[0].name} at {math.floor(100.0 * progress[0].share)} %"
     return text + {"paused": "; paused", "stopped": "; stopped"}.get(info["state"], "")
 
 
-def in_short(run: Experiment) -> str:
-    """Say in a few words how an experiment stands, for a list; counts as no look."""
+def short_status(run: Experiment) -> str:
+    """Return the state of an experiment in a few words, for a list; does not count as an interim look."""
     found = run._judged()[0]
     if not found.told:
-        return "nothing told yet"
+        return "no rewards yet"
     if found.arm is None:
         return "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
     if found.sure:
-        return f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
+        return f"{found.arm} is best, with {100.0 * (found.confidence or 0.0):.10g} % confidence"
     return f"{found.arm} leads" + (f", best with probability {chance(found.p_best)}" if found.p_best else "")
 
 
 def raw_sentence(fit: Fit, arm: str | None) -> str:
-    """Say what the raw mean would have picked."""
-    return said_of_raw(raw_pick(fit), arm)
+    """Return a sentence about the arm with the best raw mean."""
+    return compare_with_raw(raw_pick(fit), arm)
 
 
-def said_of_raw(raw: str, arm: str | None) -> str:
-    """Say what the raw mean would have picked where another is selected, or not."""
+def compare_with_raw(raw: str, arm: str | None) -> str:
+    """Return a sentence that compares the arm with the best raw mean and the selected arm."""
     if arm is None or raw == arm:
-        return f"The raw mean would pick {raw}, too." if arm else f"The raw mean would pick {raw}."
-    return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."
+        return f"{raw} has the best raw mean, too." if arm else f"{raw} has the best raw mean."
+    return f"{raw} has the best raw mean, but only because of the tide. With the tide taken out, {arm} leads."
 
 
 def _lead(found: Recommendation, figures: NumberFormat) -> str:
-    """Return a margin and its interval; where the rule is sharper, an interval beside it would puzzle."""
+    """Return the margin and its confidence interval as text.
+
+    After a stop, an interval that contains 0 is omitted. The stopping rule uses a stronger test, so the
+    interval would seem to contradict it.
+    """
     low, high = found.low, found.high
     said = figures.format_lead(found.margin or 0.0, low, high)
     if found.sure and (low or 0.0) <= 0.0:
@@ -230,7 +237,7 @@ def _lead(found: Recommendation, figures: NumberFormat) -> str:
 
 
 def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
-    """Return the fit of everything told, if there is one; its limits hold at all looks where a rule stops."""
+    """Return the fit of all rewards, or None; its intervals are anytime-valid if the rule requires it."""
     try:
         return None if cells is None else run._fitted(cells(), anytime=anytime)
     except (NotComparable, InputError):
@@ -238,25 +245,26 @@ def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> F
 
 
 def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
+    """Return the progress of the stopping rule and of the budget."""
     found, rule = [], run._rule
     if rule is not None:
         near = nearness(rule, run._state, run.fit)
-        said = "about so much of the evidence that it asks for"
-        said = "not enough told yet" if near is None else "it holds" if near == 1.0 else said
-        found.append(Progress("stop rule", near or 0.0, said))
+        said = "approximate share of the evidence that the stopping rule requires"
+        said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said
+        found.append(Progress("stopping rule", near or 0.0, said))
     if info["budget"]:
-        said = f"{info['asked']:,} of {format_count(info['budget'], 'pull')} asked for"
+        said = f"{info['asked']:,} of {format_count(info['budget'], 'pull')} assigned"
         found.append(Progress("budget", min(1.0, info["asked"] / info["budget"]), said))
     return found
 
 
-def _told_of(run: Experiment) -> dict[str, Any]:
-    """Return what the events say, at one moment."""
+def _event_parts(run: Experiment) -> dict[str, Any]:
+    """Return the parts of the event log and of the pending pulls that the page shows."""
     state, now = run._state, run._now()
     book = state.book
-    out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.out][:OLDEST]]
+    out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.out][:LISTED_PULLS]]
     return {
-        "history": story(state, EVENTS)[::-1],
+        "history": story(state, HISTORY_EVENTS)[::-1],
         "noted": [event for event in state.events if isinstance(event, e.Noted)][::-1],
         "lost": book.lost,
         "late": book.late,
@@ -264,5 +272,6 @@ def _told_of(run: Experiment) -> dict[str, Any]:
     }
 
 
-def _capital(text: str) -> str:
+def _as_sentence(text: str) -> str:
+    """Return a text as a sentence, with a capital letter and a full stop."""
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,4 +1,4 @@
-"""Files of strangers: read by a DuckDB that may open this file and nothing else, with little memory."""
+"""Analysis of uploaded files, by a DuckDB connection that may open only this file and has little memory."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from tideproof.serve.problem_details import Problem
 from tideproof.stats.variance.variance_models import Variance
 
 KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
-VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")  # which needs a column more
+# "by-unit" needs a column of units, for which the form has no field
+VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")
 SCALES = get_args(ScaleChoice)
 _CHUNK = 2**20
 
-_two = threading.BoundedSemaphore(2)  # that are read at once: each may take the guard's memory
+_read_slots = threading.BoundedSemaphore(
+    2
+)  # files read at the same time; each may use the guard's memory limit
 
 
 class UploadForm(NamedTuple):
-    """What somebody said of a file: columns that are to be guessed are None."""
+    """Options of an analysis from the upload form; columns that are None are guessed."""
 
     arm: str | None = None
     environment: str | None = None
@@ -44,40 +47,46 @@ class UploadForm(NamedTuple):
     drop_missing: bool = False
 
 
-def analysed(file: BinaryIO, name: str, asked: UploadForm, most: int) -> tuple[Analysis, str]:
-    """Return what a file says, and which of its columns were read; blocking."""
+def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> tuple[Analysis, str]:
+    """Return the analysis of an uploaded file and a description of the columns that were read; blocks."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
-        raise InputError(f"a file must be CSV, TSV, Parquet or JSON lines ({', '.join(KINDS)}), not {kind!r}")
-    if not _two.acquire(timeout=10.0):
-        raise Problem(503, "two other files are being read: come again", "StoreError")
+        raise InputError(
+            f"the file must be CSV, TSV, Parquet or JSON lines ({', '.join(KINDS)}), not {kind or name!r}"
+        )
+    if not _read_slots.acquire(timeout=10.0):
+        raise Problem(
+            503, "two other files are being analyzed, which is the maximum: retry later", "StoreError"
+        )
     try:
         with tempfile.TemporaryDirectory(prefix="tideproof-") as folder:
             path = Path(folder) / f"upload{'.csv' if kind == '.txt' else kind}"
             _copy(file, path, most)
             try:
                 return _read(str(path), asked)
-            except TideproofError as error:  # in which the reader's name of the file means nothing
+            except TideproofError as error:  # its message contains the name of the temporary file
                 said = str(error).replace(str(path), Path(name).name)
                 raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
     finally:
-        _two.release()
+        _read_slots.release()
 
 
 def _copy(file: BinaryIO, path: Path, most: int) -> None:
+    """Copy an upload to a file, and raise a problem if it is too large or empty."""
     written = 0
     with path.open("wb") as copy:
         while chunk := file.read(_CHUNK):
             written += len(chunk)
             if written > most:
-                raise Problem(413, f"a file may have {most:,} bytes at most")
+                raise Problem(413, f"the file is too large: at most {most:,} bytes are allowed")
             copy.write(chunk)
     if not written:
         raise InputError("the file is empty")
 
 
 def _read(path: str, asked: UploadForm) -> tuple[Analysis, str]:
-    variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` knows them
+    """Read the columns of a file, fit them, and return the analysis and a description of the columns."""
+    variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` checks them
     with open_files(path, Guard(path)) as source:
         texts = asked.environment, asked.reward, asked.successes, asked.n
         taken = [name for text in texts for name in written(text or "", source.types)]

@@ -1,4 +1,4 @@
-"""A template as a page, and errors as pages for whoever uses a browser."""
+"""Rendering of templates as pages, and of errors as pages for browsers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from tideproof.serve.problem_details import Problem, problem_of
 from tideproof.text import escape_control_characters
 
 _PROGRAMS = ("/v1/", "/ofrep/", "/healthz", "/readyz", "/metrics")
-_TITLES = {403: "Not for this key", 404: "There is nothing here", 413: "Too large", 429: "Too often"}
+_TITLES = {403: "Not allowed", 404: "Not found", 413: "File too large", 429: "Too many requests"}
 
 
 @lru_cache(1)
 def _templates() -> jinja2.Environment:
+    """Return the Jinja2 environment with the project's filters and globals."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("tideproof.serve"),
         autoescape=True,
@@ -42,40 +43,40 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
-    """Return a page; the menu has what the key may see."""
+    """Return a rendered template; the menu contains the pages that the key may see."""
     made = _templates().get_template(f"{template}.html")
     rights = {right.value: key is not None and key.may(right) for right in Right}
     return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)
 
 
-def see(path: str) -> RedirectResponse:
-    """Return what sends a browser to a page after it sent a form."""
+def redirect(path: str) -> RedirectResponse:
+    """Return a redirect to a page, after a form was submitted."""
     return RedirectResponse(path, 303)
 
 
 def one_line(error: ValidationError | RequestValidationError) -> str:
-    """Return what is wrong with a form: which field, and what is allowed."""
+    """Return a validation error of a form in one line: the field, and what is allowed."""
     first = error.errors()[0]
     where = str(first["loc"][0]) if first["loc"] else "the form"
     return f"{where}: {first['msg']}"
 
 
 def is_for_people(request: Request) -> bool:
-    """Tell whether who asks looks at pages."""
+    """Return whether a request comes from a browser that displays pages."""
     wanted = "text/html" in request.headers.get("accept", "")
     return wanted and not request.url.path.startswith(_PROGRAMS)
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
-    """Return a problem as a page, or the way to log in."""
+    """Return a problem as a page, or a redirect to the login page if a key is missing."""
     if problem.status == 401 and request.url.path != "/login":
         back = request.url.path if request.method == "GET" else "/"
-        return see(f"/login?next={quote(back, safe='')}")
+        return redirect(f"/login?next={quote(back, safe='')}")
     found = page(
         "problem",
         None,
         problem.status,
-        title=_TITLES.get(problem.status, "That did not work"),
+        title=_TITLES.get(problem.status, "Error"),
         said=escape_control_characters(problem.detail),
     )
     for header, value in (problem.headers or {}).items():
@@ -84,7 +85,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Let errors be pages for people; for programs they stay what they were."""
+    """Register exception handlers that show errors as pages in browsers, and as JSON in programs."""
 
     def either(kind: type[Exception], problem: Any) -> None:
         before: Any = app.exception_handlers[kind]

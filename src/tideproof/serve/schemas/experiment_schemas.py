@@ -1,6 +1,6 @@
-"""Experiments and what is read of them, as OpenAPI has it.
+"""Schemas of experiments, changes, recommendations and events.
 
-What values mean is checked by the experiment itself.
+They check types and sizes only; the experiment itself checks the values.
 """
 
 from __future__ import annotations
@@ -9,19 +9,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from tideproof.serve.schemas.field_types import ARMS, Body, By, Name, Number, Short, Text, example
+from tideproof.serve.schemas.field_types import ARMS, By, Name, Number, RequestBody, Short, Text, example
 
 
-class NewExperiment(Body):
-    """An experiment to begin; what is left out is as in `tp.Experiment`."""
+class ExperimentBody(RequestBody):
+    """An experiment to create. Omitted fields have the defaults of `tp.Experiment`."""
 
     model_config = example({"name": "prices", "arms": ["A", "B", "C"], "budget": 1000})
-    name: Annotated[Name, Field(description="Of the experiment; no slash.")]
+    name: Annotated[Name, Field(description="Name of the experiment, without slashes.")]
     arms: Annotated[list[Short], Field(min_length=2, max_length=ARMS)]
-    budget: Annotated[StrictInt | None, Field(ge=1, le=10**12, description="Number of pulls.")] = None
-    policy: Annotated[Short, Field(description="A registered name.")] = "contrast"
+    budget: Annotated[
+        StrictInt | None, Field(ge=1, le=10**12, description="Number of pulls after which it ends.")
+    ] = None
+    policy: Annotated[Short, Field(description="Name of a registered policy.")] = "contrast"
     policy_options: Annotated[dict[Short, Any], Field(max_length=20)] = Field({})
-    confidence: Annotated[Number | None, Field(description="Stop when an arm is surely the best.")] = None
+    confidence: Annotated[
+        Number | None,
+        Field(description="Stop when an arm is the best with this confidence, for example 0.95."),
+    ] = None
     rule: Literal["calibrated", "proven"] | None = None
     seed: Annotated[StrictInt, Field(ge=0, le=2**64 - 1)] = 0
     direction: Literal["maximize", "minimize"] = "maximize"
@@ -31,18 +36,20 @@ class NewExperiment(Body):
     limits: tuple[Number, Number] | None = None
     floors: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
     caps: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
-    lease: Annotated[Number | None, Field(description="Seconds until a pull expires.")] = None
-    default: Annotated[Number | None, Field(description="Reward of a pull that expired.")] = None
+    lease: Annotated[Number | None, Field(description="Seconds until a pending pull expires.")] = None
+    default: Annotated[Number | None, Field(description="Reward of a pull that expires.")] = None
     reserve: Annotated[
-        Number | None, Field(description="Seconds in which a unit's pull must be exposed.")
+        Number | None,
+        Field(description="Seconds within which the exposure of a unit's pull must be reported."),
     ] = None
     time_zone: Annotated[
-        Short | None, Field(description="Whose date is the environment of who names none: Europe/Berlin.")
+        Short | None,
+        Field(description="Time zone whose current date is the default environment, such as Europe/Berlin."),
     ] = None
 
 
 class ExperimentInfo(BaseModel):
-    """An experiment, as it is now."""
+    """Current description of an experiment."""
 
     name: str
     state: Literal["running", "paused", "stopped", "done"]
@@ -71,7 +78,7 @@ class ExperimentInfo(BaseModel):
 
 
 class ListedExperiment(BaseModel):
-    """An experiment in a list."""
+    """One experiment in the list of experiments."""
 
     name: str
     arms: list[str]
@@ -83,14 +90,14 @@ class ListedExperiment(BaseModel):
 
 
 class ExperimentList(BaseModel):
-    """Experiments, by name."""
+    """One page of the experiments, sorted by name."""
 
     experiments: list[ListedExperiment]
-    next: str | None = Field(description="`after` of the next page; null on the last one.")
+    next: str | None = Field(description="Value of `after` for the next page; null on the last page.")
 
 
-class AddArm(Body):
-    """One more arm."""
+class AddArmBody(RequestBody):
+    """Add an arm."""
 
     model_config = example({"change": "add-arm", "arm": "D"})
     change: Literal["add-arm"]
@@ -98,8 +105,8 @@ class AddArm(Body):
     by: By = None
 
 
-class RetireArm(Body):
-    """An arm that is not played any more."""
+class RetireArmBody(RequestBody):
+    """Retire an arm: it gets no further pulls."""
 
     model_config = example({"change": "retire-arm", "arm": "B"})
     change: Literal["retire-arm"]
@@ -107,8 +114,8 @@ class RetireArm(Body):
     by: By = None
 
 
-class SetBudget(Body):
-    """Another budget; null for none."""
+class BudgetBody(RequestBody):
+    """Set a new budget; null removes the limit."""
 
     model_config = example({"change": "budget", "budget": 2000})
     change: Literal["budget"]
@@ -116,8 +123,8 @@ class SetBudget(Body):
     by: By = None
 
 
-class Pause(Body):
-    """Ask for nothing until it is resumed, or ask again."""
+class PauseBody(RequestBody):
+    """Pause the experiment, which then issues no pulls, or resume it."""
 
     model_config = example({"change": "pause", "why": "the shop is closed"})
     change: Literal["pause", "resume"]
@@ -125,8 +132,8 @@ class Pause(Body):
     by: By = None
 
 
-class Note(Body):
-    """Something to remember."""
+class NoteBody(RequestBody):
+    """Add a note to the event log."""
 
     model_config = example({"change": "note", "text": "a sale began"})
     change: Literal["note"]
@@ -134,27 +141,30 @@ class Note(Body):
     by: By = None
 
 
-class ForgetUnits(Body):
-    """Delete what units are hashed with."""
+class ForgetUnitsBody(RequestBody):
+    """Delete the salt with which units are hashed, so that they can no longer be recognized."""
 
     model_config = example({"change": "forget-units"})
     change: Literal["forget-units"]
     by: By = None
 
 
-Change = Annotated[AddArm | RetireArm | SetBudget | Pause | Note | ForgetUnits, Field(discriminator="change")]
+ChangeBody = Annotated[
+    AddArmBody | RetireArmBody | BudgetBody | PauseBody | NoteBody | ForgetUnitsBody,
+    Field(discriminator="change"),
+]
 
 
-class Stop(Body):
-    """Ask for nothing ever again."""
+class StopBody(RequestBody):
+    """Stop the experiment for good: it issues no further pulls."""
 
-    model_config = example({"why": "B it is"})
+    model_config = example({"why": "B is good enough"})
     why: Text = ""
     by: By = None
 
 
 class RecommendationInfo(BaseModel):
-    """What would be selected now; as `tp.Recommendation`."""
+    """The arm that would be selected now, with its evidence; see `tp.Recommendation`."""
 
     arm: str | None
     runner_up: str | None
@@ -176,18 +186,18 @@ class RecommendationInfo(BaseModel):
     anytime: bool
     tide: str
     left_out: list[str]
-    sentence: str = Field(description="All of it in words.")
+    sentence: str = Field(description="The recommendation in words.")
 
 
 class Shares(BaseModel):
-    """The share of each arm in the next pulls."""
+    """The share of each arm among the next pulls."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"shares": {"A": 0.25, "B": 0.75}}]})
     shares: dict[str, float]
 
 
 class EventInfo(BaseModel):
-    """Something that happened: its number, when, by whom, its kind, and what else belongs to it."""
+    """One event of the log: its number, time, author, kind, and other fields."""
 
     seq: int
     at: float
@@ -197,14 +207,14 @@ class EventInfo(BaseModel):
 
 
 class EventList(BaseModel):
-    """Events behind a number."""
+    """Events after a number."""
 
     events: list[EventInfo]
-    next: int = Field(description="`after` of what comes next.")
+    next: int = Field(description="Value of `after` for the next request.")
 
 
 class Health(BaseModel):
-    """How the service is."""
+    """Status of the service."""
 
     status: str
     version: str

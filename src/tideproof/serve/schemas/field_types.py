@@ -1,4 +1,4 @@
-"""What fields of requests and answers have in common, as OpenAPI has it."""
+"""Field types that several schemas share."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-MANY = 10_000  # pulls, rewards or events in one request or answer
-ARMS = 200
-WHOLE = 2**53  # the largest whole number that every JSON reader knows
+MANY = 10_000  # maximum number of pulls, rewards or events in one request or response
+ARMS = 200  # maximum number of arms
+WHOLE = 2**53  # largest integer that every JSON parser represents exactly
 
 NAME = r"^[^/\x00-\x1f\x7f]+$"
 Name = Annotated[StrictStr, Field(min_length=1, max_length=200, pattern=NAME)]
 Text = Annotated[StrictStr, Field(max_length=10_000)]
 Short = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-Whole = Annotated[StrictInt, Field(ge=-WHOLE, le=WHOLE)]
-Label = Annotated[Short | Whole, Field(description="An environment: when or where, such as a day.")]
-Unit = Annotated[Short | Whole, Field(description="Who gets a pull, such as a visitor; only a hash is kept.")]
-Number = Annotated[StrictFloat | Whole, Field(description="A finite number.")]
-By = Annotated[Short | None, Field(description="Who does it, for the record, beside the name of the key.")]
+ExperimentContents = Annotated[StrictInt, Field(ge=-WHOLE, le=WHOLE)]
+Label = Annotated[
+    Short | ExperimentContents,
+    Field(description="Environment: a period or group with a common shift, such as a day."),
+]
+Unit = Annotated[
+    Short | ExperimentContents,
+    Field(description="Unit that is assigned an arm, such as a visitor; only its hash is stored."),
+]
+Number = Annotated[StrictFloat | ExperimentContents, Field(description="A finite number.")]
+By = Annotated[
+    Short | None, Field(description="Author of the request; stored in the event with the name of the key.")
+]
 
 
-class Body(BaseModel):
-    """What a client sends: nothing that is not known here."""
+class RequestBody(BaseModel):
+    """Base class of request bodies; unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def example(*examples: dict[str, Any]) -> ConfigDict:
-    """Return the settings of a body that has examples."""
+    """Return the model configuration of a request body with examples."""
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)})

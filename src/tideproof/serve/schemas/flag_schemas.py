@@ -1,4 +1,4 @@
-"""What goes in and out of OFREP, the remote evaluation protocol of OpenFeature, version 0.3.0."""
+"""Schemas of OFREP, OpenFeature's remote evaluation protocol, version 0.3.0."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ ErrorCode = Literal["PARSE_ERROR", "TARGETING_KEY_MISSING", "INVALID_CONTEXT", "
 
 
 class Context(BaseModel):
-    """Who is evaluated, and where; other attributes are ignored."""
+    """The unit to evaluate and its environment; other attributes are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     targetingKey: Annotated[  # noqa: N815  the protocol's name
-        Short, Field(description="The unit, such as a visitor: it gets the same arm each time.")
+        Short, Field(description="The unit, such as a visitor. It gets the same arm each time.")
     ]
     environment: Annotated[
         Label | None,
-        Field(
-            description="When or where; by default the date, in the experiment's time zone or the service's."
-        ),
+        Field(description="Environment; by default the date in the experiment's or the service's time zone."),
     ] = None
 
 
 class FlagRequest(BaseModel):
-    """A context to evaluate in."""
+    """A request with an evaluation context."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -39,19 +37,20 @@ class FlagRequest(BaseModel):
 
 
 class Flag(BaseModel):
-    """An evaluation; one without a value leaves it to the default in the code."""
+    """Evaluation of a flag; without a value, the client uses the default in its code."""
 
-    key: str = Field(description="The name of the experiment.")
+    key: str = Field(description="Name of the experiment.")
     reason: Literal["SPLIT", "STATIC", "DISABLED"] = Field(
-        description="In the test; after it, with the arm it selected; paused, or over without a selection."
+        description="SPLIT: the unit is in the experiment. STATIC: the experiment is over, and this is the "
+        "arm that it selected. DISABLED: the experiment is paused, or over without a selection."
     )
     variant: str = Field(description="The arm; empty if there is none.")
-    value: str | None = Field(default=None, description="The arm once more.")
-    metadata: dict[str, str | int] = Field(description="The pull and its environment, if there is one.")
+    value: str | None = Field(default=None, description="The arm, as the value of the flag.")
+    metadata: dict[str, str | int] = Field(description="Id and environment of the pull, if there is one.")
 
 
 class FlagFailure(BaseModel):
-    """Why a flag was not evaluated."""
+    """Error for one flag that was not evaluated."""
 
     key: str
     errorCode: ErrorCode  # noqa: N815
@@ -59,27 +58,27 @@ class FlagFailure(BaseModel):
 
 
 class BulkFailure(BaseModel):
-    """Why no flag was evaluated."""
+    """Error for a request of which no flag was evaluated."""
 
     errorCode: ErrorCode  # noqa: N815
     errorDetails: str  # noqa: N815
 
 
 class StreamEndpoint(BaseModel):
-    """The part of an address behind the host; it has a ticket in it, and is for nobody else."""
+    """Path and query of an event stream. They contain a secret ticket."""
 
     requestUri: str  # noqa: N815
 
 
 class EventStream(BaseModel):
-    """Where a browser is told that something has changed."""
+    """Event stream that tells a browser when flags have changed."""
 
     type: Literal["sse"]
     endpoint: StreamEndpoint
 
 
 class FlagList(BaseModel):
-    """All flags that a key reaches, and where to hear that they changed."""
+    """Evaluations of all flags that the key may read, and the event stream that reports changes."""
 
     flags: list[Flag | FlagFailure]
     eventStreams: list[EventStream] = []  # noqa: N815

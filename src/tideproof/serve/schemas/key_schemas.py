@@ -1,4 +1,4 @@
-"""Keys and who calls, as OpenAPI has them."""
+"""Schemas of API keys and logins."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StrictStr
 
-from tideproof.serve.schemas.field_types import Body, Name, Short, example
+from tideproof.serve.schemas.field_types import Name, RequestBody, Short, example
 
 
-class NewKey(Body):
-    """A key to make."""
+class KeyBody(RequestBody):
+    """An API key to create."""
 
     model_config = example({"name": "shop front", "role": "evaluator", "experiments": ["prices"]})
     name: Short
     role: Literal["viewer", "evaluator", "reporter", "editor", "admin"]
-    experiments: Annotated[list[Name] | None, Field(max_length=1000, description="null for all.")] = None
+    experiments: Annotated[
+        list[Name] | None,
+        Field(max_length=1000, description="Experiments to which the key is restricted; null for all."),
+    ] = None
 
 
 class KeyInfo(BaseModel):
-    """A key, without its secret."""
+    """An API key, without its secret."""
 
     id: str
     name: str
@@ -31,27 +34,27 @@ class KeyInfo(BaseModel):
     revoked_by: str | None
 
 
-class MadeKey(KeyInfo):
-    """A new key; its secret is shown this once."""
+class CreatedKey(KeyInfo):
+    """A new API key with its secret, which is shown only once."""
 
     secret: str
 
 
 class KeyList(BaseModel):
-    """All keys."""
+    """All API keys."""
 
     keys: list[KeyInfo]
 
 
-class Login(Body):
-    """A key to log in with."""
+class LoginBody(RequestBody):
+    """An API key to log in with."""
 
     model_config = example({"key": "tp_..."})
     key: Annotated[StrictStr, Field(min_length=1, max_length=500)]
 
 
-class Who(BaseModel):
-    """Who calls."""
+class CallerInfo(BaseModel):
+    """The API key of the caller."""
 
     id: str
     name: str

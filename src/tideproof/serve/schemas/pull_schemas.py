@@ -1,4 +1,4 @@
-"""Pulls and what they brought, as OpenAPI has them."""
+"""Schemas of pulls, rewards, exposures and outcomes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StrictInt
 
-from tideproof.serve.schemas.field_types import MANY, WHOLE, Body, By, Label, Number, Short, Unit, example
+from tideproof.serve.schemas.field_types import (
+    MANY,
+    WHOLE,
+    By,
+    Label,
+    Number,
+    RequestBody,
+    Short,
+    Unit,
+    example,
+)
 
 
-class AskBody(Body):
-    """Which arm next? Without an environment, where the last pull was."""
+class AskBody(RequestBody):
+    """A request for the next pulls. The default environment is that of the last pull."""
 
     model_config = example({"environment": "monday"}, {"environment": "monday", "n": 10})
     environment: Label | None = None
@@ -19,8 +29,8 @@ class AskBody(Body):
     by: By = None
 
 
-class Evaluation(Body):
-    """Which arm does a unit get? The same each time."""
+class EvaluationBody(RequestBody):
+    """A request for the arm of a unit, which is the same each time."""
 
     model_config = example({"unit": "visitor-42", "environment": "monday"})
     unit: Unit
@@ -28,7 +38,7 @@ class Evaluation(Body):
 
 
 class PullInfo(BaseModel):
-    """Play this arm, then tell the reward under this id."""
+    """A pull: the arm to play, and the id under which to report the reward."""
 
     id: str
     arm: str
@@ -36,35 +46,38 @@ class PullInfo(BaseModel):
 
 
 class Pulls(BaseModel):
-    """Pulls, in the order of asking."""
+    """Pulls, in the order in which they were assigned."""
 
     pulls: list[PullInfo]
 
 
 class PullList(Pulls):
-    """Pulls that are out."""
+    """One page of pending pulls."""
 
-    next: str | None = Field(description="`after` of the next page; null on the last one.")
+    next: str | None = Field(description="Value of `after` for the next page; null on the last page.")
 
 
-class Reward(Body):
-    """What a pull brought."""
+class Reward(RequestBody):
+    """Reward of a pull."""
 
     pull: Short
     reward: Number
-    key: Annotated[Short | None, Field(description="Of a unit: makes a repeat harmless.")] = None
+    key: Annotated[
+        Short | None,
+        Field(description="Identifies one reward of a unit: it is counted once, even if it is repeated."),
+    ] = None
 
 
-class TellBody(Body):
-    """Rewards of pulls: all of them are taken in, or none."""
+class TellBody(RequestBody):
+    """Rewards of pulls: either all of them are recorded, or none."""
 
     model_config = example({"rewards": [{"pull": "9f86d08188-0", "reward": 12.5}]})
     rewards: Annotated[list[Reward], Field(max_length=MANY)]
     by: By = None
 
 
-class Correct(Body):
-    """Another reward than was told."""
+class CorrectBody(RequestBody):
+    """A new reward for a pull whose reward was recorded before."""
 
     model_config = example({"pull": "9f86d08188-0", "reward": 12.5})
     pull: Short
@@ -72,8 +85,8 @@ class Correct(Body):
     by: By = None
 
 
-class TellSummary(Body):
-    """The results of `n` pulls of one arm in one environment."""
+class TellSummaryBody(RequestBody):
+    """Results of `n` pulls of one arm in one environment, as a summary."""
 
     model_config = example(
         {"arm": "B", "environment": "tuesday", "n": 40, "mean": 1.2, "variance": 0.9, "key": "tue-B"}
@@ -89,37 +102,40 @@ class TellSummary(Body):
     by: By = None
 
 
-class Cancel(Body):
-    """Pulls whose rewards will never come: all are taken back, or none."""
+class CancelBody(RequestBody):
+    """Pulls to cancel, because their rewards will never arrive: all of them, or none."""
 
     model_config = example({"pulls": ["9f86d08188-1"]})
     pulls: Annotated[list[Short], Field(max_length=MANY)]
     by: By = None
 
 
-class Exposure(Body):
-    """A unit saw what it was given: the pull, or the unit."""
+class Exposure(RequestBody):
+    """A unit saw its arm. Either the pull or the unit identifies it."""
 
     pull: Short | None = None
     unit: Unit | None = None
 
 
-class Exposures(Body):
-    """Who saw what they were given: all are noted, or none."""
+class ExposuresBody(RequestBody):
+    """Exposures of units: either all of them are recorded, or none."""
 
     model_config = example({"exposures": [{"unit": "visitor-42"}]})
     exposures: Annotated[list[Exposure], Field(max_length=MANY)]
 
 
 class Outcome(Exposure):
-    """What a unit, or a pull, brought."""
+    """A reward of a unit or of a pull."""
 
     reward: Number
-    key: Annotated[Short | None, Field(description="Such as the number of an order: it counts once.")] = None
+    key: Annotated[
+        Short | None,
+        Field(description="Identifies the reward, such as an order number: it is counted only once."),
+    ] = None
 
 
-class Outcomes(Body):
-    """What units brought: all is taken in, or nothing."""
+class OutcomesBody(RequestBody):
+    """Rewards of units: either all of them are recorded, or none."""
 
     model_config = example({"outcomes": [{"unit": "visitor-42", "reward": 20.0, "key": "order 7"}]})
     outcomes: Annotated[list[Outcome], Field(max_length=MANY)]

@@ -1,4 +1,4 @@
-"""Webhooks, as OpenAPI has them."""
+"""Schemas of webhooks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from tideproof.serve.schemas.field_types import Body, Name
+from tideproof.serve.schemas.field_types import Name, RequestBody
 
 
-class NewWebhook(Body):
-    """Where to send what happens, signed as Standard Webhooks are."""
+class WebhookBody(RequestBody):
+    """A webhook to register; its messages are signed as Standard Webhooks."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"url": "https://example.com/hook"}]}
     )
-    url: Annotated[StrictStr, Field(min_length=1, max_length=2000, description="https, and public.")]
-    experiments: Annotated[list[Name] | None, Field(max_length=1000, description="null for all.")] = None
+    url: Annotated[
+        StrictStr,
+        Field(min_length=1, max_length=2000, description="An https URL on the public internet."),
+    ]
+    experiments: Annotated[
+        list[Name] | None,
+        Field(max_length=1000, description="Experiments that it reports on; null for all."),
+    ] = None
 
 
 class WebhookInfo(BaseModel):
@@ -29,8 +35,8 @@ class WebhookInfo(BaseModel):
     made_by: str | None
 
 
-class MadeWebhook(WebhookInfo):
-    """A new webhook; its secret is shown this once."""
+class CreatedWebhook(WebhookInfo):
+    """A new webhook with its secret, which is shown only once."""
 
     secret: str
 

@@ -1,9 +1,9 @@
-// Three comforts; every page works without them. Live: when something happens, the page is fetched again and
-// what changed is put in its place. Sort: a click on a heading. Drop: a file anywhere on its form.
+// Every page works without this script, which adds three things. Live updates: after an event, the page is fetched
+// again and its changed parts are replaced. Sorting: a click on a column heading. Drop: a file anywhere on its form.
 "use strict";
 
-const PAUSE = 1500; // milliseconds between two looks, at least
-const OFTEN = 5000; // ... at the list
+const PAUSE = 1500; // minimum milliseconds between two fetches
+const OFTEN = 5000; // milliseconds between two fetches of the list of experiments
 
 function looker() {
   let wanted = false, busy = false;
@@ -14,7 +14,7 @@ function looker() {
     try {
       const answer = await fetch(location.pathname + location.search, {headers: {Accept: "text/html"}});
       if (answer.ok && !answer.redirected) show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch { /* the service is away: the next look says when it is back */ }
+    } catch { /* the service is unreachable: the next fetch tries again */ }
     setTimeout(() => { busy = false; if (wanted) look(); }, PAUSE);
   };
 }
@@ -25,7 +25,7 @@ function follow(article) {
   window.addEventListener("pagehide", () => stream.close());
 }
 
-function watch() { // many experiments at once: a look now and then is cheaper than a stream of each
+function watch() { // a regular fetch of the list is cheaper than one stream per experiment
   const look = looker();
   setInterval(() => { if (!document.hidden) look(); }, OFTEN);
 }
@@ -34,7 +34,7 @@ function show(fresh) {
   document.title = fresh.title;
   const [old, now] = [document, fresh].map(each => each.querySelector("h1"));
   const announced = document.getElementById("announced");
-  if (announced && (old.dataset.arm !== now.dataset.arm || old.className !== now.className)) { // worth an interruption
+  if (announced && (old.dataset.arm !== now.dataset.arm || old.className !== now.className)) { // screen readers announce only a new leader or a new state
     announced.textContent = now.textContent;
   }
   for (const part of document.querySelectorAll("[data-live]")) {

@@ -1,1 +1,1 @@
-"""Webhooks: which URLs are registered, which targets are allowed, and how messages are sent."""
+"""Webhooks: registered URLs, allowed targets, and the thread that sends messages."""

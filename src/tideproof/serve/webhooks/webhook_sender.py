@@ -1,4 +1,4 @@
-"""Sending webhooks, signed as Standard Webhooks are, again and again until they are taken."""
+"""Thread that sends webhook messages, signed as Standard Webhooks, and retries failed ones."""
 
 from __future__ import annotations
 
@@ -19,81 +19,84 @@ from tideproof.errors import InputError, TideproofError
 from tideproof.experiment.experiment import Experiment
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.json_logs import LOG
-from tideproof.serve.webhooks.webhook_store import Cursor, Webhook, Webhooks
+from tideproof.serve.webhooks.webhook_store import Webhook, WebhookCursor, WebhookStore
 from tideproof.serve.webhooks.webhook_targets import checked_target
 
-PAUSE = 5.0  # seconds between two looks; twice as many after each failure
-LONGEST = 3600.0  # seconds until another try
-TIMEOUT = 10.0  # seconds that a target may take
+PAUSE = 5.0  # seconds between two checks for messages; also the first wait after a failure, then doubled
+MAX_PAUSE = 3600.0  # longest wait in seconds before a retry
+TIMEOUT = 10.0  # seconds to wait for a target
 
 
 class Notice(NamedTuple):
-    """Something to be said once, under that word."""
+    """Message to send once per webhook and experiment; `word` identifies it."""
 
     word: str
     kind: str
     about: dict[str, Any]
 
 
-class Sender:
-    """Looks for what is to be said, and says it, in a thread of its own."""
+class WebhookSender:
+    """Finds and sends pending webhook messages, in a thread of its own."""
 
-    def __init__(self, experiments: ExperimentCache, webhooks: Webhooks) -> None:
+    def __init__(self, experiments: ExperimentCache, webhooks: WebhookStore) -> None:
         self._experiments, self._webhooks = experiments, webhooks
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._waits: dict[str, tuple[float, float]] = {}  # when to try again, and how long that was
+        # Webhooks that failed: time of the next attempt on the monotonic clock, and the wait after that
+        self._retries: dict[str, tuple[float, float]] = {}
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End; what was not taken is sent after the next start."""
+        """Stop the thread; messages that were not delivered are sent after the next start."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(TIMEOUT + 1.0)
 
     def _run(self) -> None:
+        """Look for messages until the sender is stopped."""
         while not self._stopping.wait(PAUSE):
             try:
-                self.look()
-            except Exception as error:  # the thread must not end
+                self.send_pending()
+            except Exception as error:  # an unexpected error must not end the thread
                 LOG.error("webhooks", exc_info=error, extra={"fields": {}})
 
-    def look(self) -> None:
-        """Send what is due; one that fails waits, and the others do not."""
-        for webhook in self._webhooks.listed():
-            until, wait = self._waits.get(webhook.id, (0.0, PAUSE))
+    def send_pending(self) -> None:
+        """Send the pending messages of each webhook; one that fails is retried later, after a longer wait."""
+        for webhook in self._webhooks.list_webhooks():
+            until, wait = self._retries.get(webhook.id, (0.0, PAUSE))
             if time.monotonic() < until or self._stopping.is_set():
                 continue
             try:
-                self._serve(webhook)
-                self._waits.pop(webhook.id, None)
+                self._send_notices(webhook)
+                self._retries.pop(webhook.id, None)
             except (httpx.HTTPError, httpx.InvalidURL, TideproofError) as error:
-                self._waits[webhook.id] = time.monotonic() + wait, min(2.0 * wait, LONGEST)
+                self._retries[webhook.id] = time.monotonic() + wait, min(2.0 * wait, MAX_PAUSE)
                 LOG.warning(
                     "webhook", extra={"fields": {"webhook": webhook.id, "error": type(error).__name__}}
                 )
 
-    def _serve(self, webhook: Webhook) -> None:
-        cursors = self._webhooks.cursors(webhook.id)
-        for listed in self._experiments.listed():
-            cursor = cursors.get(listed.name, Cursor(0, ()))
+    def _send_notices(self, webhook: Webhook) -> None:
+        """Send the pending messages of one webhook."""
+        cursors = self._webhooks.read_cursors(webhook.id)
+        for listed in self._experiments.list_experiments():
+            cursor = cursors.get(listed.name, WebhookCursor(0, ()))
             if not webhook.reaches(listed.name) or listed.events == cursor.events:
                 continue
-            for notice in notices(self._experiments.get(listed.name)):
+            for notice in pending_notices(self._experiments.get(listed.name)):
                 if notice.word not in cursor.said:
-                    send(webhook, listed.name, notice, self._webhooks.anywhere)
+                    send(webhook, listed.name, notice, self._webhooks.any_target)
                     cursor = cursor._replace(said=(*cursor.said, notice.word))
-                    self._webhooks.move(webhook.id, listed.name, cursor)
-            self._webhooks.move(webhook.id, listed.name, cursor._replace(events=listed.events))
+                    self._webhooks.save_cursor(webhook.id, listed.name, cursor)
+            self._webhooks.save_cursor(webhook.id, listed.name, cursor._replace(events=listed.events))
 
 
-def notices(run: Experiment) -> Iterator[Notice]:
-    """Return what is to be said of an experiment as it is: a winner, a used budget, warnings."""
+def pending_notices(run: Experiment) -> Iterator[Notice]:
+    """Return the messages about the current state of an experiment: a winner, a used budget, warnings."""
     found, known = run._judged()
     book = run._state.book
     if book.sure is not None:
@@ -103,13 +106,13 @@ def notices(run: Experiment) -> Iterator[Notice]:
         about = {"budget": book.budget, "arm": found.arm, "sentence": str(found)}
         yield Notice(f"budget {book.budget}", "experiment.budget_used", about)
     remarks = run._watch.remarks(run._state.events, known, found.groups, looking=False)
-    for text in (*found.remarks, *remarks):  # the same one with other numbers is not said again
+    for text in (*found.remarks, *remarks):  # a warning with other numbers counts as the same warning
         yield Notice(re.sub(r"\d[\d,.]*", "#", text), "experiment.warning", {"warning": text})
 
 
-def send(webhook: Webhook, experiment: str, notice: Notice, anywhere: bool) -> None:
-    """Send one notice, or raise; to the very address that was checked."""
-    address = checked_target(webhook.url, anywhere)
+def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) -> None:
+    """Send one message, or raise an error; connects to exactly the address that was checked."""
+    address = checked_target(webhook.url, any_target)
     at = datetime.now(UTC)
     said = {
         "type": notice.kind,
@@ -119,7 +122,7 @@ def send(webhook: Webhook, experiment: str, notice: Notice, anywhere: bool) -> N
     body = json.dumps(said)
     word = hashlib.sha256(f"{webhook.id}\n{experiment}\n{notice.word}".encode()).hexdigest()[:24]
     url = httpx.URL(webhook.url)
-    headers = signed(webhook.secret, f"msg_{word}", int(at.timestamp()), body) | {
+    headers = signature_headers(webhook.secret, f"msg_{word}", int(at.timestamp()), body) | {
         "Content-Type": "application/json",
         "Host": url.netloc.decode(),
         "User-Agent": "tideproof",
@@ -135,11 +138,11 @@ def send(webhook: Webhook, experiment: str, notice: Notice, anywhere: bool) -> N
         ) as answer,
     ):
         if not answer.is_success:
-            raise InputError(f"a webhook was answered with {answer.status_code}")
+            raise InputError(f"the target of a webhook responded with status {answer.status_code}")
 
 
-def signed(secret: str, id: str, at: int, body: str) -> dict[str, str]:
-    """Return the headers by which a receiver knows that it is from us, and whether it had it already."""
+def signature_headers(secret: str, id: str, at: int, body: str) -> dict[str, str]:
+    """Return the headers that prove the origin of a message and identify repeats of it."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     mac = hmac.new(key, f"{id}.{at}.{body}".encode(), "sha256").digest()
     return {

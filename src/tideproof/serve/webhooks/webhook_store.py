@@ -1,4 +1,4 @@
-"""Webhooks of a store: where to send what happened, and how far each of them is."""
+"""Registered webhooks of a store, and how much each of them has sent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.webhooks.webhook_targets import checked_target
 from tideproof.store.backend import Backend
 
-MOST = 100  # webhooks of a store
+MAX_WEBHOOKS = 100  # maximum number of webhooks per store
 
 
 class Webhook(NamedTuple):
-    """Where to send what happened to which experiments; its secret signs."""
+    """Registered webhook: URL, secret for signatures, and the experiments it reports on (None for all)."""
 
     id: str
     url: str
@@ -29,46 +29,47 @@ class Webhook(NamedTuple):
     made_by: str | None
 
     def reaches(self, experiment: str) -> bool:
-        """Tell whether it is for that experiment."""
+        """Return whether the webhook reports on an experiment."""
         return self.experiments is None or experiment in self.experiments
 
 
-class Cursor(NamedTuple):
-    """How far a webhook is: of how many events all was said, and what was."""
+class WebhookCursor(NamedTuple):
+    """Progress of a webhook in one experiment: number of events processed, and messages sent."""
 
     events: int
     said: tuple[str, ...]
 
 
-class Webhooks:
-    """The webhooks of a store; its calls block, and are safe from threads."""
+class WebhookStore:
+    """The webhooks of a store; calls block, and are safe to make from several threads."""
 
-    def __init__(self, place: Backend, lock: threading.RLock, anywhere: bool) -> None:
-        self._place, self._lock, self.anywhere = place, lock, anywhere
+    def __init__(self, backend: Backend, lock: threading.RLock, any_target: bool) -> None:
+        self._backend, self._lock, self.any_target = backend, lock, any_target
 
-    def make(self, url: str, experiments: Sequence[str] | None, by: Key) -> Webhook:
-        """Make a webhook; its secret is shown this once."""
+    def create(self, url: str, experiments: Sequence[str] | None, by: Key) -> Webhook:
+        """Register a webhook and return it with its secret."""
         if not by.covers(by.role, experiments):
             raise InputError(
-                "this key is for other experiments: a webhook of its own must be for some of them"
+                f"this key is restricted to {', '.join(map(repr, by.experiments or ()))}: its webhooks must "
+                f"be restricted to some of these experiments"
             )
-        checked_target(url, self.anywhere)
-        if len(self.listed()) >= MOST:
-            raise InputError(f"there are {MOST} webhooks already: delete one of them")
+        checked_target(url, self.any_target)
+        if len(self.list_webhooks()) >= MAX_WEBHOOKS:
+            raise InputError(f"there are {MAX_WEBHOOKS} webhooks, which is the maximum: delete one first")
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
         only = None if experiments is None else tuple(experiments)
         made = Webhook(f"w{secrets.token_hex(5)}", url, secret, only, time.time(), by.id)
         with self._lock:
-            self._place.statement(
+            self._backend.execute(
                 "INSERT INTO ~webhooks VALUES (?, ?, ?, ?, ?, ?)",
                 (made.id, url, secret, json.dumps(experiments), made.made_at, made.made_by),
             )
         return made
 
-    def listed(self) -> list[Webhook]:
-        """Return all of them, the oldest first."""
+    def list_webhooks(self) -> list[Webhook]:
+        """Return all webhooks, oldest first."""
         with self._lock:
-            rows = self._place.statement(
+            rows = self._backend.execute(
                 "SELECT id, url, secret, experiments, made_at, made_by FROM ~webhooks ORDER BY made_at, id",
                 (),
             )
@@ -79,25 +80,25 @@ class Webhooks:
         return found
 
     def delete(self, id: str, by: Key) -> None:
-        """Delete one that is for nothing that a key does not reach."""
-        if not any(each.id == id and by.covers(by.role, each.experiments) for each in self.listed()):
-            raise UnknownName(f"there is no webhook {id!r}")
+        """Delete a webhook, unless it reports on experiments that the caller's key is not for."""
+        if not any(each.id == id and by.covers(by.role, each.experiments) for each in self.list_webhooks()):
+            raise UnknownName(f"there is no webhook with the id {id!r}")
         with self._lock:
-            self._place.statement("DELETE FROM ~webhooks WHERE id = ?", (id,))
-            self._place.statement("DELETE FROM ~webhook_cursors WHERE webhook = ?", (id,))
+            self._backend.execute("DELETE FROM ~webhooks WHERE id = ?", (id,))
+            self._backend.execute("DELETE FROM ~webhook_cursors WHERE webhook = ?", (id,))
 
-    def cursors(self, id: str) -> dict[str, Cursor]:
-        """Return how far a webhook is, for each experiment."""
+    def read_cursors(self, id: str) -> dict[str, WebhookCursor]:
+        """Return the progress of a webhook for each experiment."""
         with self._lock:
-            rows = self._place.statement(
+            rows = self._backend.execute(
                 "SELECT experiment, events, said FROM ~webhook_cursors WHERE webhook = ?", (id,)
             )
-        return {name: Cursor(events, tuple(json.loads(said))) for name, events, said in rows}
+        return {name: WebhookCursor(events, tuple(json.loads(said))) for name, events, said in rows}
 
-    def move(self, id: str, experiment: str, cursor: Cursor) -> None:
-        """Note how far a webhook is."""
+    def save_cursor(self, id: str, experiment: str, cursor: WebhookCursor) -> None:
+        """Store the progress of a webhook in an experiment."""
         with self._lock:
-            self._place.statement(
+            self._backend.execute(
                 "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "
                 "DO UPDATE SET events = excluded.events, said = excluded.said",
                 (id, experiment, cursor.events, json.dumps(cursor.said)),

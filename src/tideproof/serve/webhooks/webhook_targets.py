@@ -1,4 +1,4 @@
-"""Where a webhook may go: nowhere inside the network of the service, unless its operator says so."""
+"""Allowed targets of webhooks: by default only addresses on the public internet."""
 
 from __future__ import annotations
 
@@ -9,42 +9,50 @@ from urllib.parse import urlsplit
 from tideproof.errors import InputError, describe_value
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48")
-MOST = 2000  # characters of a URL
+_TRANSLATION_NETWORKS = ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48")
+MAX_URL_LENGTH = 2000  # maximum length of a URL
 
 
-def checked_target(url: str, anywhere: bool) -> str:
-    """Return the address that a URL leads to, or say why nothing is sent there; looks it up."""
+def checked_target(url: str, any_target: bool) -> str:
+    """Look up the IP address of a webhook's URL and return it, or raise `InputError` if it is not allowed."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    schemes = ("https", "http") if anywhere else ("https",)
-    if not host or not url.isascii() or len(url) > MOST or parts.scheme not in schemes or "@" in parts.netloc:
+    schemes = ("https", "http") if any_target else ("https",)
+    if (
+        not host
+        or not url.isascii()
+        or len(url) > MAX_URL_LENGTH
+        or parts.scheme not in schemes
+        or "@" in parts.netloc
+    ):
         raise InputError(
-            f"a webhook is a URL that begins with {' or '.join(schemes)}://, without a password and with at "
-            f"most {MOST:,} characters, not {describe_value(url)}"
+            f"the URL of a webhook must begin with {' or '.join(schemes)}://, contain no password and have "
+            f"at most {MAX_URL_LENGTH:,} characters, not {describe_value(url)}"
         )
     try:
         found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{host!r} cannot be found: {error}") from None
+        raise InputError(f"the host {host!r} cannot be found: {error}") from None
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    if not anywhere and not all(is_public(each) for each in addresses):
-        raise InputError(f"{host!r} is an address inside a network: TIDEPROOF_TARGETS=any allows those")
+    if not any_target and not all(is_public(each) for each in addresses):
+        raise InputError(
+            f"the host {host!r} is in a private network; the setting TIDEPROOF_TARGETS=any allows that"
+        )
     return addresses[0]
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an address is one of the public internet, and leads to no other kind.
+    """Return whether an IP address is on the public internet, also if it embeds another address.
 
     >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
     (True, False, False)
     """
     found: Address = ipaddress.ip_address(address)
     if isinstance(found, ipaddress.IPv6Address):
-        if found.teredo is not None or any(found in each for each in _TRANSLATED):
+        if found.teredo is not None or any(found in each for each in _TRANSLATION_NETWORKS):
             return False
         found = found.ipv4_mapped or found.sixtofour or found
     return found.is_global and not found.is_multicast

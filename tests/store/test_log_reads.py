@@ -3,13 +3,14 @@
 import pytest
 
 import tideproof as tp
+from store.stores import database_of
 
 pytest.importorskip("apsw")
 
 
 def reads(run, monkeypatch):
     """Return the list of what a log is asked for from now on."""
-    database, asked = run._shared.log.database, []
+    database, asked = database_of(run), []
     plain = database.run
 
     def watched(sql, values=()):

@@ -10,9 +10,9 @@ import threading
 import time
 
 import tideproof as tp
-from serve.served import ADMIN, Served
+from serve.service_clients import ADMIN, Served
 from tideproof.store import hash_chain
-from tideproof.store.store_urls import place_of
+from tideproof.store.store_urls import open_backend
 
 KILLS = int(os.environ.get("TIDEPROOF_KILLS", "1"))
 
@@ -72,7 +72,7 @@ def test_killed_under_load_it_loses_and_doubles_nothing(tmp_path):
     rewards = {row["pull"]: row["reward"] for row in run.history()}
     run.close()
     assert rewards == told  # all were acknowledged in the end, and none twice
-    place = place_of(f"sqlite:///{tmp_path}/shop.db")
-    hash_chain.check(place.log("shop").read(0), 0, hash_chain.START)
+    place = open_backend(f"sqlite:///{tmp_path}/shop.db")
+    hash_chain.check_chain(place.log("shop").read(0), 0, hash_chain.INITIAL_HASH)
     place.close()
     print(f"{KILLS} kills, {len(told)} pulls; restarted within {max(restarts):.1f} s")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from tideproof.serve.app import make
+from tideproof.serve.app import make_app
 from tideproof.serve.service_settings import Settings
 
 ADMIN = "test-admin-key-of-30-characters"
@@ -18,7 +18,9 @@ MODULES = Path(sys.prefix) / "node" / "node_modules"  # make clients brings Open
 
 
 def app_of(folder, **settings):
-    return make(f"sqlite:///{folder}/shop.db", Settings(**({"admin_key": ADMIN, "log": "off"} | settings)))
+    return make_app(
+        f"sqlite:///{folder}/shop.db", Settings(**({"admin_key": ADMIN, "log": "off"} | settings))
+    )
 
 
 def bearer(secret):
@@ -32,7 +34,7 @@ class Here:
         self.app, self._own = app, loop is None
         self.keys = {}
         self._loop = loop or asyncio.new_event_loop()
-        self._client = httpx.AsyncClient(
+        self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False),
             base_url="http://test",
             headers=bearer(secret) if secret else {},
@@ -43,7 +45,11 @@ class Here:
         return Here(self.app, secret, self._loop)
 
     def request(self, method, path, **how):
-        return self._loop.run_until_complete(self._client.request(method, path, **how))
+        return self._loop.run_until_complete(self.client.request(method, path, **how))
+
+    def run(self, coroutine):
+        """Return what a coroutine returns, run in the event loop of this client."""
+        return self._loop.run_until_complete(coroutine)
 
     def get(self, path, **how):
         return self.request("GET", path, **how)
@@ -52,7 +58,7 @@ class Here:
         return self.request("POST", path, json={} if body is None else body, **how)
 
     def close(self):
-        self._loop.run_until_complete(self._client.aclose())
+        self._loop.run_until_complete(self.client.aclose())
         if not self._own:
             return
         self._loop.run_until_complete(self._loop.shutdown_default_executor())

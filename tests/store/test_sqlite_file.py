@@ -8,12 +8,12 @@ import pytest
 
 import tideproof as tp
 from store.make_schema import check
-from store.stores import check_refold, opened, play, url_of
+from store.stores import check_refold, database_of, memory_of, opened, play, url_of
 from tideproof.store import sqlite_schema
 
 
 def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
-    connection = opened(tmp_path)._shared.log.database.connection
+    connection = database_of(opened(tmp_path)).connection
     read = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "mmap_size",
                                                        "wal_autocheckpoint", "application_id")}  # fmt: skip
     assert read == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0, "wal_autocheckpoint": 1000,
@@ -32,7 +32,7 @@ def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
 def test_events_can_only_be_added_at_the_end(tmp_path, statement):
     run = opened(tmp_path)
     play(run, 3)
-    connection = run._shared.log.database.connection
+    connection = database_of(run).connection
     with pytest.raises(apsw.ConstraintError, match="an event"):
         connection.execute(statement)
     check_refold(run)
@@ -41,7 +41,7 @@ def test_events_can_only_be_added_at_the_end(tmp_path, statement):
 def test_an_event_that_was_changed_is_noticed(tmp_path):
     run = opened(tmp_path)
     play(run, 3)
-    connection = run._shared.log.database.connection
+    connection = database_of(run).connection
     connection.execute("DROP TRIGGER events_stay")
     connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
     with pytest.raises(tp.InputError, match="damaged: event 4"):
@@ -52,7 +52,7 @@ def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
     run, other = opened(tmp_path), opened(tmp_path)
     pull = run.ask(unit="visitor", environment=1)
     assert other.ask(unit="visitor", environment=2) == pull
-    salt = run._state.book.salt
+    salt = memory_of(run).book.salt
     assert len(salt) == 32
     check_refold(run)
     run.forget_units()

@@ -5,10 +5,10 @@ import time
 import pytest
 
 import tideproof as tp
-from serve.served import ADMIN, bearer
+from serve.service_clients import ADMIN, bearer
 from tideproof.serve.auth import api_keys as keys_module
 from tideproof.serve.middleware import CSP
-from tideproof.serve.rate_limit import Buckets
+from tideproof.serve.rate_limit import RateLimiter
 from tideproof.serve.service_settings import Settings, from_environment
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
@@ -57,7 +57,7 @@ def test_what_another_process_does_to_keys_is_seen(begin, monkeypatch):
 def test_a_role_that_is_none(here):
     assert here.post("/v1/keys", {"name": "x", "role": "king"}).status_code == 400
     with pytest.raises(tp.UnknownName, match="king"):
-        here.app.state.service.keys.mint("x", "king", None, None)
+        here.app.state.service.keys.create_key("x", "king", None, None)
 
 
 # -- sessions
@@ -218,7 +218,7 @@ def test_who_guesses_keys_must_wait(begin):
 def test_a_bucket_fills_again(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("tideproof.serve.rate_limit.time.monotonic", lambda: now[0])
-    bucket = Buckets(2.0)
+    bucket = RateLimiter(2.0)
     assert [bucket.take("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
     now[0] = 0.5
     assert [bucket.take("a"), bucket.take("a"), bucket.take("b")] == [0, 0.5, 0]
@@ -226,24 +226,24 @@ def test_a_bucket_fills_again(monkeypatch):
 
 def test_what_takes_too_long_is_said(begin, monkeypatch):
     here = begin(seconds=0.05)
-    monkeypatch.setattr(here.app.state.service.experiments, "listed", lambda: time.sleep(0.5))
+    monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.5))
     found = here.get("/v1/experiments")
     assert found.status_code == 503
-    assert "may still be done" in found.json()["detail"]
+    assert "may still complete" in found.json()["detail"]
 
 
 def test_too_many_that_wait(begin, monkeypatch):
     import asyncio
 
     here = begin(threads=1, waiting=1)
-    monkeypatch.setattr(here.app.state.service.experiments, "listed", lambda: time.sleep(0.2) or [])
+    monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.2) or [])
 
     async def at_once():
-        client = here._client
+        client = here.client
         return await asyncio.gather(*(client.get("/v1/experiments") for _ in range(4)))
 
     here.get("/v1/session")  # keys are known now
-    found = sorted(answer.status_code for answer in here._loop.run_until_complete(at_once()))
+    found = sorted(answer.status_code for answer in here.run(at_once()))
     assert found == [200, 200, 503, 503]
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from serve.served import ADMIN, Here, app_of, bearer
+from serve.service_clients import ADMIN, Here, app_of, bearer
 from tideproof.serve.auth.access_control import routes_and_rights
 from tideproof.serve.auth.roles import ROLES, Right
+from tideproof.serve.rate_limit import RateLimiter
+from tideproof.store.store_urls import sqlite_path
 
 # What a role may do, said once more by hand: whoever changes the rights must say so here, too
 ALLOWED = {
@@ -73,8 +75,7 @@ def call(team, method, path, secret, name="mine"):
     path = re.sub(r"\{name\}", name, path).replace("{id}", "k0")
     headers = bearer(secret) if secret else {"Authorization": "none"}
     if path.endswith("/stream"):  # has no end: none may be followed here
-        with_none = team.app.state.service.feed
-        with_none._most = 0
+        team.app.state.service.notifier.max_streams = 0
     return team.request(method, path, json={} if method == "POST" else None, headers=headers)
 
 
@@ -90,10 +91,10 @@ def test_nobody_gets_in_where_they_do_not_belong(team, route):
             else:
                 assert (status not in (401, 403)) == (right in allowed), (role, only, status)
     for secret in ("", "tp_wrong", ADMIN[:-1]):
-        team.app.state.service.failures._left.clear()
+        team.app.state.service.failure_limiter = RateLimiter(1.0, 60.0)
         status = call(team, method, path, secret).status_code
         assert (status == 401) == (right is not Right.OPEN), status
-    team.app.state.service.failures._left.clear()
+    team.app.state.service.failure_limiter = RateLimiter(1.0, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_key_takes_back_none_above_itself(team):
 
 def test_secrets_are_nowhere(team):
     said = team.get("/v1/keys").text
-    file = team.app.state.service.experiments.place._database.path
+    file = sqlite_path(team.app.state.service.experiments.url)
     team.app.state.service.close()
     stored = Path(file).read_bytes()
     for secret in (*team.keys.values(), ADMIN):

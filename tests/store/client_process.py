@@ -1,4 +1,4 @@
-"""A process that asks and tells, and says on its standard output what was acknowledged: client.py URL STEPS."""
+"""A process that asks and tells, and says on its standard output what was acknowledged: client_process.py URL STEPS."""
 
 import json
 import sys

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import fields
 from pathlib import Path
 
-from serve.served import ADMIN, MODULES, Served
+from serve.service_clients import ADMIN, MODULES, Served
 from tideproof.serve.route_table import table
 from tideproof.serve.service_settings import Settings
 

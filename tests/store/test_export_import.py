@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 import tideproof as tp
-from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
+from store.stores import ARMS, bytes_of, check_refold, log_of, memory_of, opened, play, url_of
 from tideproof.experiment.events import event_records as e
 from tideproof.store import export_import, log_state, sqlite_schema
-from tideproof.store.backend import Whole
+from tideproof.store.backend import ExperimentContents
 from tideproof.store.store_backup import backup
-from tideproof.store.store_urls import place_of
+from tideproof.store.store_urls import open_backend
 
 OLD = Path(__file__).parent.parent / "experiment" / "format_2.json"  # of tideproof 0.1.0
 
 
 def copied(source, target):
     """Copy all experiments of a store into another one."""
-    places = place_of(source, read_only=True), place_of(target)
+    places = open_backend(source, read_only=True), open_backend(target)
     try:
         return export_import.copy_all(*places, lambda share: None)
     finally:
@@ -52,7 +52,7 @@ def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
     run.save(tmp_path / "a.json")
     out = run.pulls_out()
     for name in ("copy", "twin"):
-        assert export_import.take_in(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
+        assert export_import.import_file(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
     copy, twin = (tp.Experiment.open(url_of(place), name) for name in ("copy", "twin"))
     assert copy.pulls_out() == out
     assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
@@ -67,22 +67,22 @@ def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
 
 
 def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_state, "FEWEST", 200)
+    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
     alone = tp.Experiment(ARMS, budget=5000, seed=3)
     play(alone, 150)
     alone.save(tmp_path / "a.json")
-    export_import.take_in(tmp_path / "a.json", url_of(tmp_path), "prices")
+    export_import.import_file(tmp_path / "a.json", url_of(tmp_path), "prices")
     run = tp.Experiment.open(url_of(tmp_path), "prices")
-    assert log_state.load(run._shared.log).snapshot == len(alone.events()) + 1
+    assert log_state.load_state(log_of(run)).snapshot == len(alone.events()) + 1
     check_refold(run)
     (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
     assert (found.faults, found.snapshots) == ((), 1)
 
 
 def test_a_file_of_an_older_version(tmp_path):
-    export_import.take_in(OLD, url_of(tmp_path), "prices")
+    export_import.import_file(OLD, url_of(tmp_path), "prices")
     run, before = tp.Experiment.open(url_of(tmp_path), "prices"), tp.Experiment.load(OLD)
-    assert tp.experiments(url_of(tmp_path))["pulls"] == [len(before._state.book.pulls)]
+    assert tp.experiments(url_of(tmp_path))["pulls"] == [len(memory_of(before).book.pulls)]
     assert [run.ask().arm for _ in range(4)] == [before.ask().arm for _ in range(4)]
     check_refold(run)
 
@@ -91,17 +91,17 @@ def test_what_cannot_be_imported_leaves_nothing(tmp_path):
     (tmp_path / "no.json").write_text(json.dumps({"some": "thing"}))
     for path, said in ((tmp_path / "no.json", "is not a saved"), (tmp_path / "none.json", "no such file")):
         with pytest.raises(tp.InputError, match=said):
-            export_import.take_in(path, url_of(tmp_path), "prices")
+            export_import.import_file(path, url_of(tmp_path), "prices")
     assert not (tmp_path / "shop.db").exists()
 
 
 def test_a_name_twice(place, tmp_path):
     run = opened(place)
     run.save(tmp_path / "a.json")
-    with pytest.raises(tp.InputError, match="there is an experiment 'prices' already"):
-        export_import.take_in(tmp_path / "a.json", url_of(place), "prices")
-    with pytest.raises(tp.InputError, match="name must be a string"):
-        export_import.take_in(tmp_path / "a.json", url_of(place), "")
+    with pytest.raises(tp.InputError, match="'prices' already exists"):
+        export_import.import_file(tmp_path / "a.json", url_of(place), "prices")
+    with pytest.raises(tp.InputError, match=r"name .* must be a non-empty string"):
+        export_import.import_file(tmp_path / "a.json", url_of(place), "")
     assert len(run.events()) == 1
     assert tp.experiments(url_of(place))["name"] == ["prices"]
 
@@ -125,22 +125,22 @@ def check_copy(run, url, other):
     assert isinstance(copy.events()[-1], e.Opened)
     assert copy.once("job", copy.ask, environment="y") == run.once("job", run.ask, environment="y")
     assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
-    assert bytes_of(copy._state)[1:] == bytes_of(run._state)[1:]
+    assert bytes_of(memory_of(copy))[1:] == bytes_of(memory_of(run))[1:]
     mine, theirs = run.ask(environment="z"), copy.ask(environment="z")
     assert mine.arm == theirs.arm
     assert mine.id != theirs.id
     check_refold(copy)
-    with pytest.raises(tp.InputError, match="'colours' already: nothing was copied"):
+    with pytest.raises(tp.InputError, match="'colours': nothing was copied"):
         copied(url, other)
 
 
 def test_snapshots_go_along(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(log_state, "FEWEST", 200)
+    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
     run = opened(place)
     play(run, 150)
     copied(url_of(place), url_of(tmp_path, "other.db"))
     copy = tp.Experiment.open(url_of(tmp_path, "other.db"), "prices")
-    assert log_state.load(copy._shared.log).snapshot == log_state.load(run._shared.log).snapshot > 0
+    assert log_state.load_state(log_of(copy)).snapshot == log_state.load_state(log_of(run)).snapshot > 0
     check_refold(copy)
 
 
@@ -152,7 +152,7 @@ def test_who_only_reads_changes_nothing(tmp_path):
         before = (tmp_path / "shop.db").read_bytes()
         assert tp.experiments(url_of(tmp_path))["pulls"] == [4]
         with pytest.raises(tp.StoreError, match="cannot be written"):
-            place_of(url_of(tmp_path), read_only=True).log("prices").begin(lambda: None)
+            open_backend(url_of(tmp_path), read_only=True).log("prices").begin(lambda: None)
         assert [path.name for path in tmp_path.iterdir()] == ["shop.db"]
         assert (tmp_path / "shop.db").read_bytes() == before
     finally:
@@ -176,14 +176,14 @@ def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path):
     with pytest.raises(tp.MissingFile, match="no such file"):
         tp.experiments(url_of(tmp_path))
     (tmp_path / "shop.db").touch()
-    with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
+    with pytest.raises(tp.InputError, match=r"has version 0 .*Experiment\.open"):
         tp.experiments(url_of(tmp_path))
     assert (tmp_path / "shop.db").stat().st_size == 0
 
 
 def test_nor_are_tables_made_by_reading(postgres):
-    with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
+    with pytest.raises(tp.InputError, match=r"has version 0 .*Experiment\.open"):
         tp.experiments(postgres)
     opened(postgres).close()
     with pytest.raises(tp.StoreError, match="cannot be written"):
-        place_of(postgres, read_only=True).put("other", Whole("", [], [], []))
+        open_backend(postgres, read_only=True).import_experiment("other", ExperimentContents("", [], [], []))

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import tideproof as tp
-from store.stores import ARMS, bytes_of, opened, play, url_of
+from store.stores import ARMS, bytes_of, database_of, memory_of, opened, play, url_of
 from tideproof.store import sqlite_connection, store_urls
 
 
@@ -15,7 +15,7 @@ def test_who_joins_goes_on_exactly_where_the_others_are(place):
     run = opened(place)
     play(run, 30)
     other = tp.Experiment.open(url_of(place), "prices")
-    assert bytes_of(other._state) == bytes_of(run._state)
+    assert bytes_of(memory_of(other)) == bytes_of(memory_of(run))
     alone = tp.Experiment(ARMS, budget=5000, seed=3)
     play(alone, 30)
     mine, theirs = run.ask(environment="x"), alone.ask(environment="x")
@@ -143,12 +143,12 @@ def test_a_list_of_experiments(place):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("shop.db", "a store is a URL such as 'sqlite:///shop.db', not 'shop.db'"),
+        ("shop.db", "'sqlite:///shop.db', not 'shop.db'"),
         (7, "not 7"),
         ("mysql://host/db", "unknown scheme 'mysql' in the URL"),
         ("sqlite://shop.db", "sqlite:///path"),
         ("sqlite:///", "sqlite:///path"),
-        ("sqlite:///:memory:", "a store is a file"),
+        ("sqlite:///:memory:", "must be a file"),
         ("sqlite:///no/such/folder/shop.db", "there is no folder"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_name_that_is_not_there_and_none_at_all(place):
     opened(place)
     with pytest.raises(tp.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
         tp.Experiment.open(url_of(place), "price")
-    with pytest.raises(tp.InputError, match="name must be a string"):
+    with pytest.raises(tp.InputError, match=r"name .* must be a non-empty string"):
         tp.Experiment.open(url_of(place), "", ARMS)
     run = tp.Experiment(ARMS)
     with pytest.raises(tp.InputError, match="for experiments in a database"):
@@ -175,7 +175,7 @@ def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
     theirs = sqlite3.connect(other)  # no store: nobody of ours has it open
     theirs.execute("CREATE TABLE t (x)")
     theirs.close()
-    for path, said in ((text, "it is no SQLite database"), (other, "a database of something else")):
+    for path, said in ((text, "not a SQLite database"), (other, "the database of another program")):
         before = path.read_bytes()
         with pytest.raises(tp.InputError, match=said):
             tp.Experiment.open(f"sqlite:///{path}", "prices", ARMS)
@@ -184,17 +184,17 @@ def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_is_refused(tmp_path):
     run = opened(tmp_path)
-    run._shared.log.database.run("PRAGMA user_version = 99")
+    database_of(run).run("PRAGMA user_version = 99")
     run.close()
-    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 3: a newer version made it"):
+    with pytest.raises(tp.InputError, match=r"has version 99 .* at most 3"):
         tp.Experiment.open(url_of(tmp_path), "prices")
 
 
 def test_an_old_sqlite_is_refused():
-    sqlite_connection._check_version("3.51.3")
-    sqlite_connection._check_version("3.60.0")
+    sqlite_connection.check_sqlite_version("3.51.3")
+    sqlite_connection.check_sqlite_version("3.60.0")
     with pytest.raises(tp.InputError, match=r"SQLite 3\.51\.2 can corrupt .* 3\.51\.3 or newer"):
-        sqlite_connection._check_version("3.51.2")
+        sqlite_connection.check_sqlite_version("3.51.2")
 
 
 def test_a_read_only_folder_is_said(tmp_path):
@@ -210,8 +210,8 @@ def test_a_read_only_folder_is_said(tmp_path):
 def test_a_network_drive_is_warned_of():
     mounts = "/dev/sda / ext4 rw 0 0\nhost:/x /mnt/my\\040share nfs4 rw 0 0\n"
     with pytest.warns(UserWarning, match="network drive .nfs4."):
-        store_urls.warn_of_network("/mnt/my share/shop.db", mounts)
-    store_urls.warn_of_network("/mnt/my shareholder/shop.db", mounts)
+        store_urls.warn_if_on_network_drive("/mnt/my share/shop.db", mounts)
+    store_urls.warn_if_on_network_drive("/mnt/my shareholder/shop.db", mounts)
 
 
 def test_pickled_it_is_opened_again(place):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from store.stores import url_of
 
-CLIENT = Path(__file__).parent / "client.py"
+CLIENT = Path(__file__).parent / "client_process.py"
 
 
 def start(place, steps):

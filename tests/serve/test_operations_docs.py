@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from serve.served import ADMIN, Served, bearer
+from serve.service_clients import ADMIN, Served, bearer
 from tideproof.serve.service_settings import Settings
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "operations.md").read_text()

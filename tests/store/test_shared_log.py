@@ -3,10 +3,24 @@
 import pytest
 
 import tideproof as tp
-from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, run_sql, url_of
+from store.stores import (
+    ARMS,
+    bytes_of,
+    check_refold,
+    database_of,
+    in_threads,
+    log_of,
+    memory_of,
+    opened,
+    play,
+    run_sql,
+    shared_log_of,
+    snapshot_size,
+    url_of,
+)
 from tideproof.experiment.events.event_log import Happened
 from tideproof.store import log_state
-from tideproof.store.ask_verification import recompute
+from tideproof.store.ask_verification import recompute_asks
 
 
 def busy(run):
@@ -31,35 +45,35 @@ def busy(run):
 @pytest.mark.parametrize("options", [{}, {"policy": "linlucb"}, {"lease": 1e9, "default": 0.0},
                                      {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
 def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
-    monkeypatch.setattr(log_state, "FEWEST", 20)
+    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 20)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run, other = opened(place, **options), opened(place, **options)
     busy(run)
     other.recommend()
-    assert bytes_of(other._state) == bytes_of(run._state)
+    assert bytes_of(memory_of(other)) == bytes_of(memory_of(run))
     fresh = tp.Experiment.open(url_of(place), "prices")
-    assert fresh._shared._snapshot > 0
-    assert bytes_of(fresh._state) == bytes_of(run._state)
+    assert snapshot_size(fresh) > 0
+    assert bytes_of(memory_of(fresh)) == bytes_of(memory_of(run))
     for each in (run, other, fresh):
         check_refold(each)
         play(each, 3)
-    found = recompute(run._shared.log)
+    found = recompute_asks(log_of(run))
     assert (found.asked > 30, found.trusted, found.other) == (True, 5, None)
 
 
 def test_an_arm_that_this_code_would_not_ask_is_found(place):
     run = opened(place)
     play(run, 20)
-    ask = run._state.numbers.ask
-    run._state.numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
+    ask = memory_of(run).numbers.ask
+    memory_of(run).numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
     run.ask(environment="x")
     number = len(run.events())
-    del run._state.numbers.ask
-    run._shared._unsure = True  # its numbers believe in another arm
+    del memory_of(run).numbers.ask
+    shared_log_of(run).may_differ = True  # its numbers believe in another arm
     play(run, 5)
-    assert recompute(run._shared.log).other == number
+    assert recompute_asks(log_of(run)).other == number
     run_sql(place, "UPDATE writers SET mark = 'of other code'")
-    found = recompute(run._shared.log)
+    found = recompute_asks(log_of(run))
     assert (found.asked, found.trusted, found.other) == (0, 26, None)  # other code is trusted
 
 
@@ -99,13 +113,13 @@ def test_a_key_makes_a_repeat_harmless(place):
     run.once("n", run.note, "once")
     run.once("n", run.note, "once")
     assert len(run.events()) == 4
-    with pytest.raises(tp.InputError, match="'job 7' was used for"):
+    with pytest.raises(tp.InputError, match="'job 7' was already used for"):
         other.once("job 7", other.ask, environment="y")
-    with pytest.raises(tp.InputError, match="not for recommend"):
+    with pytest.raises(tp.InputError, match="not recommend"):
         run.once("look", run.recommend)
     with pytest.raises(tp.InputError, match="a method of this experiment"):
         run.once("other", other.ask)
-    with pytest.raises(tp.InputError, match="a key must be a string"):
+    with pytest.raises(tp.InputError, match="must be a non-empty string, not 7"):
         run.once(7, run.ask)
     with pytest.raises(tp.Finished):
         run.once("many", run.ask, environment="x", n=10**6)
@@ -148,18 +162,20 @@ def test_a_failed_commit_leaves_no_trace_unless_it_was_kept(place, call, kept):
     run = opened(place)
     play(run, 15)
     run.ask(environment="x", n=3)
-    before, events = bytes_of(run._state), run.events()
-    log = run._shared.log
-    run._shared.log = Torn(log, kept)
+    before, events = bytes_of(memory_of(run)), run.events()
+    log = log_of(run)
+    shared_log_of(run).log = Torn(log, kept)
     if kept:
         call(run)
     else:
         with pytest.raises(tp.StoreError, match="lost"):
             call(run)
-        run._shared.log = log
-        assert run._shared._unsure == (len(run._state.events) != len(events))  # one event is just taken back
+        shared_log_of(run).log = log
+        assert shared_log_of(run).may_differ == (
+            len(memory_of(run).events) != len(events)
+        )  # one event is just taken back
         assert run.events() == events
-        assert bytes_of(run._state) == before
+        assert bytes_of(memory_of(run)) == before
         call(run)
     assert len(run.events()) > len(events)
     check_refold(run)
@@ -185,7 +201,7 @@ def test_an_error_of_one_thread_does_not_touch_the_others(place):
 
 def test_threads_share_commits(place):
     run = opened(place)
-    log, commits = run._shared.log, []
+    log, commits = log_of(run), []
     commit = log.commit
     log.commit = lambda: (commits.append(1), commit())
     count = 8
@@ -199,7 +215,7 @@ def test_a_group_that_fails_fails_for_all_and_is_gone(place):
     run = opened(place)
     play(run, 5)
     events = run.events()
-    log = run._shared.log
+    log = log_of(run)
 
     def commit():
         raise tp.StoreError("the disk is full")
@@ -223,10 +239,10 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     run = opened(tmp_path)
     play(run, 5)
     before = run.events()
-    connection = run._shared.log.database.connection
+    connection = database_of(run).connection
     connection.pragma("max_page_count", connection.pragma("page_count"))
     for _ in range(3):
-        with pytest.raises(tp.StoreError, match="is full: nothing of this call was kept"):
+        with pytest.raises(tp.StoreError, match="is full: nothing was saved"):
             run.ask(environment="x", n=4000)
     connection.pragma("max_page_count", 2**30)
     assert run.events() == before
@@ -235,35 +251,35 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
 
 
 def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, monkeypatch):
-    monkeypatch.setattr(log_state, "FEWEST", 100)
+    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 100)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run = opened(place)
     play(run, 130)
     assert run_sql(place, "SELECT seq FROM snapshots") == [(200,)]
     fresh = tp.Experiment.open(url_of(place), "prices", ARMS)
-    assert fresh._shared._snapshot == 200
-    happened = fresh._state.events
+    assert snapshot_size(fresh) == 200
+    happened = memory_of(fresh).events
     assert isinstance(happened, Happened)
-    assert happened._before is None  # the events before were not read
-    assert bytes_of(fresh._state) == bytes_of(run._state)
+    assert happened._before is None  # noqa: SLF001  no public method tells whether events were read
+    assert bytes_of(memory_of(fresh)) == bytes_of(memory_of(run))
     assert fresh.history() is not None
     assert fresh.events() == run.events()
     run_sql(place, "UPDATE snapshots SET contents = hash")
-    assert tp.Experiment.open(url_of(place), "prices")._shared._snapshot == 0
+    assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
     run_sql(place, "DELETE FROM snapshots")
     monkeypatch.setattr(log_state, "mark_of", lambda spec: "other code")
-    assert tp.Experiment.open(url_of(place), "prices")._shared._snapshot == 0
+    assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
 
 
 def test_who_waits_gives_way_after_each_event_and_who_has_the_lock_does_not(place, monkeypatch):
     run, other = opened(place), opened(place)
     gave_way = []
-    monkeypatch.setattr("tideproof.store.shared_log._give_way", lambda: gave_way.append(1))
+    monkeypatch.setattr("tideproof.store.shared_log._yield_processor", lambda: gave_way.append(1))
     play(run, 5)
-    with other._lock:
-        other._shared._follow()  # as while somebody writes
+    with other._lock:  # noqa: SLF001  stands for a command that waits for the log
+        shared_log_of(other).catch_up_and_yield()  # as while somebody writes
     assert len(gave_way) == 10
-    assert bytes_of(other._state) == bytes_of(run._state)
+    assert bytes_of(memory_of(other)) == bytes_of(memory_of(run))
     play(run, 5)
     play(other, 1)
     assert len(gave_way) == 10
