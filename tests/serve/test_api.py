@@ -84,7 +84,7 @@ def test_a_name_twice(shop):
         ({"policy_options": {"name": "x"}}, 400, "'name' is not an option"),
         ({"policy_options": {"label": 5}}, 400, "label must be text, not 5"),
         ({"policy_options": {"selection": []}}, 400, "selection must be text, not []"),
-        ({"policy": "reduce:auto:contrast"}, 400, "write auto:contrast or reduce:contrast"),
+        ({"policy": "reduce:auto:contrast"}, 400, "auto:contrast or reduce:contrast"),
         ({"policy": "reduce:hidden:contrast"}, 400, "write hidden:reduce:contrast"),
     ],
 )

@@ -191,7 +191,7 @@ def test_an_experiment_says_what_matters(team):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said))
     assert re.search(r"C (leads|is best)", text)
     for part in ("stopping rule", "budget", "best raw mean", "The tide", "Shares", "The lead over time", "History",
-                 "told 10 rewards", "Notes", "Settings", "Pending pulls", "contrast"):  # fmt: skip
+                 "received 10 rewards", "Notes", "Settings", "Pending pulls", "contrast"):  # fmt: skip
         assert part in text
     page = check_page(said)
     assert len(page.all("svg")) >= 5

@@ -138,7 +138,7 @@ def test_joining_and_beginning(remote, served):
         remote("nobody")
     with pytest.raises(tp.InputError, match="budget needs arms"):
         remote("nobody", budget=5)
-    with pytest.raises(tp.InputError, match="the service says the time"):
+    with pytest.raises(tp.InputError, match="uses its own clock"):
         remote("nobody", ARMS, clock=lambda: 0.0)
     with pytest.raises(tp.InputError, match="valid key"):
         remote("joined", key="tp_wrong")
