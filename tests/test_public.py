@@ -211,9 +211,9 @@ def test_who_looks_is_told_what_to_do_next(watched, monkeypatch, capsys):
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_what_comes_next_is_there(command):
     """A hint names commands and options that exist."""
-    for name in re.findall(r"tideproof (\w+)", command.then):
+    for name in re.findall(r"tideproof (\w+)", command.hint):
         assert name in {each.name for each in COMMANDS}
-    for part in re.split("[;,]", command.then):
+    for part in re.split("[;,]", command.hint):
         meant = re.search(r"tideproof (\w+)", part)
         name = meant[1] if meant else command.name
         shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "500"})
