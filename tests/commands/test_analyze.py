@@ -253,7 +253,7 @@ def test_one_environment_is_said(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("variant,sales\n" + "A,3\nB,4\nA,3.5\nB,6\n" * 5)
     notes = json.loads(run(path, "--no-environment", "--json").stdout)["notes"]
-    assert any(note.startswith("With one environment nothing is adjusted") for note in notes)
+    assert any("With one environment" in note for note in notes)
     both = run(path, "--no-environment", "--environment", "variant")
     assert "--environment and --no-environment cannot be combined" in str(both.exception)
 

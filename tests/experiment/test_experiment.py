@@ -613,7 +613,7 @@ def test_threads_share_one_experiment():
         ({"arms": ["A", 2]}, tp.InputError, "must be a string, not 2"),
         ({"budget": 0}, tp.InputError, "budget must be a whole number of at least 1, not 0"),
         ({"budget": 2.5}, tp.InputError, "not 2.5"),
-        ({"budget": 17}, tp.BudgetTooSmall, "17 is too small for linlucb with 3 arms; at least 18"),
+        ({"budget": 17}, tp.BudgetTooSmall, "17 is too small for linlucb with 3 arms; give at least 18"),
         ({"seed": -1}, tp.InputError, "seed must be a whole number from 0"),
         ({"seed": None}, tp.InputError, "seed"),
         ({"direction": "up"}, tp.InputError, "'maximize' or 'minimize', not 'up'"),
@@ -779,7 +779,7 @@ def test_bad_calls_leave_the_experiment_as_it_was(name):
 def test_an_arm_too_many_for_the_budget():
     run = experiment(budget=19)
     before = contents(run)
-    with pytest.raises(tp.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; at least 24"):
+    with pytest.raises(tp.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; give at least 24"):
         run.add_arm("D")
     assert contents(run) == before
 

@@ -368,7 +368,7 @@ def test_the_smallest_budget_works_and_one_less_is_refused(name, least):
 
 @pytest.mark.parametrize("name", ["successive-rejects", "sequential-halving", "pss"])
 def test_what_must_know_its_budget_says_so(name):
-    with pytest.raises(tp.errors.InputError, match="must know its budget"):
+    with pytest.raises(tp.errors.InputError, match="must know the budget"):
         tp.Experiment(["a", "b"], policy=name)
 
 
