@@ -64,7 +64,7 @@ def contrast(scale: Scale) -> Callable[[World, int, Sell, Generator], int]:
             for arm, (n, sold) in enumerate(zip(pulls, sell(day, pulls), strict=True)):
                 if n:
                     numbers.take(day, arm, n, sold / n, sold * (1.0 - sold / n), n)
-        return numbers.select(numbers.scaled())
+        return numbers.select(numbers.rescaled())
 
     return run
 

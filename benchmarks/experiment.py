@@ -61,7 +61,7 @@ def batch(threshold: int) -> float:
     best = float("inf")
     with (
         mock.patch.object(compiled_asks, "WORTH_THE_COMPILER", threshold),
-        mock.patch.dict(compiled_asks._ready, clear=True),
+        mock.patch.dict(compiled_asks._programs, clear=True),
     ):
         for seed in range(6):  # the first round may compile
             run = tp.Experiment([str(i) for i in range(5)], budget=20_040, seed=seed)

@@ -12,7 +12,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.experiment.events.event_records import Carried
-from tideproof.experiment.events.event_validation import check
+from tideproof.experiment.events.event_validation import check_event
 from tideproof.experiment.snapshots import experiment_file, snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.policies.policy_spec import PolicySpec
@@ -76,15 +76,17 @@ def saved_state(run):
     state = State(events[0], run.policy)
     state.events += events[1:]
     if any(isinstance(event, Carried) for event in events):  # a file of format 2: no snapshot is written
-        state.fold(check)
+        state.fold(check_event)
     else:
-        assert snapshot.fill(state, numbers, check), "the saved numbers could not be read"
+        assert snapshot.restore_from_snapshot(state, numbers, check_event), (
+            "the saved numbers could not be read"
+        )
     return state
 
 
 def saved_numbers(run):
     """Return the bytes of all numbers of an experiment: those of the policy and of the environments."""
-    return saved_state(run).numbers.buffers()
+    return saved_state(run).policy_state.buffers()
 
 
 def live_book(run):
@@ -95,7 +97,7 @@ def live_book(run):
     """
     run.pulls_out()  # any call first undoes what an interrupted one has changed
     book = vars(run._state.book)  # noqa: SLF001
-    return copy.deepcopy(book | {"pending": list(book["out"]), "reserved": list(book["reserved"])})
+    return copy.deepcopy(book | {"pending": list(book["pending"]), "reserved": list(book["reserved"])})
 
 
 def contents(run):

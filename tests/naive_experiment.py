@@ -116,10 +116,10 @@ def check_numbers(run, naive):
             assert found.se == pytest.approx(dense.sigma * np.sqrt(variance), rel=1e-6, abs=1e-9)
     _check_recommendation(run, naive)
     if "fit" in run.policy.reads:
-        numbers = saved_state(run).numbers
+        numbers = saved_state(run).policy_state
         numbers.look_ahead()
         design, pairs, _ = naive.fitted(naive.active, out=True)
-        P = numbers.ahead.view.data.fit.P
+        P = numbers.memory_with_pending.view.data.fit.P
         for i, k in pairs:
             variance = gap(design, i, k)[1]
             assert P[i, i] + P[k, k] - 2 * P[i, k] == pytest.approx(variance, rel=1e-9)
@@ -187,7 +187,7 @@ def check_uneven(run):
 
     With `noise="by-arm"` and `robust="cells"`, which depend on the order, nothing but how much was told.
     """
-    numbers = saved_state(run).numbers
+    numbers = saved_state(run).policy_state
     numbers.look_ahead()
     arms = [run.arms[arm] for arm in numbers.active]
     rows = [row for row in run.history() if row["arm"] in arms]
@@ -199,7 +199,7 @@ def check_uneven(run):
     if run.policy.policy.tide not in ("auto:", "interaction:"):
         return
     for f, rho in enumerate(RATIOS):
-        for memory, cells in ((numbers.memory, told), (numbers.ahead, told + out)):
+        for memory, cells in ((numbers.memory, told), (numbers.memory_with_pending, told + out)):
             fits = memory.view.data.fit.fits
             y = np.array([*rewards, *[0.0] * (len(cells) - len(rewards))])
             for (i, k), estimate, variance in _weighed(cells, y, arms, rho):

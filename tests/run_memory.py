@@ -6,17 +6,17 @@ Tests of policies compare this memory with independent calculations. Only this f
 
 def view(run):
     """Return the state, the data and the slot of the policy, without pending pulls."""
-    return run._numbers.memory.view  # noqa: SLF001 - the memory has no public name
+    return run._policy_state.memory.view  # noqa: SLF001 - the memory has no public name
 
 
 def view_with_pending(run):
     """Return the same with pending pulls; `run.shares(...)` brings it up to date."""
-    return run._numbers.ahead.view  # noqa: SLF001 - the memory has no public name
+    return run._policy_state.memory_with_pending.view  # noqa: SLF001 - the memory has no public name
 
 
 def floats(run):
     """Return all floating-point numbers in the memory of the policy."""
-    return run._numbers.memory.floats  # noqa: SLF001 - the memory has no public name
+    return run._policy_state.memory.floats  # noqa: SLF001 - the memory has no public name
 
 
 def select(run, draw):

@@ -95,7 +95,7 @@ def test_a_page_as_json(url):
 
 def test_a_page_of_one_to_which_little_has_happened(url):
     done = run("show", url, "colours", "--events", 0)
-    assert "nothing told yet" in done.stdout
+    assert "no reward yet" in done.stdout
     assert "events in total" not in done.stdout
 
 

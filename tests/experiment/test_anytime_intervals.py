@@ -10,7 +10,7 @@ from scipy.stats import binom, norm, t
 import tideproof as tp
 from experiments import saved_numbers, saved_state
 from simulations import ALARM
-from tideproof.experiment.stopping.anytime_intervals import ERROR, always_apart
+from tideproof.experiment.stopping.anytime_intervals import ERROR, anytime_bounds
 from tideproof.kernels.fit.e_process import CHECKPOINTS, contrast_bounds
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 
@@ -71,12 +71,12 @@ def play(run, random, steps, means, each=8):
 
 def interval_bounds(run):
     """Return the function from two arms to the bounds of their difference that hold at all looks."""
-    return always_apart(saved_state(run).numbers)
+    return anytime_bounds(saved_state(run).policy_state)
 
 
 def look_apart(run):
     """Return whether the estimates of two arms differ by more than half a standard deviation of the noise."""
-    estimates = saved_state(run).numbers.fit.mu
+    estimates = saved_state(run).policy_state.fit.mu
     return max(estimates) - min(estimates) > 0.5
 
 
@@ -115,9 +115,9 @@ def test_who_replays_the_events_has_the_same_limits(tmp_path):
     list(play(run, random, range(40), MEANS))
     run.add_arm("C")
     run.tell_summary(arm="C", environment=99, n=5, mean=1.0, variance=1.0)  # met nobody there
-    assert saved_state(run).numbers.then.arms == (0, 1)
+    assert saved_state(run).policy_state.checkpoints.arms == (0, 1)
     run.tell_summary(arm="C", environment=0, n=5, mean=1.0, variance=1.0)
-    assert saved_state(run).numbers.then.arms == (0, 1, 2)
+    assert saved_state(run).policy_state.checkpoints.arms == (0, 1, 2)
     list(play(run, random, range(40, 60), MEANS))
     run.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
@@ -184,7 +184,7 @@ def test_limits_after_an_arm_joined_by_densities_one_by_one():
     for step in play(run, random, range(90), MEANS, each=5):
         record = run.history()
         label, reward = record["environment"][-1], record["reward"][-1]
-        moments = saved_state(run).numbers.then.proof.view.moments[0]
+        moments = saved_state(run).policy_state.checkpoints.proof.view.moments[0]
         dense.tell(run.arms.index(record["arm"][-1]), label, reward, moments)
         if step == 31:
             run.add_arm("C")
@@ -234,7 +234,7 @@ def test_all_pairs_at_all_looks_of_runs_that_arms_join():
             missed |= step % 5 == 4 and misses(run, means)
         wrong += missed
         assert len(run.arms) == 4
-        assert set(saved_state(run).numbers.then.arms) == {0, 1, 2, 3}
+        assert set(saved_state(run).policy_state.checkpoints.arms) == {0, 1, 2, 3}
     assert wrong <= binom.isf(ALARM, runs, 0.05)
 
 

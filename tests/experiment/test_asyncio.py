@@ -36,6 +36,6 @@ def test_the_loop_goes_on_while_a_recommendation_is_made(monkeypatch):
         made.set()
         return await task
 
-    monkeypatch.setattr("tideproof.experiment.queries.judge", slow)
+    monkeypatch.setattr("tideproof.experiment.queries.add_evidence", slow)
     asyncio.run(meanwhile())
     assert run.history()["environment"].count("now") == 5

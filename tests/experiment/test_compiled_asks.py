@@ -13,7 +13,7 @@ from tideproof.core import array_access
 from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS, Matrix, wrap_state
 from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.experiment import compiled_asks
-from tideproof.experiment.state.environment_rows import Environments
+from tideproof.experiment.state.environment_rows import EnvironmentTable
 from tideproof.policies.policy_spec import PolicySpec
 
 POLICIES = (
@@ -83,7 +83,7 @@ def test_compiled_asks_give_the_bits_of_interpreted_ones(monkeypatch, policy):
 
 
 def test_single_asks_and_small_batches_are_never_compiled(monkeypatch):
-    monkeypatch.setattr(compiled_asks, "_made", lambda *_: pytest.fail("it was compiled"))
+    monkeypatch.setattr(compiled_asks, "_compile", lambda *_: pytest.fail("it was compiled"))
     run = tp.Experiment(["A", "B", "C"], budget=10_000, seed=1)
     run.ask()
     run.ask(n=compiled_asks.WORTH_A_CALL)
@@ -91,12 +91,12 @@ def test_single_asks_and_small_batches_are_never_compiled(monkeypatch):
 
 
 def test_a_batch_is_interpreted_where_nothing_can_be_compiled(monkeypatch):
-    monkeypatch.setattr(compiled_asks, "_ready", {})
+    monkeypatch.setattr(compiled_asks, "_programs", {})
 
     def no_compiler(*_):
         raise tp.MissingExtra.for_module("numba", "lab", "compiled simulation")
 
-    monkeypatch.setattr(compiled_asks, "_linked", no_compiler)
+    monkeypatch.setattr(compiled_asks, "_link", no_compiler)
     monkeypatch.setattr(compiled_asks, "WORTH_THE_COMPILER", 300)
     run = tp.Experiment(["A", "B", "C"], budget=10_000, seed=1)
     assert len(run.ask(n=300)) == 300
@@ -163,12 +163,12 @@ def test_slots_that_are_laid_at_once_are_those_laid_one_by_one(policy, retired, 
         return saved_numbers(run)
 
     at_once = bytes_of()
-    monkeypatch.setattr("tideproof.experiment.state.pending_pulls.FEW", 1000)
+    monkeypatch.setattr("tideproof.experiment.state.pending_pulls.FEW_SLOTS", 1000)
     assert bytes_of() == at_once
 
 
 def test_the_slots_seen_last_are_kept_ready():
-    places = Environments(3, 3, lambda view: view)
+    places = EnvironmentTable(3, 3, lambda view: view)
     rows = [places.row(label) for label in range(300)]
     slots = [places.slot(row) for row in rows]
     assert places.slot(299) is slots[299]

@@ -49,8 +49,8 @@ def dense(run):
 
 def goes_by(run):
     """Return the fit of the policy, or least squares if it reads none; high rewards are good."""
-    numbers = saved_state(run).numbers
-    return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solved()
+    numbers = saved_state(run).policy_state
+    return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solve()
 
 
 def check_estimates(run):
@@ -142,7 +142,9 @@ def test_a_corrected_reward_is_as_if_told_at_first(policy, tmp_path):
     rows = run.fit()
     whole = tp.Fit.from_arrays(*([row[name] for row in after] for name in ("arm", "environment", "reward")))
     assert rows.sigma == pytest.approx(whole.sigma, rel=1e-9)  # squares inside cells, too
-    assert saved_state(run).numbers.solved().rss == pytest.approx(whole.sigma**2 * whole.freedom, rel=1e-9)
+    assert saved_state(run).policy_state.solve().rss == pytest.approx(
+        whole.sigma**2 * whole.freedom, rel=1e-9
+    )
     folds_again(run, tmp_path)
 
 
@@ -150,7 +152,7 @@ def test_what_cannot_be_corrected():
     run = drive(experiment(limits=(-100, 100)), 12)
     pull, told = run.ask(), run.history()["pull"][0]
     size = len(run.events())
-    with pytest.raises(tp.InputError, match="is out; only a told reward can be corrected"):
+    with pytest.raises(tp.InputError, match="has the status 'out'; only a recorded reward"):
         run.correct(pull, 1.0)
     with pytest.raises(tp.InputError, match="between -100 and 100, not 1e"):
         run.correct(told, 1e200)
@@ -179,7 +181,7 @@ def test_pulls_are_cancelled_all_or_none():
     run = experiment()
     pulls = run.ask(n=9, environment=1)
     run.tell(pulls[4], 1.0)
-    with pytest.raises(tp.InputError, match="is told already"):
+    with pytest.raises(tp.InputError, match="has the status 'told'"):
         run.cancel_many(pulls[:5])
     assert run.pulls_out() == [*pulls[:4], *pulls[5:]]
     run.cancel_many([pulls[8], pulls[0].id, pulls[8]])
@@ -187,7 +189,7 @@ def test_pulls_are_cancelled_all_or_none():
     assert run.pulls_out() == [*pulls[1:4], *pulls[5:8]]
     assert run.remaining == 300 - 7
     assert [event.pulls for event in run.events() if isinstance(event, e.Cancelled)] == [(8, 0)]
-    with pytest.raises(tp.InputError, match="is cancelled; it cannot be told any more"):
+    with pytest.raises(tp.InputError, match="is cancelled; a reward for it is no longer accepted"):
         run.tell(pulls[0], 1.0)
 
 
@@ -198,7 +200,7 @@ def test_another_budget_is_another_horizon(tmp_path):
     run, long = experiment(budget=60), experiment(budget=200)
     run.extend(200, by="boss")
     assert (run.budget, run.remaining) == (200, 200)
-    assert saved_state(run).numbers.params == saved_state(long).numbers.params
+    assert saved_state(run).policy_state.params == saved_state(long).policy_state.params
     drive(run, 200)
     drive(long, 200)
     assert run.history()["arm"] == long.history()["arm"]  # as if it had been so from the first
@@ -247,7 +249,7 @@ def test_paused_resumed_and_stopped(tmp_path):
 def test_what_python_does_not_write_is_no_note(call):
     run = tp.Experiment(["A", "B"])
     with pytest.raises(
-        tp.InputError, match="must be something to write down, not a number of more than 4300"
+        tp.InputError, match="must be text that can be printed, not a number of more than 4300"
     ):
         getattr(run, call)(10**5000)
     assert [type(event).__name__ for event in run.events()] == ["Created"]
@@ -310,7 +312,7 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
 
 def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
     """The sums over environments took in a reward that was then taken back."""
-    monkeypatch.setattr("tideproof.experiment.state.told_rewards.REFACTOR", 8)
+    monkeypatch.setattr("tideproof.experiment.state.told_rewards.BATCHES_PER_SOLVE", 8)
     run = drive(experiment(), 31)
     pulls = run.ask(n=20, environment=40)
     rewards = np.random.default_rng(7).normal(size=20)
@@ -393,9 +395,9 @@ def test_pulls_cancelled_one_after_another_leave_no_place_behind():
         run.tell(pull, i % 5)
     for pull in run.ask(n=9, environment="out")[:4]:
         run.cancel(pull)
-        numbers = saved_state(run).numbers
+        numbers = saved_state(run).policy_state
         numbers.look_ahead()
-        counts = (numbers.places.rows.n + numbers.places.rows.out)[:2]
+        counts = (numbers.environments.rows.n + numbers.environments.rows.pending)[:2]
         laplacian = sum(np.diag(n) - np.outer(n, n) / n.sum() for n in counts)
-        kept = variances(numbers.ahead.view.data.fit.P)
+        kept = variances(numbers.memory_with_pending.view.data.fit.P)
         assert kept == pytest.approx(variances(np.linalg.pinv(laplacian)), rel=1e-9, abs=1e-12)

@@ -69,13 +69,13 @@ def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
     first, second, third, fourth = run.ask(n=4, environment=1)
     run.tell_many([first, second, third], [1, 1, 1])
     run.tell(first, 1)
-    with pytest.raises(tp.ConflictingReward, match=r"was told 1.0 before; now 0.0"):
+    with pytest.raises(tp.ConflictingReward, match=r"has the reward 1.0, not 0.0"):
         run.tell(first, 0)
     run.correct(second, 0)
     run.cancel(third)
     assert run.history()["n"] == [0, 0, 0, 0]
     assert run.pulls_out() == [first, second, fourth]
-    with pytest.raises(tp.InputError, match="only a told reward can be corrected"):
+    with pytest.raises(tp.InputError, match="only a recorded reward can be corrected"):
         run.correct(fourth, 1)
     clock.now = 10.0
     assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
@@ -104,7 +104,7 @@ def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_pat
     assert table["n"] == [1, 1, 1]
     assert table["told_at"] == [10.0] * 3
     assert sum(isinstance(event, e.Told) for event in run.events()) == 2
-    remark = "what was told of 1 pull after the lease was over does not count"
+    remark = "rewards of 1 pull were told after the lease and do not count"
     assert any(remark in text for text in run.diagnostics().remarks)
     path = tmp_path / "shop.json"
     run.save(path)

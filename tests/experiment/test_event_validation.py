@@ -8,7 +8,7 @@ import tideproof as tp
 from experiments import replay
 from tideproof.experiment import tells
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.snapshots.experiment_file import checksum, refold
+from tideproof.experiment.snapshots.experiment_file import checksum, rebuild_state
 
 NOW = (1e9, None)
 
@@ -80,14 +80,14 @@ def test_an_event_that_does_not_fit(name):
     made = run()
     replay(made)
     with pytest.raises(tp.InputError):
-        refold([*made.events(), BAD[name](made)], None)
+        rebuild_state([*made.events(), BAD[name](made)], None)
 
 
 def test_the_last_two_arms_stay():
     made = run()
     made.retire_arm("D")
-    with pytest.raises(tp.InputError, match="does not fit"):
-        refold([*made.events(), e.ArmRetired(*NOW, 0)], None)
+    with pytest.raises(tp.InputError, match="is not possible after"):
+        rebuild_state([*made.events(), e.ArmRetired(*NOW, 0)], None)
 
 
 @pytest.mark.parametrize(
@@ -98,29 +98,32 @@ def test_the_last_two_arms_stay():
         ({"budget": 0}, "budget must be a whole number of at least 1, not 0"),
         ({"seed": 2**64}, "seed must be a whole number"),
         ({"direction": "up"}, "'maximize' or 'minimize', not 'up'"),
-        ({"options": {"colour": "red"}}, "no experiment has the option 'colour'"),
+        ({"options": {"colour": "red"}}, "unknown experiment option 'colour'"),
         ({"options": {"limits": [2.0, 1.0]}}, "limits must be"),
         ({"options": {"lease": -1.0}}, "lease must be"),
         ({"options": {"floors": {"Z": 0.5}}}, "unknown arm 'Z'"),
-        ({"policy": {}}, "no policy"),
-        ({"policy": {"name": 3, "label": "x", "options": {}}}, "no policy"),
+        ({"policy": {}}, "not the description of a policy"),
+        ({"policy": {"name": 3, "label": "x", "options": {}}}, "not the description of a policy"),
         (
             {"policy": {"name": "linlucb+ols", "label": "x", "options": {"n1": 3}}},
             "unknown option 'n1' of linlucb",
         ),
-        ({"policy": {"name": "linlucb+ols", "label": "x", "options": {"selection": "ols"}}}, "do not fit"),
+        (
+            {"policy": {"name": "linlucb+ols", "label": "x", "options": {"selection": "ols"}}},
+            "contradict each other",
+        ),
     ],
 )
 def test_a_beginning_that_cannot_be(change, words):
     created = run().events()[0]
     with pytest.raises(tp.InputError, match=words):
-        refold([created._replace(**change)], None)
+        rebuild_state([created._replace(**change)], None)
 
 
 def test_no_events_are_no_experiment():
     for happened in ([], run().events()[1:]):
-        with pytest.raises(tp.InputError, match="its first event must say what it began with"):
-            refold(happened, None)
+        with pytest.raises(tp.InputError, match="its first event must be"):
+            rebuild_state(happened, None)
 
 
 def test_limits_come_back_as_they_were(tmp_path):

@@ -160,7 +160,7 @@ def test_without_a_budget():
 def test_recommend_says_what_is_not_comparable():
     run = experiment()
     assert run.recommend().arm is None
-    assert str(run.recommend()) == "nothing told yet"
+    assert str(run.recommend()) == "no reward yet"
     run.tell_summary(arm="A", environment="mon", n=1, mean=1.0)
     run.tell_summary(arm="B", environment="mon", n=1, mean=2.0)
     run.tell_summary(arm="C", environment="tue", n=1, mean=9.0)
@@ -202,13 +202,13 @@ def test_arms_named_twice_are_all_named():
 def test_what_is_left_and_what_is_out():
     run = experiment(budget=30, policy="round-robin")
     assert (run.remaining, run.done) == (30, False)
-    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 0 asked, 0 out>"
+    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 0 asked, 0 pending>"
     pulls = run.ask(n=5, environment="mon")
     run.tell(pulls[0], 1.0)
     run.cancel(pulls[1])
     run.cancel(pulls[2])
     assert (run.remaining, run.done) == (27, False)
-    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 out>"
+    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 pending>"
     run.ask(n=27)
     assert (run.remaining, run.done) == (0, True)
     with pytest.raises(tp.Finished, match=r"asked for 1 pull, 0 of 30 left"):
@@ -216,7 +216,7 @@ def test_what_is_left_and_what_is_out():
     run.cancel(pulls[3])
     assert (run.remaining, run.done) == (1, False)
     assert number(run.ask()) == 32
-    assert repr(experiment(budget=None)) == "<Experiment: 3 arms, linlucb, no budget, 0 asked, 0 out>"
+    assert repr(experiment(budget=None)) == "<Experiment: 3 arms, linlucb, no budget, 0 asked, 0 pending>"
 
 
 def test_history_has_every_pull_and_every_summary():
@@ -371,10 +371,10 @@ def test_a_pending_pull_counts_where_it_was_asked_and_not_elsewhere(script):
     """The leader and its rival were both asked for in one new environment: the next there is free to differ."""
     out = [("A", "new"), ("B", "new"), ("A", "new"), ("C", "other"), ("B", "wed")]
     run = played(script, experiment(), TOLD, out)
-    numbers = saved_state(run).numbers
+    numbers = saved_state(run).policy_state
     numbers.look_ahead()
-    state, places = numbers.ahead.view, numbers.places
-    counts = {day: places.ahead(places.find(day)).kernels.counts[:] for day in ("new", "other", "wed")}
+    state, places = numbers.memory_with_pending.view, numbers.environments
+    counts = {day: places.pending_slot(places.find(day)).kernels.counts[:] for day in ("new", "other", "wed")}
     assert counts == {"new": [2.0, 1.0, 0.0], "other": [0.0, 0.0, 1.0], "wed": [2.0, 4.0, 3.0]}
     cells = [*TOLD, *out]
     arm = np.array([ARMS.index(a) for a, _ in cells])
@@ -385,7 +385,7 @@ def test_a_pending_pull_counts_where_it_was_asked_and_not_elsewhere(script):
         c[i], c[k] = 1.0, -1.0
         P = state.data.fit.P
         assert P[i, i] + P[k, k] - 2 * P[i, k] == pytest.approx(dense.combination(c)[1], rel=1e-12)
-    told = saved_state(played(script, experiment(), TOLD, [])).numbers.memory.view.data.fit
+    told = saved_state(played(script, experiment(), TOLD, [])).policy_state.memory.view.data.fit
     contrasts = np.subtract.outer(told.mu, told.mu)
     assert np.subtract.outer(state.data.fit.mu, state.data.fit.mu) == pytest.approx(contrasts)
     assert state.data.fit.rss[0] == told.rss[0]
@@ -504,7 +504,7 @@ def test_a_summary_settles_pulls_of_its_arm_and_environment_only():
     settled = [p for p in pulls if run.history()["status"][number(p)] == "summarised"]
     assert settled == [p for p in pulls if (p.arm, p.environment) == ("B", "tue")]
     assert len(settled) == 2
-    assert "10 out>" in repr(run)
+    assert "10 pending>" in repr(run)
 
 
 def test_a_single_reward_needs_no_variance_and_two_do():
@@ -546,7 +546,9 @@ def test_a_key_makes_a_repeat_harmless():
     before = contents(run)
     run.tell_summary(**told)
     assert contents(run) == before
-    with pytest.raises(tp.ConflictingReward, match=r"mon-A. was told arm=.A., .* mean=1.0, .* mean=2.0"):
+    with pytest.raises(
+        tp.ConflictingReward, match=r"mon-A. was recorded as arm=.A., .* mean=1.0, .* mean=2.0"
+    ):
         run.tell_summary(**{**told, "mean": 2.0})
     assert contents(run) == before
 
@@ -654,12 +656,12 @@ BAD_CALLS = {
     "other reward": (
         lambda r, p: r.tell(p[1], 9.0),
         tp.ConflictingReward,
-        r"pull \w+-1 was told 1.0 before; now 9.0",
+        r"pull \w+-1 has the reward 1.0, not 9.0",
     ),
     "unknown pull": (
         lambda r, p: r.tell(77, 1.0),
         tp.UnknownName,
-        "unknown pull 77; this experiment has asked for 3",
+        "unknown pull 77; this experiment has 3",
     ),
     "negative pull": (lambda r, p: r.tell(-1, 1.0), tp.UnknownName, "unknown pull -1"),
     "a stranger's pull": (
@@ -682,7 +684,7 @@ BAD_CALLS = {
     "twice in one": (
         lambda r, p: r.tell_many([p[0], p[0]], [1.0, 2.0]),
         tp.ConflictingReward,
-        r"pull \w+-0 was told 1.0",
+        r"pull \w+-0 has the reward 1.0",
     ),
     "unknown arm": (
         lambda r, p: r.tell_summary(arm="D", environment="x", n=1, mean=0.0),
@@ -725,7 +727,7 @@ BAD_CALLS = {
         tp.Finished,
         r"asked for 198 pulls, 197 of 200 left",
     ),
-    "cancel a told pull": (lambda r, p: r.cancel(p[1]), tp.InputError, r"pull \w+-1 is told"),
+    "cancel a told pull": (lambda r, p: r.cancel(p[1]), tp.InputError, r"pull \w+-1 has the status 'told'"),
     "cancel an unknown pull": (lambda r, p: r.cancel(9), tp.UnknownName, "unknown pull 9"),
     "a number for a pull": (lambda r, p: r.tell(True, 1.0), tp.UnknownName, "unknown pull True"),
     "a reward too large for limits": (
@@ -746,12 +748,12 @@ BAD_CALLS = {
     "cancel one that is told and one that is out": (
         lambda r, p: r.cancel_many([p[0], p[1]]),
         tp.InputError,
-        r"pull \w+-1 is told",
+        r"pull \w+-1 has the status 'told'",
     ),
     "correct a pull that is out": (
         lambda r, p: r.correct(p[0], 1.0),
         tp.InputError,
-        "is out; only a told reward can be corrected",
+        "has the status 'out'; only a recorded reward",
     ),
     "an arm twice": (lambda r, p: r.add_arm("B"), tp.InputError, "more than once: B"),
     "an arm that is no string": (lambda r, p: r.add_arm(4), tp.InputError, "must be a string, not 4"),
@@ -791,7 +793,7 @@ def test_asking_beyond_the_budget_names_the_selection():
 
 
 def test_fitting_before_anything_was_told():
-    with pytest.raises(tp.NotComparable, match="nothing has been told"):
+    with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
         experiment().fit()
 
 
@@ -801,8 +803,8 @@ def test_fitting_before_anything_was_told():
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
     """Whatever was told, groups that have not met yet included."""
-    solved, solve = [], module.ToldRewards.solved
-    monkeypatch.setattr(module.ToldRewards, "solved", lambda numbers: solved.append(1) or solve(numbers))
+    solved, solve = [], module.ToldRewards.solve
+    monkeypatch.setattr(module.ToldRewards, "solve", lambda numbers: solved.append(1) or solve(numbers))
     random = np.random.default_rng(8)
     arms = list("ABCDEF")
     for _ in range(20):
@@ -812,12 +814,12 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
             told = {"arm": arms[random.integers(6)], "environment": int(random.integers(7)), "n": 2}
             values = {"mean": float(random.normal()), "variance": float(random.uniform())}
             for run, every in zip(runs, (10**9, often), strict=True):
-                monkeypatch.setattr(module, "REFACTOR", every)
+                monkeypatch.setattr(module, "BATCHES_PER_SOLVE", every)
                 run.tell_summary(**told, **values)
             assert len(solved) == step // often
             if step % 6:
                 continue
-            plain, fresh = (saved_state(run).numbers.memory.view.data.fit for run in runs)
+            plain, fresh = (saved_state(run).policy_state.memory.view.data.fit for run in runs)
             met = np.array([[together(plain, i, k) for k in range(6)] for i in range(6)])
             assert [[together(fresh, i, k) for k in range(6)] for i in range(6)] == met.tolist()
             gaps = [np.subtract.outer(f.mu, f.mu) for f in (plain, fresh)]
@@ -830,8 +832,8 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
 
 
 def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
-    monkeypatch.setattr(module, "REFACTOR", 1)
-    monkeypatch.setattr(module.ToldRewards, "solved", None)
+    monkeypatch.setattr(module, "BATCHES_PER_SOLVE", 1)
+    monkeypatch.setattr(module.ToldRewards, "solve", None)
     assert drive(experiment(policy="ucb1-normal"), 40).history()["status"] == ["told"] * 40
 
 
@@ -847,13 +849,13 @@ def test_updates_do_not_drift():
     rewards = (
         np.array([MEANS[a] for a in ARMS])[arms] + tide[labels] + random.standard_normal(total)
     ).tolist()
-    numbers = saved_state(run).numbers
+    numbers = saved_state(run).policy_state
     for arm, label, reward in zip(arms.tolist(), labels, rewards, strict=True):
         numbers.take(label, arm, 1, reward, 0.0, 0)
     assert numbers.batches == total
-    cells = numbers.places.cells(ARMS, range(3))
+    cells = numbers.environments.cells(ARMS, range(3))
     drifted, fresh = numbers.memory.view.data.fit, tp.Fit(cells, variance="common", scale="difference")
-    assert total % module.REFACTOR != 0, "the last refactoring must lie some way back"
+    assert total % module.BATCHES_PER_SOLVE != 0, "the last refactoring must lie some way back"
     for i, k in [(1, 0), (2, 0), (2, 1)]:
         contrast = fresh.contrast(ARMS[i], ARMS[k])
         assert abs(drifted.mu[i] - drifted.mu[k] - contrast.estimate) < 1e-8

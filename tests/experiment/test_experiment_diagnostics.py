@@ -32,13 +32,13 @@ def test_printed_it_is_a_few_lines():
     found = run.diagnostics()
     lines = repr(found).split("\n")
     assert lines[:2] == [
-        "101 pulls asked for: 1 out, 0 lost, the oldest out for 40 s",
-        "100 rewards told in 5 environments",
+        "101 pulls asked for: 1 pending, 0 cancelled or expired, the oldest pending for 40 s",
+        "100 rewards in 5 environments",
     ]
     assert [line.split(":")[0] for line in lines[2:]] == ["sample_ratio", "additivity", "spread"]
     assert f"p = {found.additivity.p:.3g}" in lines[3]
     assert repr(experiment().diagnostics()) == (
-        "0 pulls asked for: 0 out, 0 lost\n0 rewards told in 0 environments"
+        "0 pulls asked for: 0 pending, 0 cancelled or expired\n0 rewards in 0 environments"
     )
 
 
@@ -127,7 +127,7 @@ def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
 
 def test_a_report_that_cannot_be_written(tmp_path):
     run = experiment()
-    with pytest.raises(tp.NotComparable, match="nothing has been told"):
+    with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
         run.report(tmp_path / "report.html")
     drive(run, 30)
     with pytest.raises(tp.MissingFile, match="no folder"):

@@ -8,7 +8,7 @@ import tideproof as tp
 from experiments import live_book
 from faults import interrupted_at
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.snapshots.experiment_file import refold
+from tideproof.experiment.snapshots.experiment_file import rebuild_state
 
 HOUR = 3600.0
 
@@ -37,7 +37,7 @@ def test_who_saw_it_counts_and_who_did_not_is_taken_back():
     assert run.pulls_out() == [seen]
     assert run.remaining == 99
     assert run.pull_of("bob") is None
-    with pytest.raises(tp.InputError, match="taken back"):
+    with pytest.raises(tp.InputError, match="was cancelled"):
         run.expose(unseen)
     again = run.ask(unit="bob", environment="monday")
     assert again.arm == unseen.arm
@@ -94,12 +94,12 @@ def test_a_reserve_that_is_none(options, message):
 def test_an_event_that_does_not_fit():
     run = begun(Clock())
     run.ask(unit="ann")
-    with pytest.raises(tp.InputError, match="does not fit"):
-        refold([*run.events(), e.Exposed(1.0, None, (7,))], None)
-    with pytest.raises(tp.InputError, match="does not fit"):
-        refold([*run.events(), e.Exposed(1.0, None, (0,)), e.Exposed(1.0, None, (0,))], None)
-    with pytest.raises(tp.InputError, match="does not fit"):
-        refold([*run.events(), e.Added(1.0, None, (0,), (1.0,), (None,))], None)
+    with pytest.raises(tp.InputError, match="is not possible after"):
+        rebuild_state([*run.events(), e.Exposed(1.0, None, (7,))], None)
+    with pytest.raises(tp.InputError, match="is not possible after"):
+        rebuild_state([*run.events(), e.Exposed(1.0, None, (0,)), e.Exposed(1.0, None, (0,))], None)
+    with pytest.raises(tp.InputError, match="is not possible after"):
+        rebuild_state([*run.events(), e.Added(1.0, None, (0,), (1.0,), (None,))], None)
 
 
 def test_saved_and_stored_it_goes_on_the_same(tmp_path):
@@ -141,7 +141,7 @@ def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
         if not interrupted_at(line, lambda run=run, pulls=pulls: run.expose(pulls[:2])):
             break
         outcomes.add(run.reservations)
-        again = refold(run.events(), None)
+        again = rebuild_state(run.events(), None)
         assert live_book(run)["reserved"] == list(again.book.reserved)
     assert line > 20
     assert outcomes <= {1, 3}
@@ -152,8 +152,8 @@ def test_an_exposure_that_is_interrupted_is_undone():
     run = begun(Clock())
     for name in "abc":
         run.ask(unit=name)
-    state = refold(run.events(), None)
-    state.mark(e.Exposed(0.0, None, (0, 2)))
+    state = rebuild_state(run.events(), None)
+    state.save_undo(e.Exposed(0.0, None, (0, 2)))
     state.book.reserved.pop(2), state.book.reserved.pop(0)
-    state.go_back()
+    state.roll_back()
     assert list(state.book.reserved) == [0, 1, 2]

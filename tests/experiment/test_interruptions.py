@@ -23,7 +23,7 @@ faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make f
 @pytest.fixture(autouse=True)
 def solves_often(monkeypatch):
     """Let every fifth reward bring a fresh solve, which is interrupted too."""
-    monkeypatch.setattr(module, "REFACTOR", 5)
+    monkeypatch.setattr(module, "BATCHES_PER_SOLVE", 5)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from experiments import replay, saved_numbers
-from tideproof.experiment.lookahead import Trial
+from tideproof.experiment.lookahead import Lookahead
 
 ARMS = ["A", "B", "C"]
 POLICIES = ["contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:ucb1-normal", "ser3"]
@@ -96,7 +96,7 @@ def test_where_nothing_can_be_asked():
 
 
 def test_another_thread_may_ask_while_shares_are_computed(monkeypatch):
-    run, found, computed = experiment(), [], Trial.shares
+    run, found, computed = experiment(), [], Lookahead.shares
 
     def slow(trial, n, play):
         thread = threading.Thread(target=lambda: found.append(run.ask(environment="new").arm), daemon=True)
@@ -104,6 +104,6 @@ def test_another_thread_may_ask_while_shares_are_computed(monkeypatch):
         thread.join(30.0)
         return computed(trial, n, play)
 
-    monkeypatch.setattr(Trial, "shares", slow)
+    monkeypatch.setattr(Lookahead, "shares", slow)
     assert sum(run.shares(environment="new", n=100).values()) == pytest.approx(1.0, abs=1e-12)
     assert len(found) == 1

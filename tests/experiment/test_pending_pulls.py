@@ -7,9 +7,9 @@ import pytest
 
 import tideproof as tp
 from experiments import next_arm, replace_kernels, replay, saved_numbers
-from tideproof.experiment.snapshots.experiment_file import chosen
+from tideproof.experiment.snapshots.experiment_file import policy_from_description
 from tideproof.experiment.state.experiment_state import State
-from tideproof.experiment.state.pending_pulls import Ahead
+from tideproof.experiment.state.pending_pulls import PendingPulls
 
 ARMS = ["A", "B", "C", "D"]
 
@@ -38,23 +38,23 @@ def played(steps=300, seed=5, **options):
 
 def copy_of(state):
     """Return its numbers as a snapshot keeps them: whoever looks at that leaves no trace in the state."""
-    book, numbers = state.book, State(state.created, state.spec).numbers
+    book, numbers = state.book, State(state.created, state.spec).policy_state
     params = state.params(len(book.active), book.horizon)
-    numbers.refill(len(book.arms), book.active, params, deepcopy(state.numbers.contents()))
+    numbers.refill(len(book.arms), book.active, params, deepcopy(state.policy_state.contents()))
     return numbers
 
 
 def folded(happened, looks, waits=True, monkeypatch=None):
     """Return what the numbers are at some events and at the end."""
     if not waits:
-        monkeypatch.setattr(Ahead, "_can_wait", lambda self: False)
-    state, found = State(happened[0], chosen(happened[0].policy, None)), []
+        monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
+    state, found = State(happened[0], policy_from_description(happened[0].policy, None)), []
     for number, event in enumerate(happened[1:]):
         state.events.append(event)
         state.fold()
         if number in looks:
             found.append(copy_of(state).buffers())
-    return found, state.numbers.buffers()
+    return found, state.policy_state.buffers()
 
 
 KINDS = [
@@ -82,7 +82,7 @@ def test_paid_at_any_event_of_the_beginning(rewards, monkeypatch):
     """Where the scale of ratios begins, too: before, there is none, and the fit is that of differences."""
     happened = played(steps=25, rewards=rewards)
     late = [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
-    monkeypatch.setattr(Ahead, "_can_wait", lambda self: False)
+    monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
     assert late == [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
 
 

@@ -120,7 +120,7 @@ def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
             True,
             -0.5,
             "select A, sure at 95 % (proven): +1.0 against B "
-            "(95 % interval at all looks -0.5 to +2.0; the rule is sharper)",
+            "(95 % interval at all looks -0.5 to +2.0; the stopping rule uses a stronger test)",
         ),
         (
             True,
@@ -151,7 +151,7 @@ def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
          "select A: +1 against B, best with probability 0.500 (arms taken as exchangeable)"),
         ((None, None, None, None, None, 9, TWO), None,
          "no arm can be selected: not comparable yet: A, B | C"),
-        ((None, None, None, None, None, 0, TWO), None, "nothing told yet"),
+        ((None, None, None, None, None, 0, TWO), None, "no reward yet"),
     ],
 )  # fmt: skip
 def test_one_sentence(found, chance, sentence):

@@ -15,7 +15,7 @@ import tideproof as tp
 from experiments import ARMS, live_book, replay, saved_numbers, saved_state
 from faults import interrupted_at
 from tideproof.cli import app
-from tideproof.experiment.state.rescaled_fit import scaled
+from tideproof.experiment.state.rescaled_fit import rescaled_fit
 
 PULLS = np.array([[90.0, 60.0, 0.0], [40.0, 80.0, 120.0], [30.0, 0.0, 50.0]])
 EVENTS = np.array([[4.0, 5.0, 0.0], [6.0, 9.0, 21.0], [1.0, 0.0, 2.0]])
@@ -42,7 +42,7 @@ def test_ratios_are_a_quasi_poisson_regression_with_half_an_event_more(unit):
     n, more = PULLS[environment, arm], with_half_an_event(PULLS, EVENTS)[environment, arm] * unit
     X = np.column_stack([arm == 1, arm == 2, *(environment == j for j in range(3))]).astype(float)
     glm = sm.GLM(more, X, family=sm.families.Poisson(), offset=np.log(n)).fit(tol=1e-13)
-    found = scaled("ratio", PULLS, MEAN * unit, SQUARES * unit**2)
+    found = rescaled_fit("ratio", PULLS, MEAN * unit, SQUARES * unit**2)
     np.testing.assert_allclose(found.theta[1:] - found.theta[0], glm.params[:2], rtol=1e-8)
     exposure = PULLS * np.exp(np.append(0.0, glm.params[:2]))
     fitted = unit * (EVENTS.sum(1) / exposure.sum(1))[:, None] * exposure  # of the events that there were
@@ -66,7 +66,7 @@ def test_odds_are_a_conditional_logit_with_half_an_event_and_half_a_failure_more
         return -logit.loglike(theta) - np.sum(0.5 * theta - np.log1p(np.exp(theta)))
 
     theta = minimize(worse, np.zeros(3), options={"gtol": 1e-9}).x
-    found = scaled("odds", PULLS, MEAN, SQUARES)
+    found = rescaled_fit("odds", PULLS, MEAN, SQUARES)
     np.testing.assert_allclose(found.theta, theta, atol=1e-5)
     chance = 1.0 / (1.0 + np.exp(-theta))
     information = np.diag(chance * (1.0 - chance)) - logit.hessian(theta)
@@ -76,11 +76,11 @@ def test_odds_are_a_conditional_logit_with_half_an_event_and_half_a_failure_more
 
 
 def test_an_arm_without_an_event_has_a_finite_estimate_and_nothing_told_has_none():
-    found = scaled("ratio", PULLS, np.where([1, 1, 0], MEAN, 0.0), np.where([1, 1, 0], SQUARES, 0.0))
+    found = rescaled_fit("ratio", PULLS, np.where([1, 1, 0], MEAN, 0.0), np.where([1, 1, 0], SQUARES, 0.0))
     assert np.isfinite(found.theta).all()
     assert found.theta.argmin() == 2
-    assert scaled("ratio", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
-    assert scaled("odds", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
+    assert rescaled_fit("ratio", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
+    assert rescaled_fit("odds", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
 
 
 def conversions(**options):
@@ -95,14 +95,14 @@ def told(run, pulls=PULLS, events=EVENTS):
 
 def test_a_policy_sees_the_fit_on_its_scale():
     run = told(conversions())
-    numbers = saved_state(run).numbers
+    numbers = saved_state(run).policy_state
     numbers.look_ahead()
-    found, fit = scaled("ratio", PULLS, MEAN, SQUARES), numbers.ahead.view.data.fit
+    found, fit = rescaled_fit("ratio", PULLS, MEAN, SQUARES), numbers.memory_with_pending.view.data.fit
     assert fit.mu.tolist() == found.theta.tolist()
     assert fit.P.tolist() == found.P.tolist()
     freedom = PULLS.sum() - 3 - 2
     assert fit.rss[0] == pytest.approx(found.noise * freedom)
-    assert numbers.ahead.view.state.leader[0] == found.theta.argmax()
+    assert numbers.memory_with_pending.view.state.leader[0] == found.theta.argmax()
     raw = numbers.memory.view.data.fit
     assert raw.mu[2] - raw.mu[0] == pytest.approx(
         tp.fit(
@@ -127,22 +127,22 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
     for pull in run.pulls_out():
         out[3 if pull.environment == "new" else 1, ARMS.index(pull.arm)] += 1
     run.tell_summary(arm="A", environment="later", n=1, successes=0)  # all is laid anew
-    numbers = saved_state(run).numbers
+    numbers = saved_state(run).policy_state
     numbers.look_ahead()
     pulls, events = np.vstack([PULLS, [1.0, 0.0, 0.0]]), np.vstack([EVENTS, np.zeros(3)])
     mean = np.divide(events, pulls, out=np.zeros((4, 3)), where=pulls > 0)
-    P = scaled("ratio", pulls, mean, events * (1 - mean)).P
+    P = rescaled_fit("ratio", pulls, mean, events * (1 - mean)).P
     L = np.linalg.pinv(P - P.mean(0) - P.mean(1)[:, None] + P.mean())
     for before, more in ((np.zeros(3), out[3]), (PULLS[1], out[1])):
         both = before + more
         L += np.diag(both) - np.outer(both, both) / both.sum()
         if before.any():
             L -= np.diag(before) - np.outer(before, before) / before.sum()
-    ahead, dense = numbers.ahead.view.data.fit.P, np.linalg.pinv(L)
+    ahead, dense = numbers.memory_with_pending.view.data.fit.P, np.linalg.pinv(L)
     for i, k in ((0, 1), (0, 2), (1, 2)):
         one, other = (M[i, i] + M[k, k] - 2 * M[i, k] for M in (ahead, dense))
         assert one == pytest.approx(other, rel=1e-9)
-    assert numbers.ahead.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
+    assert numbers.memory_with_pending.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
 
 
 def test_what_is_recommended_is_a_lift():
@@ -345,7 +345,7 @@ REFUSED = [
         "by the fit alone, such as 'contrast'; round-robin does not",
     ),
     (lambda: conversions(lease=10.0, default=0.5), "default of conversions must be 0 or 1, not 0.5"),
-    (lambda: tell(conversions(), 0.5), "reward of conversions must be 0 or 1, not 0.5: it is not taken in"),
+    (lambda: tell(conversions(), 0.5), "reward of conversions must be 0 or 1, not 0.5: it is refused"),
     (lambda: tell(conversions(), 2), "reward of conversions must be 0 or 1, not 2"),
     (
         lambda: tell(conversions(rewards="counts"), 1.5),
@@ -359,8 +359,8 @@ REFUSED = [
         lambda: summary(successes=11),
         r"at most n=10, not 11; .* rewards='counts'\) and tell_summary\(total=\.\.\.\)",
     ),
-    (lambda: summary(successes=1, mean=0.1), "a summary has successes, a total or a mean, one of them"),
-    (lambda: summary("counts", total=1, variance=0.1), "only a mean needs a variance beside it"),
+    (lambda: summary(successes=1, mean=0.1), "a summary needs exactly one of successes, a total or a mean"),
+    (lambda: summary("counts", total=1, variance=0.1), "a variance only with a mean"),
     (lambda: summary(total=3), "total=3 is for rewards='counts', not 'conversions'"),
     (lambda: summary("counts", total=2.5), "total must be a whole number of at least 0, not 2.5"),
     (lambda: summary("money", mean=-1, variance=0), "mean of money must be from 0 to inf, not -1"),

@@ -7,7 +7,7 @@ import pytest
 
 import tideproof as tp
 from experiments import live_book, replay, saved_numbers
-from tideproof.experiment.share_bounds import Bounds, checked_bounds
+from tideproof.experiment.share_bounds import ShareBounds, checked_bounds
 
 ARMS = ["A", "B", "C", "D"]
 
@@ -35,21 +35,21 @@ def drive(run, steps, means=(0.0, 0.0, 0.0, 3.0), each=8):
 
 def test_the_rule_by_hand():
     """Floor 1/4 of the first arm, cap 1/2 of the third, a policy that only wants the third."""
-    play = Bounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
+    play = ShareBounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
     # pull 1: arm 0 lacks 0.25. 2 and 3: the cap is 1 of 2, 2 of 3. 4: the cap of 4 pulls is 2: the
     # least-played other. 5: arm 0 lacks 0.25 of 1.25. Then the same again.
     assert [play(2) for _ in range(9)] == [0, 2, 2, 1, 0, 2, 2, 1, 0]
 
 
 def test_who_lacks_most_of_its_floor_is_first():
-    play = Bounds({0: 0.1, 1: 0.5, 2: 0.4}, {}).rule([0, 0, 0], [0, 1, 2])
+    play = ShareBounds({0: 0.1, 1: 0.5, 2: 0.4}, {}).rule([0, 0, 0], [0, 1, 2])
     assert [play(0) for _ in range(5)] == [1, 2, 1, 2, 0]  # lacks: .5, .8 of 2, .5 of 3, .6 of 4, .5 (first)
 
 
 def test_whole_pulls_are_not_mistaken_for_a_little_more():
-    play = Bounds({0: 0.1}, {}).rule([3, 26], [0, 1])  # 0.1 * 30 is 3.0000000000000004 in some orders
+    play = ShareBounds({0: 0.1}, {}).rule([3, 26], [0, 1])  # 0.1 * 30 is 3.0000000000000004 in some orders
     assert play(1) == 1
-    play = Bounds({}, {0: 0.07}).rule([7, 92], [0, 1])  # 0.07 * 100 is 7.000000000000001
+    play = ShareBounds({}, {0: 0.07}).rule([7, 92], [0, 1])  # 0.07 * 100 is 7.000000000000001
     assert play(0) == 1
 
 

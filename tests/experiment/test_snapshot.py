@@ -8,11 +8,11 @@ import pytest
 
 import tideproof as tp
 from experiments import ARMS, MEANS, replay, saved_numbers, saved_state
-from tideproof.experiment.events.event_validation import check
+from tideproof.experiment.events.event_validation import check_event
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots import snapshot as module
-from tideproof.experiment.snapshots.experiment_file import refold
+from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.policies.policy_spec import PolicySpec
@@ -84,24 +84,24 @@ def test_other_code_folds_anew(tmp_path, monkeypatch):
 @pytest.mark.parametrize("damage", [{}, [], {"mark": "x"}, "numbers", 3])
 def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
     run = busy(steps=230)
-    state = refold(run.events(), None)
+    state = rebuild_state(run.events(), None)
     state.begin()
-    assert not module.fill(state, damage, check)
+    assert not module.restore_from_snapshot(state, damage, check_event)
     state.fold()
-    assert state.numbers.buffers() == saved_numbers(run)
+    assert state.policy_state.buffers() == saved_numbers(run)
 
 
 def test_numbers_that_do_not_fit_are_not_used(tmp_path):
     run = busy(steps=230)
-    good = module.packed(run.policy, module.copied(saved_state(run)))
+    good = module.pack_snapshot(run.policy, module.copy_policy_state(saved_state(run)))
     for change in (lambda n: n.pop(), lambda n: n[0].update(shape=[3]), lambda n: n[3][0].append(1)):
         bad = json.loads(json.dumps(good))
         change(bad["numbers"])
-        state = refold(run.events(), None)
+        state = rebuild_state(run.events(), None)
         state.begin()
-        if not module.fill(state, bad, check):
+        if not module.restore_from_snapshot(state, bad, check_event):
             state.fold()
-            assert state.numbers.buffers() == saved_numbers(run)
+            assert state.policy_state.buffers() == saved_numbers(run)
 
 
 def test_a_short_experiment_has_none(tmp_path):
@@ -121,8 +121,8 @@ def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
         pull = run.ask(environment=step // 5)
         run.tell(pull, MEANS.get(pull.arm, 0.5) + 100.0 * (step // 5) + random.standard_normal())
     run.retire_arm("B")
-    numbers = saved_state(run).numbers
-    at_once = [np.array(array) for array in numbers.places.rows[2:]]
+    numbers = saved_state(run).policy_state
+    at_once = [np.array(array) for array in numbers.environments.rows[2:]]
     fit = numbers.memory.view.data.fit
     found = [np.array(part) for part in (fit.P, fit.mu, fit.rss, fit.told, fit.environments, fit.joins)]
     pulls, first = numbers.memory.view.data.pulls.copy(), fit.first.copy()
@@ -138,7 +138,7 @@ def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
     assert pulls.tolist() == numbers.memory.view.data.pulls.tolist()
     assert first.tolist() == fit.first.tolist()
     for old, row in zip(at_once[3], range(24), strict=False):  # slots of told rewards
-        slot = numbers.places.slot(row).memory
+        slot = numbers.environments.slot(row).memory
         assert old[: 3 + 3] == pytest.approx(slot.floats[: 3 + 3], rel=1e-12)  # counts, size, each, mean
 
 
@@ -151,9 +151,9 @@ def test_loading_does_not_look_for_pulls_where_none_is_out(tmp_path, monkeypatch
     run.cancel(run.pulls_out()[0])
     run.save(tmp_path / "run.json")
     looked: list[int] = []
-    oldest_out = Book.oldest_out
+    oldest_out = Book.oldest_pending
     monkeypatch.setattr(
-        Book, "oldest_out", lambda book, *given: looked.append(given[-1]) or oldest_out(book, *given)
+        Book, "oldest_pending", lambda book, *given: looked.append(given[-1]) or oldest_out(book, *given)
     )
     again = tp.Experiment.load(tmp_path / "run.json")
     assert again.pulls_out() == run.pulls_out()

@@ -6,7 +6,7 @@ import pytest
 
 import tideproof as tp
 from experiments import saved_state
-from tideproof.experiment.stopping.stop_progress import nearness
+from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.stopping.stop_rule import rule_of
 
 
@@ -18,7 +18,7 @@ def test_a_run_comes_nearer_and_stops_at_one(options, rewards):
     run, noise = tp.Experiment(["A", "B"], confidence=0.9, rewards=rewards, **options), random.Random(1)
 
     def near():
-        return nearness(rule_of(run.events()[0]), saved_state(run), run.fit)
+        return stop_progress(rule_of(run.events()[0]), saved_state(run), run.fit)
 
     if rewards == "normal":
         assert near() is None

@@ -12,10 +12,10 @@ from experiments import saved_numbers, saved_state
 from naive_experiment import check_replay, check_same
 from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.snapshots.experiment_file import refold
+from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state.told_rewards import ToldRewards
-from tideproof.experiment.stopping import proof_checkpoints as then_module
-from tideproof.experiment.stopping.stop_rule import Looks, StopCheck, rule_of
+from tideproof.experiment.stopping import proof_checkpoints as checkpoints_module
+from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, rule_of
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 from tideproof.policies.calibrated_bounds import find_bound
@@ -40,7 +40,7 @@ def play(run, most=2000, seed=1, means=MEANS):
 
 def checkpoints(run):
     """Return the checkpoints at which the proof of the stopping rule may start."""
-    return saved_state(run).numbers.then.proof.view
+    return saved_state(run).policy_state.checkpoints.proof.view
 
 
 def evidence_needed(run):
@@ -69,7 +69,7 @@ def test_it_stops_where_the_lab_does(name, rule):
 
 def test_what_is_said():
     run = sure(rule="proven", budget=None)
-    assert str(run.recommend()) == "nothing told yet"
+    assert str(run.recommend()) == "no reward yet"
     play(run, 20)
     found = run.recommend()
     assert (found.confidence, found.rule, found.sure) == (0.95, "proven", False)
@@ -79,18 +79,16 @@ def test_what_is_said():
     assert found.sure
     assert found.arm == "B"
     assert found.to_dict()["sure"]
-    assert str(found).startswith("select B, sure at 95 % (proven, however often one looks): +")
-    with pytest.raises(Finished, match=r"nothing left to ask: select B, sure at 95 % \(proven"):
+    assert str(found).startswith("select B, sure at 95 % (proven for any number of checks): +")
+    with pytest.raises(Finished, match=r"no further pull is needed: select B, sure at 95 % \(proven"):
         run.ask()
-    with pytest.raises(Finished, match="nothing left to ask"):
+    with pytest.raises(Finished, match="no further pull is needed"):
         run.shares()
-    with pytest.raises(Finished, match="nothing left to ask"):
+    with pytest.raises(Finished, match="no further pull is needed"):
         run.ask(unit="visitor 1")
     calibrated = sure()
     assert play(calibrated) < 2000
-    assert "(calibrated for a look whenever something is told, up to 2,000 pulls)" in str(
-        calibrated.recommend()
-    )
+    assert "(calibrated for a check after every reward, up to 2,000 pulls)" in str(calibrated.recommend())
 
 
 def test_who_looks_with_a_rule_is_not_warned():
@@ -142,7 +140,11 @@ def test_moments_are_in_snapshots(tmp_path):
     run.save(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["snapshot"] is not None
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert saved_state(again).numbers.then.arms == saved_state(run).numbers.then.arms == (0, 1, 2)
+    assert (
+        saved_state(again).policy_state.checkpoints.arms
+        == saved_state(run).policy_state.checkpoints.arms
+        == (0, 1, 2)
+    )
     assert saved_numbers(again) == saved_numbers(run)
     check_replay(again)
 
@@ -150,7 +152,7 @@ def test_moments_are_in_snapshots(tmp_path):
 def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
     run = sure(confidence=None, tide="labels")
     assert set(run.events()[0].options) == {"limits"}
-    assert saved_state(run).numbers.then is None
+    assert saved_state(run).policy_state.checkpoints is None
 
 
 def test_looking_changes_no_bits():
@@ -214,12 +216,12 @@ def test_a_rival_that_is_retired_makes_a_look_due():
     run = sure()
     play(run, 20)
     assert not run.done
-    looks, before = Looks(), saved_state(run)
-    assert looks.due(before)
+    looks, before = StopCheckSchedule(), saved_state(run)
+    assert looks.is_due(before)
     looks.note(before, StopCheck(None, "calibrated"))
-    assert not looks.due(before)
+    assert not looks.is_due(before)
     run.retire_arm("A")
-    assert looks.due(saved_state(run))
+    assert looks.is_due(saved_state(run))
 
 
 def test_a_retired_arm_stays_beside_the_others():
@@ -228,21 +230,23 @@ def test_a_retired_arm_stays_beside_the_others():
     play(run, 60)
     assert checkpoints(run).moments[0] > 1
     run.retire_arm("C")
-    assert saved_state(run).numbers.then.arms == (0, 1, 2)
+    assert saved_state(run).policy_state.checkpoints.arms == (0, 1, 2)
     steps = play(run, seed=5)
     assert steps < 2000
     assert run.recommend().arm == "B"
     fresh = sure(rule="proven", confidence=0.999)
     fresh.retire_arm("C")  # nothing had passed
-    assert saved_state(fresh).numbers.then.arms == (0, 1)
+    assert saved_state(fresh).policy_state.checkpoints.arms == (0, 1)
     run.retire_arm("C")
 
 
 def test_all_moments_pass_once(monkeypatch):
-    monkeypatch.setattr(then_module, "MOMENTS", 3)
+    monkeypatch.setattr(checkpoints_module, "MOMENTS", 3)
     run, made = sure(rule="proven", confidence=0.9999), []
-    summed = ToldRewards.sums_of
-    monkeypatch.setattr(ToldRewards, "sums_of", lambda self, arms: made.append(arms) or summed(self, arms))
+    summed = ToldRewards.laplacian_of
+    monkeypatch.setattr(
+        ToldRewards, "laplacian_of", lambda self, arms: made.append(arms) or summed(self, arms)
+    )
     play(run, 60, means=dict.fromkeys(MEANS, 0.0))
     assert len(made) == 3
     assert checkpoints(run).moments[0] == 3
@@ -293,7 +297,7 @@ def test_a_policy_that_has_the_rule_already():
     for option in ("confidence", "rule"):
         with pytest.raises(InputError, match=f"^(unknown )?{option} "):
             tp.Experiment(["A", "B"], policy="sure:contrast", **{option: np.array([1, 2])})
-    with pytest.raises(InputError, match="a bound is for the lab"):
+    with pytest.raises(InputError, match="bound= is only for simulations"):
         tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", bound=7.0))
 
 
@@ -374,11 +378,15 @@ def test_a_summary_is_one_look():
         ({"policy": "lucb"}, InputError, "lucb does not estimate shifts"),
         ({"policy": "ser3"}, InputError, "ser3"),
         ({"policy": "round-robin+raw"}, UnknownName, "unknown selection"),
-        ({"budget": 4}, BudgetTooSmall, "a budget of 4 is too small to be sure of one of 3 arms: at least 6"),
+        (
+            {"budget": 4},
+            BudgetTooSmall,
+            "a budget of 4 is too small to find the best of 3 arms: give at least 6",
+        ),
         (
             {"rule": "proven", "rewards": "conversions"},
             InputError,
-            "nothing is proven for conversions; use rule",
+            "rule='proven' is not available for rewards='conversions'",
         ),
     ],
 )
@@ -400,7 +408,7 @@ def test_a_file_that_says_more_than_happened(tmp_path):
         [happened[0]._replace(options={"limits": None, "rule": "proven"}), *happened[1:]],
     ):
         with pytest.raises(InputError):
-            refold(wrong, None)
+            rebuild_state(wrong, None)
 
 
 def test_the_promise_says_what_it_rests_on_for_other_rewards():
@@ -410,5 +418,5 @@ def test_the_promise_says_what_it_rests_on_for_other_rewards():
             run.tell_summary(arm=arm, environment=day, n=200, successes=successes)
     found = run.recommend()
     assert found.sure
-    assert "up to 2,000 pulls, as far as fit() is right about such rewards)" in str(found)
+    assert "up to 2,000 pulls, as far as the intervals of fit() are valid for such rewards)" in str(found)
     assert found.anytime

@@ -13,7 +13,7 @@ from experiments import live_book, replay, same_contents
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.experiment.unit_assignments import arm_at, batch_size, hashed, new_salt, point
+from tideproof.experiment.unit_assignments import arm_at, batch_size, hash_unit, new_salt, unit_fraction
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
@@ -82,10 +82,10 @@ def test_a_point_and_its_arm():
     shares = [0.2, 0.0, 0.5, 0.3, 0.0]
     assert [arm_at(p, shares) for p in (0.0, 0.19, 0.2, 0.69, 0.71, 0.999999, 1.0)] == [0, 0, 2, 2, 3, 3, 3]
     salt = "5a" * 16
-    points = np.array([point(str(i), salt) for i in range(4000)])
+    points = np.array([unit_fraction(str(i), salt) for i in range(4000)])
     # uniform: the largest distance of the distribution functions is above 1.95 / sqrt(n) once in 1,000 salts
     assert np.abs(np.sort(points) - (np.arange(4000) + 0.5) / 4000).max() < 1.95 / np.sqrt(4000)
-    assert point("1", salt) != point("1", "5b" * 16)
+    assert unit_fraction("1", salt) != unit_fraction("1", "5b" * 16)
 
 
 def test_salts_are_128_random_bits():
@@ -119,7 +119,7 @@ def test_names_are_not_kept(tmp_path):
     [salt] = [event.salt for event in of_kind(run, e.Salted)]
     assert "example" not in text
     assert salt in text
-    assert hashed("ann@example.org", salt) in text
+    assert hash_unit("ann@example.org", salt) in text
 
     run.forget_units(by="privacy")
     run.save(tmp_path / "run.json")
@@ -188,13 +188,13 @@ def test_keys_are_of_one_pull_and_cannot_change():
     run.tell(ann, 1.0, key="1")
     run.tell(bob, 2.0, key="1")
     before = run.events()
-    with pytest.raises(tp.ConflictingReward, match=r"'1' of pull .* was told 1.0 before; now 2.0"):
+    with pytest.raises(tp.ConflictingReward, match=r"'1' of pull .* has the reward 1.0, not 2.0"):
         run.tell(ann, 2.0, key="1")
-    with pytest.raises(tp.ConflictingReward, match=r"told 5\.0 before; now 6\.0"):
+    with pytest.raises(tp.ConflictingReward, match=r"has the reward 5\.0, not 6\.0"):
         run.tell_many([ann, ann], [5.0, 6.0], keys=["2", "2"])
     plain = run.ask(environment="mon")
     before = run.events()
-    with pytest.raises(tp.InputError, match="is of no unit: key='k'"):
+    with pytest.raises(tp.InputError, match="belongs to no unit: key='k'"):
         run.tell(plain, 1.0, key="k")
     with pytest.raises(tp.InputError, match="a key must be a string, not 3"):
         run.tell(ann, 1.0, key=3)

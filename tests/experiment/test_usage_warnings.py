@@ -6,7 +6,7 @@ import pytest
 import tideproof as tp
 from experiments import saved_state
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.usage_warnings import UsageWatch, facts
+from tideproof.experiment.usage_warnings import UsageMonitor, usage_facts
 
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
 
@@ -39,7 +39,7 @@ def told(rewards):
 
 
 # What an experiment with nothing worth a remark says of itself.
-QUIET = facts(saved_state(experiment()))
+QUIET = usage_facts(saved_state(experiment()))
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "lucb"])
@@ -86,7 +86,7 @@ def test_a_label_for_each_pull():
     assert said(run, "environments for") == []
     run = play(experiment(), 20, label=lambda step: f"visit {step}")
     assert said(run, "environments for")[0].startswith(
-        "20 environments for 20 rewards: with a label for each"
+        "20 environments for 20 rewards: arms can be compared only"
     )
     assert run.recommend().arm is None
     assert said(play(experiment(), 40, label=lambda step: step // 2), "environments for") == []
@@ -102,14 +102,18 @@ def test_labels_that_look_alike(labels):
     if len(labels) < 4:
         assert said(run, "both used") == []
     run.ask(environment=labels[-1])
-    assert said(run, "both used") == ["the labels 1 and '1' are both used: they are two environments"]
+    assert said(run, "both used") == [
+        "the labels 1 and '1' are both used: they are two different environments"
+    ]
 
 
 def test_labels_of_summaries_count_too():
     run = experiment()
     run.ask(environment=12)
     run.tell_summary(arm="A", environment="12", n=1, mean=0.0)
-    assert said(run, "both used") == ["the labels 12 and '12' are both used: they are two environments"]
+    assert said(run, "both used") == [
+        "the labels 12 and '12' are both used: they are two different environments"
+    ]
 
 
 def test_arms_that_never_met():
@@ -130,9 +134,9 @@ def test_only_conversions():
     run = experiment(budget=1000)
     pulls = [run.ask(environment=step // 100) for step in range(500)]
     run.tell_many(pulls[:60:3], [1.0] * 20)
-    [remark] = said(run, "is only success told")
+    [remark] = said(run, "only successes told")
     assert remark.endswith("Experiment(..., lease=seconds, default=0)")
-    assert remark.startswith("480 pulls are out and every told reward is 1")
+    assert remark.startswith("480 pulls are pending and every reward is 1")
     run.tell(pulls[1], 0.0)
     assert said(run, "only success") == []
 
@@ -156,11 +160,11 @@ def test_a_reward_far_outside_the_others():
 def test_a_reward_is_far_outside_from_ten_widths_on():
     inside = [float(x) for x in range(41)]  # the fourth from either end: 3 and 37, a width of 34
     for far, expected in ((37 + 340.0, None), (37 + 340.5, 377.5), (3 - 340.5, -337.5)):
-        watch = UsageWatch()
+        watch = UsageMonitor()
         watch.remarks([told([*inside[:-1], far] if far > 0 else [far, *inside[1:]])], QUIET, ())
         watch_width = -watch.highs[-1] - watch.lows[-1]
         assert watch_width == 34.0
-        assert watch.outside == expected
+        assert watch.outlying_reward == expected
 
 
 def test_summaries_in_other_units_than_the_budget():
@@ -173,7 +177,7 @@ def test_summaries_in_other_units_than_the_budget():
     assert said(run, "summaries") == []  # 19 beyond the 3 settled, not more than twice the budget
     run.tell_summary(arm="A", environment=0, n=2, mean=1.0, variance=1.0)
     assert said(run, "summaries")[0].startswith(
-        "summaries brought 21 rewards beyond the 3 pulls they settled, with a budget of 10:"
+        "summaries have 21 rewards beyond the 3 pulls with rewards, and the budget is 10:"
     )
 
 
@@ -210,7 +214,7 @@ def test_what_was_noticed_is_noticed_again_once_loaded(tmp_path):
 
 def test_a_look_reads_only_what_is_new():
     """A changed first event goes unnoticed, a new second event does not."""
-    watch = UsageWatch()
+    watch = UsageMonitor()
     number, text = (e.Asked(0.0, None, label, (0,), None) for label in (1, "1"))
     assert watch.remarks([number], QUIET, ()) == ()
     assert watch.remarks([text], QUIET, ()) == ()

@@ -69,7 +69,7 @@ def test_it_does_not_eat_the_budget_nor_the_horizon():
     run.warm_start(log(600), **NAMES)
     assert run.remaining == 100
     assert saved_state(run).book.horizon == 700  # the policy counts 600 of them as played
-    assert saved_state(run).numbers.params == run.policy.params(3, 700)
+    assert saved_state(run).policy_state.params == run.policy.params(3, 700)
     drive(run, 100)
     assert saved_state(run).book.horizon == 700
     assert run.done
@@ -108,7 +108,7 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
     [
         ({"arm": ["A", "Z"], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "unknown arm 'Z'"),
         (log(), {"arm": "arm"}, "a log needs the names of its columns: environment=, reward="),
-        (tp.fit(log(), **NAMES), {"arm": "arm"}, "a Fit has no columns to name: arm="),
+        (tp.fit(log(), **NAMES), {"arm": "arm"}, "a Fit has no columns: omit arm="),
         ({"arm": ["A", "B"], "day": [1.5, 2.5], "y": [1.0, 2.0]}, NAMES, "label must be a string"),
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 1e150]}, NAMES, "mean must be between"),
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 11.0]}, NAMES, "mean must be between -5 and 10"),

@@ -219,7 +219,9 @@ def test_a_policy_by_the_name_of_a_registered_one_is_not_swapped(tmp_path):
     run = tp.Experiment(["a", "b", "c"], policy=own)
     run.tell_many(run.ask(n=12), range(12))
     run.save(path)
-    message = r"a policy of its owner's that has the name of the registered 'contrast'.*load\(path, policy="
+    message = (
+        r"a custom policy that has the same name as the registered policy 'contrast'.*load\(path, policy="
+    )
     with pytest.raises(tp.InputError, match=message):
         tp.Experiment.load(path)
     with pytest.raises(tp.InputError, match=message):

@@ -92,9 +92,9 @@ class TestRun:
 
     def test_before_anything_is_told(self):
         run = tp.Experiment(["A", "B"], budget=10)
-        with pytest.raises(NotComparable, match="nothing has been told"):
+        with pytest.raises(NotComparable, match="no reward has been recorded"):
             run.plot()
-        assert "nothing told yet" in run._repr_html_()
+        assert "no reward yet" in run._repr_html_()
 
 
 def test_a_study_shows_itself_and_is_saved(tmp_path):

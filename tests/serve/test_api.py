@@ -71,7 +71,7 @@ def test_a_name_twice(shop):
         ({"arms": ["A", "A"]}, 400, "different names"),
         ({"policy": "no-such"}, 400, "unknown policy"),
         ({"policy_options": {"interaction": 1}}, 400, "interaction must be True, False or 'auto', not 1"),
-        ({"policy": "auto:contrast", "confidence": 0.95}, 400, "does not go with auto:contrast"),
+        ({"policy": "auto:contrast", "confidence": 0.95}, 400, "is not possible with auto:contrast"),
         ({"budget": 1.5}, 400, "budget"),
         ({"budget": True}, 400, "budget"),
         ({"reserve": 5}, 400, "needs a lease"),
@@ -180,7 +180,7 @@ def test_rewards_are_all_told_or_none(shop):
     )
     assert shop.post(at("/correct"), {"pull": one["id"], "reward": 2.0}).status_code == 204
     assert shop.post(at("/cancel"), {"pulls": [two["id"]]}).status_code == 204
-    assert "told already" in refused(shop.post(at("/cancel"), {"pulls": [one["id"]]}), 400)
+    assert "has the status 'told'" in refused(shop.post(at("/cancel"), {"pulls": [one["id"]]}), 400)
     assert shop.get(at()).json()["remaining"] == 99
 
 

@@ -348,7 +348,7 @@ def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
     fields = {"name": "rough days", "arms": "A\nB", "budget": "80", "policy": "auto:contrast", "do": "begin"}
     refused = send(here, "/new", fields | {"confidence": "0.95"})
     assert refused.status_code == 400
-    assert "confidence=0.95 does not go with auto:contrast" in html.unescape(refused.text)
+    assert "confidence=0.95 is not possible with auto:contrast" in html.unescape(refused.text)
     assert '<option value="auto:contrast" selected>' in refused.text
     assert send(here, "/new", fields).status_code == 303
     played(here, "played", policy="auto:contrast", days=6)

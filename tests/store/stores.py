@@ -7,7 +7,7 @@ import psycopg
 
 import tideproof as tp
 from tideproof.experiment.snapshots import book_columns
-from tideproof.experiment.snapshots.snapshot import packed_whole
+from tideproof.experiment.snapshots.snapshot import serialize_state
 from tideproof.store.log_state import load_state
 from tideproof.store.sqlite_connection import SqliteConnection
 
@@ -34,7 +34,11 @@ def run_sql(place, sql):
 
 def bytes_of(state):
     """Return book and numbers of a state, byte by byte."""
-    return packed_whole(book_columns.contents(state.book)), state.numbers.buffers(), state.book.salt
+    return (
+        serialize_state(book_columns.book_to_columns(state.book)),
+        state.policy_state.buffers(),
+        state.book.salt,
+    )
 
 
 def memory_of(run):

@@ -142,7 +142,7 @@ def test_of_a_file_that_cannot_be_written(tmp_path):
     finally:
         (tmp_path / "shut").chmod(0o755)
     copy = tp.Experiment.open(url_of(tmp_path, "b.db"), "prices")
-    assert memory_of(copy).numbers.buffers() == state.numbers.buffers()
+    assert memory_of(copy).numbers.buffers() == state.policy_state.buffers()
     copy.tell(copy.ask(environment="x"), 1.0)
 
 

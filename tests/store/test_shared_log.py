@@ -18,7 +18,7 @@ from store.stores import (
     snapshot_size,
     url_of,
 )
-from tideproof.experiment.events.event_log import Happened
+from tideproof.experiment.events.event_log import EventLog
 from tideproof.store import log_state
 from tideproof.store.ask_verification import recompute_asks
 
@@ -259,15 +259,15 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     fresh = tp.Experiment.open(url_of(place), "prices", ARMS)
     assert snapshot_size(fresh) == 200
     happened = memory_of(fresh).events
-    assert isinstance(happened, Happened)
-    assert happened._before is None  # noqa: SLF001  no public method tells whether events were read
+    assert isinstance(happened, EventLog)
+    assert happened._past_events is None  # noqa: SLF001  no public method tells whether events were read
     assert bytes_of(memory_of(fresh)) == bytes_of(memory_of(run))
     assert fresh.history() is not None
     assert fresh.events() == run.events()
     run_sql(place, "UPDATE snapshots SET contents = hash")
     assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
     run_sql(place, "DELETE FROM snapshots")
-    monkeypatch.setattr(log_state, "mark_of", lambda spec: "other code")
+    monkeypatch.setattr(log_state, "code_fingerprint", lambda spec: "other code")
     assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
 
 

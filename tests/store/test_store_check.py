@@ -144,11 +144,11 @@ def test_planted_damage_in_postgresql(made, postgres, statement, said):
 
 def test_a_snapshot_that_is_whole_but_wrong(tmp_path, run):
     log = log_of(run)
-    good = log.read_snapshot(packing.mark_of(run.policy))
-    book, numbers = packing._unpacked(json.loads(good.contents))  # noqa: SLF001  a wrong snapshot that is not damaged needs this format
+    good = log.read_snapshot(packing.code_fingerprint(run.policy))
+    book, numbers = packing._unpack(json.loads(good.contents))  # noqa: SLF001  a wrong snapshot that is not damaged needs this format
     book[3][3][0] += 1.0  # the first reward
     log.database.run("DELETE FROM snapshots")
-    log.write_snapshot(Snapshot(good.seq, good.mark, good.hash, packing.packed_whole([book, numbers])))
+    log.write_snapshot(Snapshot(good.seq, good.mark, good.hash, packing.serialize_state([book, numbers])))
     (found,) = checked(url_of(tmp_path)).experiments
     (fault,) = found.faults
     assert "the snapshot of 200 events differs" in fault
@@ -157,7 +157,7 @@ def test_a_snapshot_that_is_whole_but_wrong(tmp_path, run):
 
 def test_snapshots_of_other_code_are_checked_for_being_whole(tmp_path, run):
     log = log_of(run)
-    good = log.read_snapshot(packing.mark_of(run.policy))
+    good = log.read_snapshot(packing.code_fingerprint(run.policy))
     log.write_snapshot(good._replace(mark="older code", contents=b"something else"))
     (found,) = checked(url_of(tmp_path)).experiments
     assert (found.faults, found.snapshots, found.others) == ((), 1, 1)
@@ -168,8 +168,8 @@ def test_an_arm_that_this_code_would_not_ask_for(tmp_path):
     run = opened(tmp_path)
     play(run, 10)
     state = memory_of(run)
-    ask = state.numbers.ask
-    state.numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
+    ask = state.policy_state.ask
+    state.policy_state.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
     run.ask(environment="x")
     (found,) = checked(url_of(tmp_path)).experiments
     (fault,) = found.faults

@@ -1,7 +1,7 @@
-"""A live test: ask which arm to try next, tell what came back.
+"""Live experiments: ask which arm to try next, tell its reward, and get a recommendation.
 
-A call goes from `experiment`, which checks it, as one of the records of `events` to `state`, which folds it
-into `book` (who was asked what) and `numbers` (what the policy knows, with the cells of `environments` for
-fits). `saving` writes the events. What is read is copied under the lock and worked out outside of it:
-`judgement`, `history`, `diagnostics`, `remarks`.
+`experiment.Experiment` checks each call and turns it into an event record (`events`). The state (`state`)
+applies each event to the book of pulls and to the statistics of the policy. `snapshots` writes events and
+state to files, and `stopping` decides whether an experiment may stop early. Methods that read an experiment
+(`queries`) copy what they need under the lock and compute outside of it.
 """

@@ -1,4 +1,4 @@
-"""Asking: which arm next, for anybody or for one unit, and taking pulls back."""
+"""Methods of an experiment that ask for pulls, mark them as exposed, and cancel them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from typing import Any, overload
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
 from tideproof.errors import Finished, InputError
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.locking import changing, locked
-from tideproof.experiment.pull import CANCELLED, EXPIRED, OUT, Label, Pull, new_session
-from tideproof.experiment.queries import Reading
+from tideproof.experiment.locking import locked, writes_events
+from tideproof.experiment.pull import CANCELLED, EXPIRED, PENDING, Label, Pull, new_session
+from tideproof.experiment.queries import QueryMethods
 from tideproof.experiment.tide_options import date_in, label_of
-from tideproof.experiment.unit_assignments import arm_at, batch_size, checked_unit, hashed, new_salt, point
+from tideproof.experiment.unit_assignments import (
+    arm_at,
+    batch_size,
+    checked_unit,
+    hash_unit,
+    new_salt,
+    unit_fraction,
+)
 from tideproof.text import format_count
 
 
-class Asking(Reading):
-    """The asks of an experiment; one that is refused says what would be selected."""
+class AskMethods(QueryMethods):
+    """Base class of `Experiment` with the methods that ask for pulls and cancel them.
+
+    An ask that is refused raises `Finished`, with the arm that would be selected now in its message.
+    """
 
     @overload
     def ask(
@@ -38,28 +48,29 @@ class Asking(Reading):
         unit: str | int | None = None,
         by: str | None = None,
     ) -> Pull | list[Pull]:
-        """Say which arm to play next, or the next `n` of them.
+        """Return the next pull, or a list of the next `n` pulls.
 
         Parameters
         ----------
         environment
-            Where it will be played; without a label, the date if the experiment has a `time_zone`, else where
-            this thread asked last. A label that comes back is the same environment (with `tide="both"` a
-            new one). If the first ask has none, the experiment goes without (`tide`).
+            Label of the environment in which the arm will be played. By default the current date if the
+            experiment has a `time_zone`, else the environment of this thread's last ask. A label that was
+            used before means the same environment again (with `tide="both"`, a new one). If the first ask has
+            no label, the experiment runs without labels (see `tide`).
         n
-            Number of pulls; the answer is then a list.
+            Number of pulls. If it is given, the method returns a list.
         unit
-            Who gets it, such as a visitor: the same unit gets the same pull again, in the environment of
-            its first. Units are spread over the arms by `shares`, whatever their order; only a hash of
-            the name is kept.
+            ID of the visitor, customer or machine that gets the arm. A unit that asks again gets the same
+            pull, in the environment of its first ask. Units are assigned to arms at random in proportion to
+            `shares`. Only a hash of the ID is stored.
         by
-            Who asks, for the record.
+            Name of the caller, recorded in the event log.
 
         Raises
         ------
         Finished
-            If fewer pulls than that are left, the policy has stopped, or the experiment is paused, stopped or
-            sure.
+            If the budget has fewer pulls left, if the policy has stopped, or if the experiment is paused,
+            stopped or complete.
         """
         environment = self._today() if environment is None else environment
         if unit is None:
@@ -68,108 +79,112 @@ class Asking(Reading):
             raise InputError(f"a unit gets one pull: unit={unit!r} and n={n!r} cannot both be given")
         name = checked_unit(unit)
         while (pull := self._ask_unit(name, environment, by)) is None:
-            self._plan(environment)
+            self._plan_shares(environment)
         return pull
 
-    @changing
+    @writes_events
     def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
-        wanted = 1 if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
-        label = self._place(environment)
+        count = 1 if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
+        label = self._environment_label(environment)
         book = self._state.book
-        self._check_open(wanted)
-        self._open()
-        self._hide(environment)
+        self._check_open(count)
+        self._start_session()
+        self._hide_tide(environment)
         before = len(book.pulls)
-        if self._state.ask(label, wanted, self._now(), by, None) is None:
+        if self._state.ask(label, count, self._now(), by, None) is None:
             raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
-        self._here.label = label
+        self._thread.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
 
-    @changing
+    @writes_events
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
-        """Return the pull of a unit; None if there is no plan to draw its arm from."""
+        """Return the pull of a unit, or None if shares must be computed first."""
         book = self._state.book
-        label = self._place(environment)
-        known = book.units.get(hashed(name, book.salt)) if book.salt else None
+        label = self._environment_label(environment)
+        known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
         if known is not None and book.status[known] != CANCELLED:
             return book.pulls[known]
         self._check_open(1)
-        self._hide(environment)
+        self._hide_tide(environment)
         plan = book.plans.get(label)
         if plan is None:
             return None
-        self._open()
+        self._start_session()
         if not book.salt:
             self._state.add(e.Salted(self._now(), None, new_salt()))
-        arm = arm_at(point(name, book.salt), plan.shares)
+        arm = arm_at(unit_fraction(name, book.salt), plan.shares)
         if known is not None and (before := book.arms.index(book.pulls[known].arm)) in book.active:
             arm = before
-        self._state.add(e.Asked(self._now(), by, label, (arm,), hashed(name, book.salt)))
-        self._here.label = label
+        self._state.add(e.Asked(self._now(), by, label, (arm,), hash_unit(name, book.salt)))
+        self._thread.label = label
         return book.pulls[-1]
 
-    def _plan(self, environment: Label | None) -> None:
-        """Find the shares that the next units are drawn from."""
-        trial, n, play, label = self._trial_for_units(environment)
-        shares = trial.shares(n, play).tolist()
+    def _plan_shares(self, environment: Label | None) -> None:
+        """Compute the shares of the arms among the next units and record them as an event."""
+        lookahead, n, play, label = self._unit_lookahead(environment)
+        shares = lookahead.shares(n, play).tolist()
         if not any(shares):
             raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
-        self._share(label, n, tuple(shares), trial.active)
+        self._record_shares(label, n, tuple(shares), lookahead.active)
 
     @locked
-    def _trial_for_units(self, environment: Label | None) -> Any:
+    def _unit_lookahead(self, environment: Label | None) -> Any:
         book = self._state.book
-        label = self._place(environment)
+        label = self._environment_label(environment)
         n = batch_size(len(book.active), len(book.pulls) - book.lost, book.remaining)
-        return *self._trial(environment, n), label
+        return *self._lookahead(environment, n), label
 
-    @changing
-    def _share(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:
+    @writes_events
+    def _record_shares(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:
         book = self._state.book
         if active == book.active and len(shares) == len(book.arms) and label not in book.plans:
             self._state.add(e.Shared(self._now(), None, label, n, shares))
 
     def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
-        """Return the share of each arm in the next pulls, without asking for them.
+        """Return the share of each arm among the next pulls, without asking for these pulls.
 
         Parameters
         ----------
         environment
-            Where they would be played, as in `ask`.
+            Label of the environment of these pulls, as in `ask`.
         n
-            Number of pulls, at most what is left of the budget; by default 100, or what is left if that is
-            less. Up to 200, these are the shares in what `ask` would return; of more, the policy decides
-            200 times for several pulls each.
+            Number of pulls, at most the remaining budget. The default is 100, or the remaining budget if that
+            is less. Up to 200 pulls, the shares are exactly those of the pulls that `ask` would return. For
+            more, the policy decides 200 times, each time for several pulls.
 
         Raises
         ------
         Finished
-            Where `ask` would raise it.
+            In the cases in which `ask` raises it.
         """
-        trial, count, play = self._trial(self._today() if environment is None else environment, n)
-        found = trial.shares(count, play).tolist()
+        lookahead, count, play = self._lookahead(self._today() if environment is None else environment, n)
+        found = lookahead.shares(count, play).tolist()
         if not any(found):
             raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
         return dict(zip(self.arms, found, strict=False))
 
     @locked
-    def _trial(self, environment: Label | None, n: int | None) -> Any:
-        label = self._place(environment)
+    def _lookahead(self, environment: Label | None, n: int | None) -> Any:
+        label = self._environment_label(environment)
         remaining = self._state.book.remaining
         if n is None:
             n = 100 if remaining is None else max(1, min(100, remaining))
         count = require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         self._check_open(count)
         asked = len(self._state.book.pulls)
-        return self._state.look(lambda: self._numbers.trial(label, asked)), count, self._state.play()
+        return (
+            self._state.run_with_rollback(lambda: self._policy_state.lookahead(label, asked)),
+            count,
+            self._state.play(),
+        )
 
     def _check_open(self, wanted: int) -> None:
-        """Raise if that many pulls cannot be asked for."""
-        self._look()
+        """Raise `Finished` if the experiment cannot give out `wanted` more pulls."""
+        self._check_stopping()
         book = self._state.book
         if book.sure is not None:
-            raise Finished(f"there is nothing left to ask: {self._selected()}")
+            raise Finished(f"no further pull is needed: {self._selected()}")
         if book.stopped or book.paused:
             raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._selected()}")
         if book.remaining is not None and wanted > book.remaining:
@@ -179,56 +194,56 @@ class Asking(Reading):
             )
 
     def _today(self) -> Label | None:
-        """Return the date where the experiment is, if it is somewhere."""
+        """Return the current date in the experiment's time zone, or None if it has no time zone."""
         zone = self._state.created.options.get("time_zone")
         return None if zone is None else date_in(zone, self._now())
 
-    def _place(self, environment: Label | None) -> Label:
-        """Return where the next pull is played, or say why it cannot be there."""
+    def _environment_label(self, environment: Label | None) -> Label:
+        """Return the environment label of the next pull, or raise an error if the label is not allowed."""
         return label_of(self._state.book, environment, self._label)
 
-    def _hide(self, environment: Label | None) -> None:
-        """Go without labels if this is the first pull, and it has none."""
+    def _hide_tide(self, environment: Label | None) -> None:
+        """Switch to a hidden tide if this is the first pull and it has no environment label."""
         if self._state.book.tide == "auto" and environment is None:
             self._state.add(e.Unlabelled(self._now(), None))
 
-    def _open(self) -> None:
-        """Give out ids of its own if the experiment comes from a file or another process."""
-        if not self._opened:
+    def _start_session(self) -> None:
+        """Start a new ID prefix if the experiment was loaded from a file or by another process."""
+        if not self._has_session:
             self._state.add(e.Opened(self._now(), None, new_session()))
-            self._opened = True
+            self._has_session = True
 
-    @changing
+    @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Say that units saw their pulls: with `reserve`, only these count. A repeat is harmless.
+        """Record that units have seen their arms; with `reserve`, only such pulls count.
 
-        Several are noted all or, if one was taken back, none.
+        A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
         """
         book = self._state.book
         given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
-        numbers = dict.fromkeys(self._known(pull) for pull in given)
+        numbers = dict.fromkeys(self._pull_number(pull) for pull in given)
         for number in numbers:
             if book.status[number] == CANCELLED:
-                raise InputError(f"pull {book.pulls[number].id} was taken back: ask for its unit again")
+                raise InputError(f"pull {book.pulls[number].id} was cancelled: ask for its unit again")
         new = tuple(number for number in numbers if number in book.reserved)
         if new:
             self._state.add(e.Exposed(self._now(), by, new))
 
     def cancel(self, pull: Pull | str, by: str | None = None) -> None:
-        """Take back a pull whose reward will never come; it returns to the budget."""
+        """Cancel a pull whose reward will never arrive; the pull returns to the budget."""
         self.cancel_many([pull], by)
 
-    @changing
+    @writes_events
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
-        """Take back several pulls: all of them or, if one is not out, none."""
+        """Cancel several pulls; if one of them is not pending, cancel none."""
         book = self._state.book
-        numbers = dict.fromkeys(self._known(pull) for pull in require_list("pulls", pulls))
+        numbers = dict.fromkeys(self._pull_number(pull) for pull in require_list("pulls", pulls))
         for number in numbers:
-            if book.status[number] not in (OUT, CANCELLED, EXPIRED):
+            if book.status[number] not in (PENDING, CANCELLED, EXPIRED):
                 raise InputError(
-                    f"pull {book.pulls[number].id} is {book.status[number]} already; "
-                    f"only a pull that is out can be cancelled"
+                    f"pull {book.pulls[number].id} has the status {book.status[number]!r}; "
+                    f"only a pending pull can be cancelled"
                 )
-        out = tuple(number for number in numbers if book.status[number] == OUT)
-        if out:
-            self._state.add(e.Cancelled(self._now(), by, out))
+        pending = tuple(number for number in numbers if book.status[number] == PENDING)
+        if pending:
+            self._state.add(e.Cancelled(self._now(), by, pending))

@@ -1,7 +1,8 @@
-"""Compiled asks, for large batches: the same arms and the same bits, where `lab` is installed.
+"""Compiled programs for large batches of asks; they choose the same arms as the interpreted kernels.
 
-To import the compiler takes half a second, and the first batch ever of a policy some seconds, after which
-its program is on disk. So small batches, and single asks always, are interpreted.
+Compiling needs the `lab` extra. Importing the compiler takes half a second, and the first batch of a policy
+takes some seconds, after which its program is stored on disk. Therefore small batches and single asks are
+interpreted.
 """
 
 from __future__ import annotations
@@ -20,37 +21,40 @@ from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.selection_rules import Selection
 
-WORTH_A_CALL = 5  # pulls, where the program is in memory
-WORTH_THE_COMPILER = 10_000  # pulls, where it is not
+WORTH_A_CALL = 5  # pulls from which a compiled program in memory is faster
+WORTH_THE_COMPILER = 10_000  # pulls from which compiling a program is worth its time
 
 _compiling = Lock()
-_ready: dict[Any, Kernel | None] = {}
+_programs: dict[Any, Kernel | None] = {}
 
 
 def compiled_asks(spec: PolicySpec, n: int, *arguments: Any) -> Kernel | None:
-    """Return a compiled `ask_many` for these arguments, less the arms; None if it is not worth it for n.
+    """Return a compiled batch-ask kernel, or None if interpreting is cheaper or compiling is impossible.
 
-    None too where nothing can be compiled: without `lab`, or with a kernel that no compiler knows.
+    Compiling is impossible without the `lab` extra, or for a kernel that the compiler does not support.
+    `arguments` are those of `ask_many` without the array of arms.
     """
     if n < WORTH_A_CALL:
         return None
     key = spec.policy, spec.selection, type(arguments[0]), tuple(map(type, arguments[0]))
-    if key not in _ready and n >= WORTH_THE_COMPILER:
+    if key not in _programs and n >= WORTH_THE_COMPILER:
         with _compiling:
-            _ready[key] = _ready.get(key) or _made(spec, arguments)
-    return _ready.get(key)
+            _programs[key] = _programs.get(key) or _compile(spec, arguments)
+    return _programs.get(key)
 
 
-def _made(spec: PolicySpec, arguments: tuple[Any, ...]) -> Kernel | None:
+def _compile(spec: PolicySpec, arguments: tuple[Any, ...]) -> Kernel | None:
     try:
-        program = _linked(spec.policy, spec.selection)
-        program(*arguments, np.zeros(0, np.int64))  # no pulls: it is compiled, or read from disk
-    except Exception:  # whatever the compiler has against it: the interpreter gives the same arms
+        program = _link(spec.policy, spec.selection)
+        program(
+            *arguments, np.zeros(0, np.int64)
+        )  # an ask of no pulls compiles the program, or reads it from disk
+    except Exception:  # if compiling fails, the interpreter chooses the same arms
         return None
     return program
 
 
 @cache
-def _linked(policy: Policy, selection: Selection) -> Kernel:
+def _link(policy: Policy, selection: Selection) -> Kernel:
     fill = PolicySpec(policy, selection).fill()
     return attach_disk_cache(link(ask_many, compile_for_cpu, fill), ask_many, compile_for_cpu, fill)

@@ -1,4 +1,4 @@
-"""Changing what an experiment is about while it runs: its arms, its budget, whether it goes on."""
+"""Methods of an experiment that change its arms and budget, or pause, resume and stop it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterable
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.locking import Handle, changing
+from tideproof.experiment.locking import ExperimentBase, writes_events
 
 
-class Steering(Handle):
-    """What its owner may change."""
+class ControlMethods(ExperimentBase):
+    """Base class of `Experiment` with the methods that change a running experiment."""
 
-    @changing
+    @writes_events
     def add_arm(self, arm: str, by: str | None = None) -> None:
-        """Add an arm; the policy begins anew with everything told so far."""
+        """Add an arm; the policy is rebuilt from all rewards recorded so far."""
         book = self._state.book
         checked_arms([*book.arms, arm])
         self._state.params(len(book.active) + 1, book.horizon)
         self._state.add(e.ArmAdded(self._now(), by, arm))
 
-    @changing
+    @writes_events
     def retire_arm(self, arm: str, by: str | None = None) -> None:
-        """Play an arm no more; what was told of it stays, and rewards that are out may still come.
+        """Stop playing an arm; its rewards stay, and rewards of its pending pulls are still accepted.
 
-        The policy and `recommend` go on by the rewards of the arms that are played; `fit` has all.
+        The policy and `recommend` then use only the rewards of the active arms. `fit` uses all rewards.
         """
         book = self._state.book
         number = book.arm_number(arm)
@@ -36,9 +36,9 @@ class Steering(Handle):
         self._state.bounds.check((a for a in book.active if a != number), book.arms)
         self._state.add(e.ArmRetired(self._now(), by, number))
 
-    @changing
+    @writes_events
     def extend(self, budget: int | None, by: str | None = None) -> None:
-        """Set another budget; the policy goes on with the new horizon."""
+        """Change the budget; the policy continues with the new horizon."""
         book = self._state.book
         asked = len(book.pulls) - book.lost
         if budget is not None:
@@ -47,34 +47,34 @@ class Steering(Handle):
             self._state.params(len(book.active), budget)
             self._state.add(e.Extended(self._now(), by, budget))
 
-    @changing
+    @writes_events
     def pause(self, why: str = "", by: str | None = None) -> None:
-        """Ask for nothing until it is resumed; rewards may be told."""
+        """Refuse asks until `resume` is called; rewards are still accepted."""
         if not self._state.book.paused:
             self._state.add(e.Paused(self._now(), by, _text("why", why)))
 
-    @changing
+    @writes_events
     def resume(self, why: str = "", by: str | None = None) -> None:
-        """Ask again."""
+        """Accept asks again after a pause."""
         if self._state.book.paused:
             self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
-    @changing
+    @writes_events
     def stop(self, why: str = "", by: str | None = None) -> None:
-        """Ask for nothing ever again; rewards of pulls that are out may be told."""
+        """Refuse asks permanently; rewards of pending pulls are still accepted."""
         if not self._state.book.stopped:
             self._state.add(e.Stopped(self._now(), by, _text("why", why)))
 
-    @changing
+    @writes_events
     def note(self, text: str, by: str | None = None) -> None:
-        """Write something down beside the events."""
+        """Add a free-text note to the event log."""
         self._state.add(e.Noted(self._now(), by, _text("text", text)))
 
-    @changing
+    @writes_events
     def forget_units(self, by: str | None = None) -> None:
-        """Delete the salt of the units' hashes: nobody can say any more who got what.
+        """Delete the salt of the unit hashes, so that pulls can no longer be linked to units.
 
-        Pulls that are out may still be told. A unit that comes again is a new one.
+        Rewards of pending pulls are still accepted. A unit that asks again is treated as a new unit.
         """
         if self._state.book.salt:
             self._state.add(e.Salted(self._now(), by, ""))
@@ -82,15 +82,15 @@ class Steering(Handle):
 
 
 def _text(name: str, value: object) -> str:
-    """Return a value as it is written, or say that it cannot be."""
+    """Return a value as a string, or raise an error if it cannot be printed."""
     try:
         return str(value)
     except ValueError:
-        raise InputError(f"{name} must be something to write down, not {describe_value(value)}") from None
+        raise InputError(f"{name} must be text that can be printed, not {describe_value(value)}") from None
 
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of arms, or say what is wrong with them."""
+    """Return the arm names as a tuple, or raise an error if they are not distinct strings."""
     names = (arms,) if isinstance(arms, str) else tuple(require_list("arms", arms))
     for name in names:
         if not isinstance(name, str):

@@ -1,7 +1,8 @@
-"""Experiment: ask which arm to try next, tell what came back. One class for every policy.
+"""The `Experiment` class: ask for the next arm, tell its reward, and get a recommendation.
 
-Its methods stand where what they do is: `asking`, `rewards`, `steering`, `reading`. Each checks what it is
-given, makes an event of it and hands that to the state, which takes in the whole of it or nothing.
+Its methods are defined in base classes in `asks`, `tells`, `controls` and `queries`. Each method that changes
+something checks its arguments, creates an event and passes it to the state, which applies the event
+completely or not at all.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from typing import Any, Literal, TypedDict, Unpack
 from tideproof import checks
 from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_whole_number
 from tideproof.errors import InputError
-from tideproof.experiment.asks import Asking
-from tideproof.experiment.controls import Steering, checked_arms
+from tideproof.experiment.asks import AskMethods
+from tideproof.experiment.controls import ControlMethods, checked_arms
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import checked_lease
-from tideproof.experiment.locking import changing, locked, now
-from tideproof.experiment.policy_prefixes import parted
+from tideproof.experiment.locking import locked, now, writes_events
+from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
-from tideproof.experiment.snapshots.snapshot import copied, packed
+from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.rescaled_fit import Rewards, checked_rewards, checked_scale
 from tideproof.experiment.stopping.stop_rule import Rule, checked_rule
-from tideproof.experiment.tells import Telling, checked_limits, within
+from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
 from tideproof.experiment.tide_options import Tide, checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
 from tideproof.stats.scales.scale_test import Scale
@@ -35,7 +36,7 @@ from tideproof.table import render_notebook_html
 
 
 class ExperimentOptions(TypedDict, total=False):
-    """What an experiment may be given besides its arms."""
+    """Keyword arguments of `Experiment`, besides the arms and the clock."""
 
     budget: int | None
     policy: Chosen
@@ -55,56 +56,58 @@ class ExperimentOptions(TypedDict, total=False):
     time_zone: str | None
 
 
-class Experiment(Asking, Telling, Steering):
-    """A live experiment: which arm next, and which in the end.
+class Experiment(AskMethods, TellMethods, ControlMethods):
+    """A live experiment that chooses the next arm and recommends one at the end.
 
-    Safe to call from several threads. Every call does the whole of what it says or nothing, also where a
-    signal interrupts it. Rewards may be told late, in any order and repeatedly.
+    It may be used from several threads. Each call takes effect completely or not at all, even if a signal
+    interrupts it. Rewards may be told late, in any order, and repeatedly.
 
     Parameters
     ----------
     arms
         Names of the alternatives, at least two.
     budget
-        Number of pulls; None if it is open, for policies that need not know it.
+        Number of pulls. None means no limit; some policies need one.
     policy
-        A registered name, `tp.policy(...)` or a `Policy` itself.
+        A registered name, the result of `tp.policy(...)`, or a `Policy`.
     tide
-        What moves all arms together: `"labels"`, it changes with the environment's label; `"hidden"`, nobody
-        knows when it moves, and it is followed by the rewards themselves; `"both"`, it jumps where the label
-        changes, and may move in between. `"auto"`: labels if the first ask has one, else hidden.
+        Model of the shifts that all arms share. `"labels"`: the shift changes with the environment label.
+        `"hidden"`: the times of the changes are unknown, and the shift is estimated from the rewards.
+        `"both"`: the shift jumps when the label changes, and may also move in between. `"auto"`: labels if
+        the first ask has a label, else hidden.
     confidence, rule
-        With a confidence, such as 0.95, it is `done` when an arm is the best with that confidence, however
-        often one looks; the budget is then a cap. The rule is `"calibrated"`, by simulation, or `"proven"`, a
-        theorem for normal rewards that takes about twice as many pulls.
+        With a confidence level such as 0.95, the experiment is `done` as soon as one arm is the best with
+        that confidence, however often the results are inspected. The budget is then an upper limit. The rule
+        is `"calibrated"` (by simulation) or `"proven"` (by a theorem for normal rewards, which needs about
+        twice as many pulls).
     seed
-        Of the policy's own random choices: same seed and rewards, same run.
+        Seed of the policy's random choices. The same seed and rewards give the same pulls.
     direction
-        `"maximize"`, or `"minimize"` for latency or cost.
+        `"maximize"`, or `"minimize"` for rewards such as latency or cost.
     rewards
-        What they are: `"normal"`, numbers of any kind; `"conversions"`, 0 or 1; `"counts"`, whole numbers
-        of at least 0; `"money"`, amounts of at least 0. Others are refused.
+        Kind of the rewards: `"normal"`, any numbers; `"conversions"`, 0 or 1; `"counts"`, whole numbers of at
+        least 0; `"money"`, amounts of at least 0. Other values are refused.
     scale
-        How arms are compared: by `"difference"`, `"ratio"` (environments multiply, so that an arm is better
-        by so many percent) or, for conversions, `"odds"`. `"auto"` is `"difference"` for normal rewards and
-        `"ratio"` for others, if the policy decides by the fit alone.
+        How arms are compared: by `"difference"`, by `"ratio"` (environments multiply the rewards, and an arm
+        is better by a percentage) or, for conversions, by `"odds"`. `"auto"` means `"difference"` for normal
+        rewards, and `"ratio"` for other kinds if the policy decides by the fit alone.
     limits
-        The lowest and highest reward that can be; one beyond is refused.
+        The lowest and the highest possible reward. A reward outside is refused.
     floors, caps
-        The smallest and the largest share of the pulls that an arm may have, by its name.
+        The minimum and the maximum share of the pulls of an arm, by arm name.
     lease, default
-        Seconds after which a pull expires that is still out. It returns to the budget, or has the default
-        reward if there is one, which a late reward replaces. Conversions have a default of 0, and the lease
-        is their window: what is told before its end counts from its end on, what is told later is noted as
-        late and does not count. Successes come at once and failures when the window closes: to count them
-        as they come would inflate the rates of new pulls, to count late ones those of old pulls.
+        Seconds after which a pending pull expires. An expired pull returns to the budget, or gets the default
+        reward if there is one; a late reward replaces the default. For conversions the default is 0 and the
+        lease is a fixed window: a reward that is told within the window counts when the window ends, and a
+        later reward is recorded as late but does not count. Without the window, successes would be counted
+        earlier than failures, which would bias the rates of recent pulls upwards.
     reserve
-        Seconds, at most the lease, in which a unit must have seen what `ask(unit=...)` gave it, which
-        `expose(pull)` says. A pull that was not seen is taken back, and counts for nothing.
+        Seconds, at most the lease, within which a unit must see the arm that `ask(unit=...)` gave it.
+        `expose(pull)` records that it did. A pull that is not exposed in time is cancelled.
     time_zone
-        Such as `"Europe/Berlin"`: an ask that names no environment belongs to the date there.
+        A name such as `"Europe/Berlin"`. An ask without an environment then uses the current date there.
     clock
-        What says the time, in seconds.
+        Function that returns the current time in seconds.
 
     Examples
     --------
@@ -140,7 +143,7 @@ class Experiment(Asking, Telling, Steering):
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
-        spec, promise, tide = parted(policy, tide, confidence, rule)
+        spec, promise, tide = separate_policy(policy, tide, confidence, rule)
         budget = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         kind = checked_rewards(rewards)
         compared = checked_scale(scale, kind, spec)
@@ -160,20 +163,20 @@ class Experiment(Asking, Telling, Steering):
                 for name, shares in bounds._asdict().items()
             }
         if default is not None:
-            default = within(options, "default", default)
+            default = checked_reward(options, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
         created = e.Created(
             now(clock),
             None,
             names,
             budget,
-            experiment_file.described(spec),
+            experiment_file.describe_policy(spec),
             require_whole_number("seed", seed, 0, 2**64 - 1),
             checks.require_direction(direction),
             options,
             new_session(),
         )
-        self._begin(State(created, spec), clock)
+        self._set_state(State(created, spec), clock)
 
     @classmethod
     def open(
@@ -185,24 +188,25 @@ class Experiment(Asking, Telling, Steering):
         clock: Callable[[], float] = time.time,
         **options: Unpack[ExperimentOptions],
     ) -> Experiment:
-        """Create an experiment in a database, or join the one of that name.
+        """Create an experiment in a database, or open the existing experiment of that name.
 
-        Many processes may have it open: each knows what the others did before it answers, and what it did is
-        kept before it returns, also where the power fails.
+        Several processes may open it at the same time. Each call reads the events of the other processes
+        first, and stores its own events before it returns, so that they survive a power failure.
 
         Parameters
         ----------
         url
-            Where it is: `"sqlite:///shop.db"`, a file beside the program, or `"sqlite:////data/shop.db"`;
-            or `"postgresql://user@host/database"`.
+            Address of the database: `"sqlite:///shop.db"` (a file in the current folder),
+            `"sqlite:////data/shop.db"`, or `"postgresql://user@host/database"`.
         name
-            Of the experiment.
+            Name of the experiment.
         arms
-            As for a new one; None to join. Arms and options that are given must be those it has.
+            Names of the arms of a new experiment, or None to open an existing one. Arms and options that are
+            given must equal those of the existing experiment.
         clock
-            What says the time, in seconds.
+            Function that returns the current time in seconds.
         **options
-            The others of a new one: `budget`, `policy` and so on.
+            Other parameters of a new experiment: `budget`, `policy` and so on.
 
         Examples
         --------
@@ -221,17 +225,17 @@ class Experiment(Asking, Telling, Steering):
         return open_experiment(cls, url, name, arms, clock, options)
 
     def close(self) -> None:
-        """Let go of the database, if it is in one; the next call opens it again."""
+        """Close the database connection, if the experiment has one; the next call opens it again."""
         if self._shared is not None:
             self._shared.close()
 
-    @changing
+    @writes_events
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Do a command of an experiment in a database once, however often it is repeated.
+        """Run a method of a stored experiment at most once per idempotency key.
 
-        `run.once("job-7", run.ask, environment="monday")` asks when it is called first. A repeat with the
-        same key, by any process, does nothing and returns the same pull: for who does not know whether a
-        first try was heard.
+        The first call `run.once("job-7", run.ask, environment="monday")` asks for a pull. A later call with
+        the same key, by any process, changes nothing and returns the same pull. Use it to retry safely when
+        it is unknown whether an earlier call succeeded.
         """
         if self._shared is None:
             raise InputError(f"once={key!r} is for experiments in a database: Experiment.open(url, name)")
@@ -242,25 +246,25 @@ class Experiment(Asking, Telling, Steering):
         budget = "no budget" if self.budget is None else f"budget {self.budget}"
         return (
             f"<Experiment: {len(self.arms)} arms, {self.policy.label}, {budget}, "
-            f"{len(book.pulls) - book.lost} asked, {len(book.out)} out>"
+            f"{len(book.pulls) - book.lost} asked, {len(book.pending)} pending>"
         )
 
     def _repr_html_(self) -> str:
-        found, _ = self._judged()
+        found, _ = self._recommend()
         tables = [self.fit().arms] if found.told else []
         return render_notebook_html(f"{repr(self)[1:-1]}\n{found}", *tables)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, from which `load` goes on exactly here.
+        """Write the experiment to a JSON file, which `load` reads.
 
-        A crash while saving leaves the old file or the new one.
+        If the program crashes while saving, the file has either its old or its new contents.
         """
-        happened, contents = self._whole()
-        experiment_file.write(happened, packed(self.policy, contents), path)
+        happened, contents = self._copy_for_file()
+        experiment_file.write(happened, pack_snapshot(self.policy, contents), path)
 
     @locked
-    def _whole(self) -> tuple[list[e.Event], Any]:
-        return self.events(), copied(self._state)
+    def _copy_for_file(self) -> tuple[list[e.Event], Any]:
+        return self.events(), copy_policy_state(self._state)
 
     @classmethod
     def load(
@@ -269,23 +273,24 @@ class Experiment(Asking, Telling, Steering):
         policy: Chosen | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Experiment:
-        """Read an experiment that was saved: its next `ask` is the one it would have given.
+        """Read an experiment from a file that `save` wrote; it continues exactly where it was.
 
         Parameters
         ----------
         path
-            What `save` wrote.
+            The file to read.
         policy
-            The policy it was saved with, if that is not registered: files keep its name, its selection rule
-            and its options, which those of `tp.policy(...)` must not contradict.
+            The policy of the experiment, needed only if that policy is not registered. The file stores the
+            name, the selection rule and the options of the policy; those of `tp.policy(...)` must not
+            contradict them.
         clock
-            What says the time, as for a new one.
+            Function that returns the current time in seconds, as for a new experiment.
         """
         happened, snapshot = experiment_file.read(path)
-        return cls._folded(happened, policy, clock, snapshot)
+        return cls._from_events(happened, policy, clock, snapshot)
 
     @classmethod
-    def _folded(
+    def _from_events(
         cls,
         happened: list[e.Event],
         policy: Chosen | None = None,
@@ -293,8 +298,8 @@ class Experiment(Asking, Telling, Steering):
         snapshot: Any = None,
     ) -> Experiment:
         run = cls.__new__(cls)
-        run._begin(experiment_file.refold(happened, policy, snapshot), clock)
-        run._opened = False
+        run._set_state(experiment_file.rebuild_state(happened, policy, snapshot), clock)
+        run._has_session = False
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -304,4 +309,4 @@ class Experiment(Asking, Telling, Steering):
 
 
 def _unpickled(happened: list[e.Event], policy: Any, clock: Callable[[], float] = time.time) -> Experiment:
-    return Experiment._folded(happened, policy, clock)
+    return Experiment._from_events(happened, policy, clock)

@@ -1,4 +1,4 @@
-"""How a running experiment is doing, and whether what its fit assumes holds."""
+"""Diagnostics of a running experiment: progress, tests of the model's assumptions, and usage warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError, NotComparable
-from tideproof.experiment.usage_warnings import Facts
+from tideproof.experiment.usage_warnings import UsageFacts
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.scales.scale_choice import ScaleName
@@ -21,24 +21,26 @@ Test = TypeVar("Test")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnostics:
-    """What to look at while an experiment runs.
+    """Progress of a running experiment, tests of its assumptions, and usage warnings.
 
     Attributes
     ----------
-    asked, told, out, lost : pulls asked for; rewards told, of summaries too; pulls out; pulls that were
-        cancelled or expired.
-    oldest_out : seconds since the oldest pull that is out was asked for; None if none is.
-    environments : those with a told reward.
-    sample_ratio : whether arms got equal shares; None for a policy that looks at rewards, which does not
-        mean them to.
-    additivity : whether one shift for all arms describes the rewards; on the scales of ratios and odds, one
-        factor.
-    spread : whether one noise does; None where it goes with the mean, as of 0 and 1, and on those scales.
-    remarks : what looks wrong in how the experiment is used.
-    scale : on which arms are compared.
-    tide : what was seen of it, where it is followed; None where labels say all.
+    asked, told, out, lost : number of pulls asked for; of rewards recorded, including those in summaries; of
+        pending pulls; of cancelled or expired pulls.
+    oldest_out : age in seconds of the oldest pending pull; None if no pull is pending.
+    environments : number of environments with at least one reward.
+    sample_ratio : test whether arms got equal shares; None for policies that react to rewards, which do not
+        intend equal shares.
+    additivity : test whether one shift per environment for all arms describes the rewards; on the ratio and
+        odds scales, one factor.
+    spread : test whether all arms and environments have the same noise; None for 0/1 rewards, whose variance
+        follows from the mean, and on the ratio and odds scales.
+    remarks : warnings about likely mistakes in how the experiment is used.
+    scale : scale on which arms are compared.
+    tide : description of the estimated hidden tide; None with environment labels.
 
-    A test that needs more than was told so far is None. Printed, it is some lines; `to_dict()` has all of it.
+    A test is None while there are too few rewards for it. Printing gives a short text; `to_dict()` returns
+    all values.
     """
 
     asked: int
@@ -55,59 +57,61 @@ class Diagnostics:
     tide: str | None = None
 
     def __repr__(self) -> str:
-        waiting = f"{self.out:,} out, {self.lost:,} lost"
+        status = f"{self.out:,} pending, {self.lost:,} cancelled or expired"
         if self.oldest_out is not None:
-            waiting += f", the oldest out for {format_rounded(self.oldest_out)} s"
-        told = f"{format_count(self.told, 'reward')} told in {format_count(self.environments, 'environment')}"
-        lines = [f"{format_count(self.asked, 'pull')} asked for: {waiting}", told, *self._tests()]
+            status += f", the oldest pending for {format_rounded(self.oldest_out)} s"
+        rewards = f"{format_count(self.told, 'reward')} in {format_count(self.environments, 'environment')}"
+        lines = [f"{format_count(self.asked, 'pull')} asked for: {status}", rewards, *self._tests()]
         return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
 
     def _tests(self) -> Iterable[str]:
-        """Say what each test that could be made found."""
+        """Yield one line of text for each available test."""
         if self.tide is not None:
-            yield f"tide followed: {self.tide}"
+            yield f"hidden tide: {self.tide}"
         if self.sample_ratio is not None:
-            yield f"sample_ratio: arms got equal shares, p = {self.sample_ratio.p:.3g}"
+            yield f"sample_ratio: test of equal shares of the arms, p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
-            what = "shift" if self.scale == "difference" else "factor"
-            yield f"additivity: one {what} for all arms, p = {self.additivity.p:.3g}"
+            effect = "shift" if self.scale == "difference" else "factor"
+            yield f"additivity: test of one {effect} for all arms, p = {self.additivity.p:.3g}"
         if self.spread is not None:
             arms, environments = self.spread.p_arm, self.spread.p_environment
-            yield f"spread: one noise for all arms, p = {arms:.3g}, and environments, p = {environments:.3g}"
+            yield f"spread: test of equal noise of arms, p = {arms:.3g}, environments, p = {environments:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the diagnostics as a dictionary of JSON values."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def diagnose(
     fit: Fit | None,
-    facts: Facts,
+    facts: UsageFacts,
     lost: int,
     oldest_out: float | None,
     remarks: tuple[str, ...],
     tide: str | None = None,
 ) -> Diagnostics:
-    """Make the tests that the fit allows."""
+    """Run the tests that the fit allows, and return them with the counts as `Diagnostics`."""
     return Diagnostics(
         asked=facts.pulls,
         told=facts.told,
-        out=facts.out,
+        out=facts.pending,
         lost=lost,
         oldest_out=oldest_out,
         environments=facts.environments,
-        sample_ratio=None if fit is None or fit.adaptive else _tested(fit.sample_ratio),
-        additivity=None if fit is None else _tested(fit.additivity),
-        spread=None if fit is None or fit.scale != "difference" or fit.cells.binary else _tested(fit.spread),
+        sample_ratio=None if fit is None or fit.adaptive else _run_test(fit.sample_ratio),
+        additivity=None if fit is None else _run_test(fit.additivity),
+        spread=None
+        if fit is None or fit.scale != "difference" or fit.cells.binary
+        else _run_test(fit.spread),
         remarks=remarks,
         scale="difference" if fit is None else fit.scale,
         tide=tide,
     )
 
 
-def _tested(test: Callable[[], Test]) -> Test | None:
+def _run_test(test: Callable[[], Test]) -> Test | None:
     try:
         return test()
-    except (InputError, NotComparable):  # too little was told
+    except (InputError, NotComparable):  # there are too few rewards for this test
         return None

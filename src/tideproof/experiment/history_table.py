@@ -1,11 +1,11 @@
-"""Everything that was asked and told, as one table, made where nobody waits for it."""
+"""Table of all pulls, rewards and summaries of an experiment, built outside the lock."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import OUT
+from tideproof.experiment.pull import PENDING
 from tideproof.experiment.state.experiment_state import State
 from tideproof.table import Table
 
@@ -13,11 +13,11 @@ Row = tuple[str | None, str, Any, int, float | None, float | None, str, float | 
 COLUMNS = ("pull", "arm", "environment", "n", "reward", "variance", "status", "asked_at", "told_at")
 
 
-class Record:
-    """What the table is made of, at one moment.
+class HistoryData:
+    """Copy of an experiment's data at one moment, from which the history table is built.
 
-    What can change is copied at once. What is only ever added to is copied up to that moment when the table
-    is made, when nobody waits for it.
+    Lists whose items can change are copied at once. Lists that only grow are shared, and read up to their
+    length at that moment when the table is built outside the lock.
     """
 
     def __init__(self, state: State) -> None:
@@ -25,20 +25,20 @@ class Record:
         self.status, self.rewards = list(book.status), list(book.rewards)
         self.arms = list(book.arms)
         self._summarised, self._summary_count = book.summaries, len(book.summaries)
-        self._asked, self._times = book.pulls, book.asked_at
-        self._happened, self._event_count = state.events, len(state.events)
+        self._pulls_asked, self._times = book.pulls, book.asked_at
+        self._events, self._event_count = state.events, len(state.events)
         self._window = state.window
         self._labels = state.book.tide != "hidden"
 
     @property
     def events(self) -> list[e.Event]:
-        """Everything that had happened."""
-        return list(self._happened[: self._event_count])
+        """Events of the experiment up to the moment of the copy."""
+        return list(self._events[: self._event_count])
 
     def table(self) -> Table:
-        """Return rewards from before, then every pull in the order of asking, then every summary.
+        """Return the history table: warm-start rewards, then pulls in the order of asking, then summaries.
 
-        `n` is how many rewards a row has: 0 for a pull that was not told by itself.
+        The column `n` is the number of rewards of a row. It is 0 for a pull without a reward of its own.
         """
         rows = [*self._warm(), *self._pulls(), *self._summaries()]
         return Table(dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else _EMPTY)
@@ -55,24 +55,24 @@ class Record:
     def _pulls(self) -> list[Row]:
         told_at = self._told_at()
         count = len(self.status)
-        known = zip(self._asked[:count], self.rewards, self.status, self._times[:count], strict=True)
+        known = zip(self._pulls_asked[:count], self.rewards, self.status, self._times[:count], strict=True)
         return [
             (
                 pull.id,
                 pull.arm,
                 pull.environment if self._labels else None,
-                0 if reward is None or status == OUT else 1,
-                None if status == OUT else reward,  # what is held back does not count yet
+                0 if reward is None or status == PENDING else 1,
+                None if status == PENDING else reward,  # a reward that is held back does not count yet
                 None,
                 status,
-                at or None,  # files of an older version have no times
+                at or None,  # files of format 2 have no times
                 told_at.get(number),
             )
             for number, (pull, reward, status, at) in enumerate(known)
         ]
 
     def _told_at(self) -> dict[int, float]:
-        """Return when each pull got the reward that counts."""
+        """Return the time at which each pull got its current reward, by pull number."""
         found: dict[int, float] = {}
         closed: set[int] = set()
         for event in self.events:
@@ -88,17 +88,17 @@ class Record:
     def _summaries(self) -> list[Row]:
         return [
             (
-                f"#{place}" if key is None else key,
-                told.arm,
-                told.environment,
-                told.n,
-                told.mean,
-                told.variance if told.n > 1 else None,
+                f"#{index}" if key is None else key,
+                summary.arm,
+                summary.environment,
+                summary.n,
+                summary.mean,
+                summary.variance if summary.n > 1 else None,
                 "summary",
                 None,
                 at or None,
             )
-            for place, (key, told, at) in enumerate(self._summarised[: self._summary_count], 1)
+            for index, (key, summary, at) in enumerate(self._summarised[: self._summary_count], 1)
         ]
 
 

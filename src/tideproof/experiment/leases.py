@@ -1,4 +1,4 @@
-"""Leases: how long a reward may take, and what a pull has got if none came."""
+"""Leases of pulls: the time limit for a reward, and the default reward after that limit."""
 
 from __future__ import annotations
 
@@ -12,53 +12,57 @@ from tideproof.experiment.state.pulls_book import Book
 
 
 class Lease(NamedTuple):
-    """How long pulls may be out.
+    """Time limits of pending pulls.
 
     Attributes
     ----------
-    seconds : until a pull expires.
-    default : the reward it has then; None if it returns to the budget.
-    reserve : seconds in which a unit must have seen its pull, or it is taken back.
+    seconds : seconds after which a pull expires.
+    default : reward of an expired pull; None if an expired pull returns to the budget.
+    reserve : seconds within which a unit must see its arm, before the pull is cancelled.
     """
 
     seconds: float = math.inf
     default: float | None = None
     reserve: float = math.inf
 
-    def unseen(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pulls that no unit saw in time, and a time before which no other will be one of them."""
-        over: list[int] = []
+    def unseen_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
+        """Return the pulls that no unit saw in time, and the earliest time at which to check again."""
+        unseen: list[int] = []
         for number in book.reserved:
             end = book.asked_at[number] + self.reserve
             if end > now:
-                return tuple(over), end
-            over.append(number)
-        return tuple(over), now + self.reserve
+                return tuple(unseen), end
+            unseen.append(number)
+        return tuple(unseen), now + self.reserve
 
-    def overdue(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pulls whose time is over, and a time before which no other's will be."""
-        over: list[int] = []
-        for number in book.out:
+    def expired_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
+        """Return the pending pulls whose lease is over, and the earliest time at which to check again."""
+        expired: list[int] = []
+        for number in book.pending:
             end = book.asked_at[number] + self.seconds
             if end > now:
-                return tuple(over), end
-            over.append(number)
-        return tuple(over), now + self.seconds
+                return tuple(expired), end
+            expired.append(number)
+        return tuple(expired), now + self.seconds
 
 
-def lease_of(options: Mapping[str, Any]) -> Lease:
-    """Return the lease among the options of an experiment."""
+def lease_from_options(options: Mapping[str, Any]) -> Lease:
+    """Return the lease that the stored options of an experiment describe."""
     found = checked_lease(options.get("lease"), options.get("default"), options.get("reserve"))
     return Lease(found.get("lease", math.inf), found.get("default"), found.get("reserve", math.inf))
 
 
 def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dict[str, float]:
-    """Return a lease as options, or say what is allowed; the default is a reward that was checked."""
+    """Return the lease parameters as options to store, or raise an error; `default` was checked before."""
     if lease is None:
         if default is not None:
-            raise InputError(f"default={default!r} is for pulls that expire: it needs a lease in seconds")
+            raise InputError(
+                f"default={default!r} is the reward of expired pulls: it needs a lease in seconds"
+            )
         if reserve is not None:
-            raise InputError(f"reserve={reserve!r} is for rewards with a window: it needs a lease in seconds")
+            raise InputError(
+                f"reserve={reserve!r} limits the time to expose a pull: it needs a lease in seconds"
+            )
         return {}
     seconds = require_finite("lease", lease, 0.0)
     if seconds == 0.0:

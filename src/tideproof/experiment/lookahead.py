@@ -1,4 +1,4 @@
-"""A copy of what the policy knows, to see which arms it would play without asking for them."""
+"""Simulation of the policy's next choices on a copy of its state, to predict the share of each arm."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 
-STEPS = 200  # asks at most; of a larger batch, each stands for several pulls
+STEPS = 200  # largest number of simulated asks; each stands for several pulls of a larger batch
 
 
-class Trial(NamedTuple):
-    """What `Numbers.trial` copied.
+class Lookahead(NamedTuple):
+    """Copy of the policy's state on which its next choices are simulated.
 
     Attributes
     ----------
-    program, params : of the policy.
-    run, slot : its state with the pulls that are out, and that of the environment; both are played on.
-    seed, asked, expected : of its draws: the number of the next pull, and of the next place.
-    active : the arms that it plays, by their number in the experiment.
-    arms : how many arms the experiment has.
+    program, params : kernels and parameters of the policy.
+    run, slot : state of the policy and statistics of the environment, both including pending pulls; the
+        simulation changes them.
+    seed, asked, expected : seed of the random draws, number of the next pull, and number of the next pull in
+        the policy's statistics.
+    active : numbers of the active arms in the experiment.
+    arms : number of arms in the experiment.
     """
 
     program: Any
@@ -36,20 +38,21 @@ class Trial(NamedTuple):
     arms: int
 
     def shares(self, n: int, play: Callable[[int], int] | None) -> Floats:
-        """Return the share of each arm in the next `n` pulls; all 0 if the policy stops at once.
+        """Return the share of each arm in the next `n` pulls; all 0 if the policy has stopped.
 
-        `play` makes of each arm that the policy chooses the one that is played.
+        `play` maps the arm that the policy chooses to the arm that is played, which differs if minimum or
+        maximum shares apply.
         """
         counts: Floats = np.zeros(self.arms)
         steps = min(n, STEPS)
         for step in range(steps):
             done = n * step // steps
             draw = self._draw(ASK, self.asked + done)
-            place = int(self.program.ask(self.params, self.run.state, self.run.data, self.slot, draw))
-            if place < 0:
+            index = int(self.program.ask(self.params, self.run.state, self.run.data, self.slot, draw))
+            if index < 0:
                 break
-            arms = [self.active[place]] * (n * (step + 1) // steps - done)
-            for arm, pulls in _counted(arms if play is None else [play(arm) for arm in arms]):
+            arms = [self.active[index]] * (n * (step + 1) // steps - done)
+            for arm, pulls in _count_arms(arms if play is None else [play(arm) for arm in arms]):
                 draw = self._draw(TELL, self.expected + int(counts.sum()))
                 self.program.expect(
                     self.params, self.run.state, self.run.data, self.slot, self.active.index(arm), pulls, draw
@@ -62,5 +65,5 @@ class Trial(NamedTuple):
         return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
 
 
-def _counted(arms: list[int]) -> list[tuple[int, int]]:
+def _count_arms(arms: list[int]) -> list[tuple[int, int]]:
     return [(arm, arms.count(arm)) for arm in dict.fromkeys(arms)]

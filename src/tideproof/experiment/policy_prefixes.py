@@ -1,4 +1,4 @@
-"""The tide and the rule that a policy brings along: of an experiment they are options beside the policy."""
+"""Separation of tide and stopping rule from a policy: for an experiment they are options of their own."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from tideproof.policies.statistics_models import NOISE_MODELS, TIDE_PREFIXES
 from tideproof.policies.stopping_policy import RULES, check_confidence, rule_prefix
 
 
-class Parted(NamedTuple):
-    """A policy that brings nothing along, and the options beside it; a promise is confidence and rule."""
+class SeparatedPolicy(NamedTuple):
+    """A policy without tide and stopping rule, and these as options: (confidence, rule) and the tide."""
 
     spec: PolicySpec
     promise: tuple[float | None, str | None]
     tide: Tide
 
 
-def parted(given: Chosen, tide: Any = "auto", confidence: Any = None, rule: Any = None) -> Parted:
-    """Return the policy without what `tp.policy(..., tide="hidden")` or `confidence=0.95` gave it, and that.
+def separate_policy(
+    given: Chosen, tide: Any = "auto", confidence: Any = None, rule: Any = None
+) -> SeparatedPolicy:
+    """Remove tide and stopping rule from a policy such as `tp.policy(..., tide="hidden")`, and return all.
 
-    >>> parted("hidden:linlucb").spec.label, parted("hidden:linlucb").tide
+    >>> separate_policy("hidden:linlucb").spec.label, separate_policy("hidden:linlucb").tide
     ('linlucb', 'hidden')
-    >>> parted(policy("linlucb", confidence=0.9, n0=3)).spec.label
+    >>> separate_policy(policy("linlucb", confidence=0.9, n0=3)).spec.label
     'linlucb(n0=3)'
     """
     spec, which = _without_tide(as_policy(given), checked_name(tide))
     spec, promise = _without_rule(spec, confidence, rule)
-    return Parted(spec, promise, which)
+    return SeparatedPolicy(spec, promise, which)
 
 
-def beside(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of an experiment, what its policy brings along among them and no longer in the policy.
+def separate_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return experiment options in which tide and stopping rule are separated from the policy.
 
-    >>> found = beside({"policy": "sure:contrast", "seed": 3})
+    >>> found = separate_options({"policy": "sure:contrast", "seed": 3})
     >>> found.pop("policy").name, found
     ('contrast+ols', {'seed': 3, 'confidence': 0.95, 'rule': 'calibrated'})
     """
     if "policy" not in options:
         return dict(options)
     tide, confidence, rule = options.get("tide", "auto"), options.get("confidence"), options.get("rule")
-    found = parted(options["policy"], tide, confidence, rule)
+    found = separate_policy(options["policy"], tide, confidence, rule)
     brought = dict(zip(("confidence", "rule"), found.promise, strict=True))
     brought["tide"] = None if found.tide == "auto" else found.tide
     return {**options, "policy": found.spec, **{k: v for k, v in brought.items() if v is not None}}
@@ -52,12 +54,15 @@ def beside(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_tide(spec: PolicySpec, tide: Tide) -> tuple[PolicySpec, Tide]:
     if spec.policy.tide in NOISE_MODELS and tide in TIDE_PREFIXES.values():
-        raise InputError(f"{spec.label} needs labels: tide={tide!r} has statistics of its own")
+        raise InputError(
+            f"{spec.label} needs environment labels, because it models unequal noise: "
+            f"tide={tide!r} is not possible"
+        )
     for prefix, its_own in TIDE_PREFIXES.items():
         if spec.policy.tide == its_own:
             if tide not in ("auto", its_own):
-                raise InputError(f"{spec.label} has its tide already: tide={tide!r} contradicts it")
-            return _without(prefix, spec, dict(spec.options)), checked_name(its_own)
+                raise InputError(f"{spec.label} has its own tide: tide={tide!r} contradicts it")
+            return _without_prefix(prefix, spec, dict(spec.options)), checked_name(its_own)
     return spec, tide
 
 
@@ -67,16 +72,18 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
             options = dict(spec.options)
             its_own = options.pop("confidence", 0.95)
             if options.pop("bound", None) is not None:
-                raise InputError(f"{spec.label}: a bound is for the lab; an Experiment has a confidence")
+                raise InputError(
+                    f"{spec.label}: bound= is only for simulations; give an Experiment a confidence"
+                )
             others = confidence is not None and check_confidence(confidence) != its_own
             if others or (rule is not None and rule_prefix(rule) != prefix):
-                raise InputError(f"{spec.label} has a confidence and a rule of its own: give them once")
-            return _without(prefix, spec, options), (its_own, name)
+                raise InputError(f"{spec.label} has its own confidence and rule: give them once")
+            return _without_prefix(prefix, spec, options), (its_own, name)
     return spec, (confidence, rule)
 
 
-def _without(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Return the policy behind a prefix, with these options; a label of its own stays."""
+def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
+    """Return the policy without a prefix of its name, with these options; a custom label is kept."""
     bare, rule = spec.policy.name.removeprefix(prefix), spec.selection.name
     label = None if spec.label.startswith(spec.policy.name) else spec.label
     usual = policy(bare).selection.name

@@ -1,4 +1,4 @@
-"""One ask, where it is played, and what can become of it."""
+"""The `Pull` class, the statuses of a pull, and the check of environment labels."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, describe_val
 
 Label = str | int
 
-OUT, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
-EXPIRED, DEFAULTED = "expired", "defaulted"  # its time was over: without a reward, with the default
-LATE = "late"  # has the default, and was told after its window had closed
+PENDING, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
+EXPIRED, DEFAULTED = "expired", "defaulted"  # the lease is over, without or with a default reward
+LATE = "late"  # has the default reward, because its reward was told after the window had closed
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """One ask: play `arm` in `environment`, then tell the reward.
+    """One assignment: play `arm` in `environment`, then tell the reward.
 
     Attributes
     ----------
-    id : its name, by which it may be told instead of the pull itself. No other run, nor the same one
-        loaded again, gives out the same.
-    arm : the arm to play.
-    environment : the environment it belongs to, however late its reward comes.
+    id : unique ID, which `tell` accepts instead of the pull. IDs of different experiments, and of one
+        experiment loaded twice, differ.
+    arm : name of the arm to play.
+    environment : label of the environment to which the pull belongs, however late its reward arrives.
     """
 
     id: str
@@ -35,23 +35,25 @@ class Pull:
     environment: Label
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain words."""
+        """Return the pull as a dictionary of JSON values."""
         return asdict(self)
 
 
 def new_session() -> str:
-    """Return the beginning of the ids that one process gives out: 40 random bits."""
+    """Return a random prefix of 40 bits for the pull IDs of one process."""
     return secrets.token_hex(5)
 
 
 def checked_label(label: Any) -> Label:
-    """Return an environment's label, or say what is allowed; a date is written as 2026-11-16."""
+    """Return an environment label as a string or integer, or raise an error; dates become ISO strings."""
     if isinstance(label, (datetime.date, np.datetime64)):
         return label.isoformat() if isinstance(label, datetime.date) else str(label)
     if isinstance(label, np.integer):
         return int(label)
     if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int)):
-        raise InputError(f"an environment's label must be a string, a whole number or a date, not {label!r}")
+        raise InputError(f"an environment label must be a string, a whole number or a date, not {label!r}")
     if isinstance(label, int) and abs(label) >= FIRST_UNPRINTABLE_INTEGER:
-        raise InputError(f"an environment's label must not be {describe_value(label)}: no file could hold it")
+        raise InputError(
+            f"an environment label must not be {describe_value(label)}: it is too large for a file"
+        )
     return str(label) if isinstance(label, np.str_) else label

@@ -1,4 +1,4 @@
-"""The smallest and the largest share of the pulls that an arm may have, such as 20 % for a control arm."""
+"""Minimum and maximum shares of arms among the pulls, such as at least 20 % for a control arm."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from tideproof.checks import require_finite
 from tideproof.errors import InputError, UnknownName
 
-_ROUNDING = 1e-9  # of a pull: 0.1 * 30 may be a little more than 3
+_ROUNDING = 1e-9  # in pulls: the floating-point product 0.1 * 30 is a little more than 3
 
 
-class Bounds(NamedTuple):
-    """Floors and caps, by the number of the arm; those not named have 0 and 1."""
+class ShareBounds(NamedTuple):
+    """Minimum shares (floors) and maximum shares (caps) by arm number; the defaults are 0 and 1."""
 
     floors: dict[int, float]
     caps: dict[int, float]
@@ -22,22 +22,23 @@ class Bounds(NamedTuple):
         return bool(self.floors or self.caps)
 
     def rule(self, asked: Sequence[int], active: Sequence[int]) -> Callable[[int], int]:
-        """Return what makes of each arm that the policy chooses the arm that is played.
+        """Return a function that maps the arm the policy chooses to the arm that is played.
 
-        Whoever lacks pulls of its floor, the one counted that is to come, is played: the one that lacks most
-        of them. Otherwise the policy's arm; where that has all pulls of its cap, rounded up to whole ones,
-        the least-played arm that has not. Equals go by their order.
+        If an arm has fewer pulls than its minimum share of all pulls including the next one, the arm with the
+        largest shortfall is played. Otherwise the chosen arm is played, unless it has reached its maximum
+        share, rounded up to whole pulls; then the least-played arm below its maximum is. Ties go to the first
+        arm.
 
         Parameters
         ----------
         asked
-            Pulls of every arm so far, retired ones included.
+            Number of pulls of each arm so far, including retired arms.
         active
-            The arms that may be played.
+            Numbers of the arms that may be played.
 
         Examples
         --------
-        >>> play = Bounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
+        >>> play = ShareBounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
         >>> [play(2) for _ in range(8)]
         [0, 2, 2, 1, 0, 2, 2, 1]
         """
@@ -45,9 +46,9 @@ class Bounds(NamedTuple):
 
         def play(arm: int) -> int:
             total = sum(counts) + 1
-            lack, behind = max((self.floors.get(a, 0.0) * total - counts[a], -a) for a in active)
-            if lack > _ROUNDING:
-                arm = -behind
+            shortfall, negative_arm = max((self.floors.get(a, 0.0) * total - counts[a], -a) for a in active)
+            if shortfall > _ROUNDING:
+                arm = -negative_arm
             elif self._full(arm, counts, total):
                 arm = min((counts[a], a) for a in active if not self._full(a, counts, total))[1]
             counts[arm] += 1
@@ -59,26 +60,26 @@ class Bounds(NamedTuple):
         return counts[arm] >= math.ceil(self.caps.get(arm, 1.0) * total - _ROUNDING)
 
     def check(self, active: Iterable[int], names: Sequence[str]) -> None:
-        """Raise if these arms could not have all pulls between them."""
+        """Raise an error if the maximum shares of these arms add up to less than 1."""
         caps = {names[a]: self.caps.get(a, 1.0) for a in active}
         if sum(caps.values()) < 1.0 - _ROUNDING:
             raise InputError(f"caps of the arms that are played must add up to at least 1, not {caps}")
 
 
-def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> Bounds:
-    """Return floors and caps given by the names of arms, or say what is allowed."""
-    low, high = _by_number("floors", floors, arms), _by_number("caps", caps, arms)
+def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
+    """Return minimum and maximum shares that are given by arm name, or raise an error."""
+    low, high = _shares_by_number("floors", floors, arms), _shares_by_number("caps", caps, arms)
     for arm, cap in high.items():
         if low.get(arm, 0.0) > cap:
             raise InputError(f"the floor of {arms[arm]!r}, {low[arm]:g}, is above its cap, {cap:g}")
     if sum(low.values()) > 1.0 + _ROUNDING:
         raise InputError(f"floors must add up to at most 1, not {sum(low.values()):g}")
-    found = Bounds(low, high)
+    found = ShareBounds(low, high)
     found.check(range(len(arms)), arms)
     return found
 
 
-def _by_number(name: str, given: Any, arms: Sequence[str]) -> dict[int, float]:
+def _shares_by_number(name: str, given: Any, arms: Sequence[str]) -> dict[int, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):

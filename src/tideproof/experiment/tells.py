@@ -1,4 +1,4 @@
-"""Telling: rewards one by one, many at once, as summaries, corrected, or from before the experiment."""
+"""Methods of an experiment that record rewards: single, many, summarised, corrected, or warm-start."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import numpy as np
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list, require_whole_number
 from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.locking import Handle, changing
+from tideproof.experiment.locking import ExperimentBase, writes_events
 from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.state.pulls_book import Summary
-from tideproof.experiment.tell_checks import as_event, new_rewards
+from tideproof.experiment.tell_checks import new_rewards, reward_event
 from tideproof.experiment.tide_options import check_labelled
 from tideproof.experiment.warm_start import cells_before
 from tideproof.text import join_names
 
-LARGEST = 1e50  # a reward; limits need its sixth power
-WIDEST = 1e100  # a variance
+LARGEST = 1e50  # largest reward; intervals need its sixth power
+WIDEST = 1e100  # largest variance
 
 
-class Telling(Handle):
-    """The rewards of an experiment."""
+class TellMethods(ExperimentBase):
+    """Base class of `Experiment` with the methods that record rewards."""
 
     def tell(self, pull: Pull | str, reward: float, by: str | None = None, *, key: str | None = None) -> None:
-        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless.
+        """Record the reward of a pull, given as a pull or its ID; repeating the call has no effect.
 
-        Rewards of a unit are added up, each that is told: there, a key such as the number of an order makes
-        a repeat harmless.
+        Several rewards of a unit are added up. A `key` for each, such as an order number, makes a repeated
+        call harmless.
         """
         self.tell_many([pull], [reward], by, keys=[key])
 
-    @changing
+    @writes_events
     def tell_many(
         self,
         pulls: Iterable[Pull | str],
@@ -43,9 +43,9 @@ class Telling(Handle):
         *,
         keys: Iterable[str | None] | None = None,
     ) -> None:
-        """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
+        """Record the rewards of several pulls; if one is not allowed, record none."""
         book = self._state.book
-        numbers = [self._known(pull) for pull in require_list("pulls", pulls)]
+        numbers = [self._pull_number(pull) for pull in require_list("pulls", pulls)]
         values = [self._reward("reward", reward) for reward in require_list("rewards", rewards)]
         names = (
             [None] * len(numbers)
@@ -54,21 +54,22 @@ class Telling(Handle):
         )
         new = new_rewards(book, numbers, values, names)
         if new:
-            self._state.add(as_event(book, new, self._now(), by))
+            self._state.add(reward_event(book, new, self._now(), by))
 
-    @changing
+    @writes_events
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
-        """Replace the reward that was told of a pull."""
-        book, number = self._state.book, self._known(pull)
+        """Replace the recorded reward of a pull."""
+        book, number = self._state.book, self._pull_number(pull)
         reward = self._reward("reward", reward)
         if book.rewards[number] is None:
             raise InputError(
-                f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
+                f"pull {book.pulls[number].id} has the status {book.status[number]!r}; "
+                "only a recorded reward can be corrected"
             )
         if book.rewards[number] != reward:
             self._state.add(e.Corrected(self._now(), by, number, reward))
 
-    @changing
+    @writes_events
     def tell_summary(
         self,
         *,
@@ -82,49 +83,54 @@ class Telling(Handle):
         key: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Tell the results of `n` pulls of one arm in one environment at once.
+        """Record the number, mean and variance of `n` rewards of one arm in one environment.
 
-        Settles the oldest pulls that are out there; a surplus is data outside the budget.
+        The summary settles the oldest pending pulls of that arm and environment. Further rewards count as
+        data outside the budget.
 
         Parameters
         ----------
         arm, environment
-            Where the rewards come from.
+            Arm and environment of the rewards.
         n, mean, variance
-            Their number, mean and sample variance (divisor n - 1; needed if n > 1).
+            Number, mean and sample variance of the rewards (divisor n - 1; required if n > 1).
         successes
-            How many of them were 1, if all others were 0: instead of mean and variance.
+            For 0/1 rewards, the number of ones, instead of mean and variance.
         total
-            Of counts, their sum, if events come one by one (Poisson): it says how much they vary.
+            For counts, the sum of the rewards, if events occur independently (Poisson). The variance then
+            equals the mean.
         key
-            Makes a repeat harmless: the same key and values are taken once.
+            Idempotency key: the same key with the same values is recorded once.
         by
-            Who tells, for the record.
+            Name of the caller, recorded in the event log.
         """
         book = self._state.book
         check_labelled(book, "a summary")
         number = book.arm_number(arm)
         label = checked_label(environment)
         n = require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
-        mean, spread = self._summed(n, mean, variance, successes, total)
+        mean, spread = self._summary_moments(n, mean, variance, successes, total)
         key = _checked_key(key)
         if key in book.keyed:
             known = book.summaries[book.keyed[key]][1]
             given = Summary(arm, label, n, mean, spread)
             if known != given:
-                raise ConflictingReward(f"summary {key!r} was told {known.said()} before; now {given.said()}")
+                raise ConflictingReward(
+                    f"summary {key!r} was recorded as {known.describe()}, not {given.describe()}"
+                )
             return
         self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 
-    def _summed(self, n: int, mean: Any, variance: Any, successes: Any, total: Any) -> tuple[float, float]:
-        """Return mean and variance of a summary, or say what it lacks."""
+    def _summary_moments(
+        self, n: int, mean: Any, variance: Any, successes: Any, total: Any
+    ) -> tuple[float, float]:
+        """Return the mean and variance of a summary, or raise an error if values are missing or conflict."""
         given = {"successes": successes, "a total": total, "a mean": mean}
         several = [name for name, value in given.items() if value is not None]
         kind = self._state.created.options.get("rewards", "normal")
         if len(several) > 1 or (variance is not None and mean is None and several):
             raise InputError(
-                f"a summary has {join_names(given, 'or')}, one of them: only a mean needs a variance "
-                "beside it"
+                f"a summary needs exactly one of {join_names(given, 'or')}, and a variance only with a mean"
             )
         if successes is not None:
             share = _successes(successes, n) / n
@@ -150,10 +156,10 @@ class Telling(Handle):
         return mean, spread
 
     def _reward(self, name: str, value: Any) -> float:
-        return within(self._state.created.options, name, value)
+        return checked_reward(self._state.created.options, name, value)
 
     def _mean(self, name: str, value: Any) -> float:
-        return within(self._state.created.options, name, value, mean=True)
+        return checked_reward(self._state.created.options, name, value, mean=True)
 
     def warm_start(
         self,
@@ -165,40 +171,40 @@ class Telling(Handle):
         by: str | None = None,
         **options: Any,
     ) -> None:
-        """Begin with rewards from before: they count in everything but the budget.
+        """Add rewards from before the experiment: they count in all estimates but not in the budget.
 
         Parameters
         ----------
         data
-            A `Fit`, or a log that `tp.fit` reads. Arms must be known; a label that the experiment uses,
-            too, is the same environment.
+            A `Fit`, or a log that `tp.fit` reads. All arms must be known. A label that the experiment also
+            uses is the same environment.
         arm, environment, reward
-            The names of the columns of a log.
+            Names of the columns of a log.
         by
-            Who brings them, for the record.
+            Name of the caller, recorded in the event log.
         **options
-            Others of `tp.fit`, such as `n` and `sd`.
+            Other options of `tp.fit`, such as `n` and `sd`.
         """
         columns = {"arm": arm, "environment": environment, "reward": reward, **options}
         self._warm(cells_before(data, self.arms, columns, self._mean), by)
 
-    @changing
+    @writes_events
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
-        check_labelled(self._state.book, "a reward from before")
+        check_labelled(self._state.book, "a warm start")
         self._state.add(e.Warmed(self._now(), by, cells))
 
 
 def _successes(successes: Any, n: int) -> int:
     if isinstance(successes, (int, np.integer)) and successes > n:
         raise InputError(
-            f"successes must be at most n={n}, not {describe_value(successes)}; events of which one pull "
-            f"can bring several are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
+            f"successes must be at most n={n}, not {describe_value(successes)}; if one pull can "
+            f"have several events, use counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
         )
     return require_whole_number("successes", successes, 0, n)
 
 
-# What rewards of a kind can be: in words, the least and the largest, whether all are whole numbers
-_KINDS: dict[str, tuple[str, float, float, bool]] = {
+# For each kind of rewards: its description, lowest and highest value, and whether they are whole numbers
+_ALLOWED_REWARDS: dict[str, tuple[str, float, float, bool]] = {
     "normal": ("a number", -math.inf, math.inf, False),
     "conversions": ("0 or 1", 0.0, 1.0, True),
     "counts": ("a whole number of at least 0", 0.0, math.inf, True),
@@ -206,31 +212,31 @@ _KINDS: dict[str, tuple[str, float, float, bool]] = {
 }
 
 
-def within(options: Mapping[str, Any], name: str, value: Any, mean: bool = False) -> float:
-    """Return a reward of the kind that an experiment has, inside its limits, or say what they are.
+def checked_reward(options: Mapping[str, Any], name: str, value: Any, mean: bool = False) -> float:
+    """Return a reward if its kind and the limits of the experiment allow it, or raise an error.
 
-    A mean of rewards has the same bounds, but need not be a whole number.
+    A mean of rewards has the same limits but need not be a whole number.
     """
     reward = require_finite(name, value)
     kind = options.get("rewards", "normal")
-    allowed, least, most, only_whole = _KINDS[kind]
+    allowed, least, most, only_whole = _ALLOWED_REWARDS[kind]
     if not least <= reward <= most or (only_whole and not mean and not reward.is_integer()):
-        said = f"from {least:g} to {most:g}" if mean else allowed
-        raise InputError(f"{name} of {kind} must be {said}, not {value!r}: it is not taken in")
+        values = f"from {least:g} to {most:g}" if mean else allowed
+        raise InputError(f"{name} of {kind} must be {values}, not {value!r}: it is refused")
     low, high = options.get("limits") or (-LARGEST, LARGEST)
     if not low <= reward <= high:
-        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in")
+        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is refused")
     return reward
 
 
 def checked_limits(limits: Any, largest: float = LARGEST) -> tuple[float, float] | None:
-    """Return the lowest and highest reward that can be."""
+    """Return the lowest and the highest possible reward as a pair of numbers, or raise an error."""
     if limits is None:
         return None
     given = [require_finite("limits", value) for value in require_list("limits", limits)]
     low, high = given if len(given) == 2 else (0.0, 0.0)
     if not low < high:
-        raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
+        raise InputError(f"limits must be the lowest and the highest possible reward, not {limits!r}")
     if low < -largest or high > largest:
         raise InputError(f"limits must be between {-largest:g} and {largest:g}, not {limits!r}")
     return low, high

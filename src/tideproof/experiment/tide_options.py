@@ -1,4 +1,4 @@
-"""What an experiment knows of its tide, as it is given and as it is said."""
+"""The options `tide` and `time_zone` of an experiment, and the environment label of its next pull."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tideproof.text import join_names
 
 Tide = Literal["auto", "labels", "hidden", "both"]
 TIDES: tuple[Tide, ...] = ("auto", "labels", "hidden", "both")
-NOWHERE = 1  # the label of pulls where there are none
+NO_LABEL = 1  # the label of all pulls of an experiment without labels
 
 
 def checked_name(tide: Any) -> Tide:
-    """Return which tide an experiment is given, or say what it can be."""
+    """Return the tide option if it is one of the allowed names, or raise an error."""
     if not isinstance(tide, str) or tide not in TIDES:
         raise InputError(f"tide must be {join_names(map(repr, TIDES), 'or')}, not {describe_value(tide)}")
     return cast(Tide, str(tide))
 
 
-def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return options of a `Fit` that doubts what the policy doubts, and what to do with where that cannot be.
+def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
+    """Return options for a `Fit` that make the assumptions of the policy, with fallbacks, in order.
 
     >>> from tideproof.policies.policy_registry import policy
-    >>> [each["variance"] for each in fitting(policy("contrast", noise="by-arm", interaction="auto"))]
+    >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]
     ['interaction+by-arm', 'interaction']
-    >>> fitting(policy("contrast", robust="cells")), fitting(policy("contrast"))
+    >>> fit_options(policy("contrast", robust="cells")), fit_options(policy("contrast"))
     ([{'scale': 'difference', 'robust': 'cells'}], [])
     """
     tide = spec.policy.tide
@@ -47,7 +47,7 @@ def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
 
 
 def allowed_for(spec: PolicySpec) -> str:
-    """Say what the policy allows for besides shifts, in words; nothing for most.
+    """Describe what the policy allows for besides shifts; an empty text for most policies.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> allowed_for(policy("by-arm:auto:contrast"))
@@ -58,45 +58,45 @@ def allowed_for(spec: PolicySpec) -> str:
         NOISES["by-arm"]: "noise that differs from arm to arm",
         INTERACTIONS["auto"][0]: "arms that may differ from environment to environment",
         INTERACTIONS[True][0]: "arms that differ from environment to environment",
-        ROBUST: "cells that are simply wrong",
+        ROBUST: "outlying cells",
     }
-    return ", and ".join(said for prefix, said in words.items() if tide in NOISE_MODELS and prefix in tide)
+    return ", and ".join(text for prefix, text in words.items() if tide in NOISE_MODELS and prefix in tide)
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
-    """Return the option of an experiment, none for labels; `auto` where it may do without them."""
+    """Return the tide option to store: none for labels, `auto` if the policy also works without labels."""
     if tide == "labels":
         return {}
     try:
-        _check(tide if tide != "auto" else "hidden", spec, rewards, confidence)
+        _check_hidden_tide(tide if tide != "auto" else "hidden", spec, rewards, confidence)
     except InputError:
-        if tide == "auto":  # then it cannot do without: no label is one environment
+        if tide == "auto":  # without labels, all pulls are in one environment
             return {}
         raise
     return {"tide": tide}
 
 
-def _check(tide: str, spec: PolicySpec, rewards: str, confidence: float | None) -> None:
+def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: str, confidence: float | None) -> None:
     if confidence is not None:
         raise InputError(
-            f"confidence={confidence!r} needs labels: with tide={tide!r} no rule that stops is calibrated"
+            f"confidence={confidence!r} needs environment labels: there is no stopping rule for tide={tide!r}"
         )
     if rewards != "normal":
         raise InputError(
-            f"rewards={rewards!r} need labels: tide={tide!r} takes rewards for normal, and a tide that "
-            f"adds the same to all arms"
+            f"rewards={rewards!r} need environment labels: tide={tide!r} assumes normal rewards, and a shift "
+            f"that is added to the rewards of all arms"
         )
     spec.on_tide(tide)
 
 
 def checked_option(tide: Any) -> None:
-    """Raise if a file has a tide that no experiment writes."""
+    """Raise an error if a saved tide option is not one of the allowed names."""
     if tide not in TIDES:
-        raise InputError(f"no experiment has the tide {tide!r}")
+        raise InputError(f"unknown tide {tide!r} of an experiment")
 
 
 def checked_zone(name: Any) -> dict[str, str]:
-    """Return the option of an experiment whose environment is the date somewhere; none without a zone."""
+    """Return the time-zone option to store, none if no zone is given, or raise an error."""
     if name is None:
         return {}
     if not isinstance(name, str):
@@ -105,7 +105,7 @@ def checked_zone(name: Any) -> dict[str, str]:
 
 
 def date_in(zone: str, at: float) -> str:
-    """Return the date of a moment somewhere.
+    """Return the date in a time zone at a time in seconds.
 
     >>> date_in("Asia/Tokyo", 0.0), date_in("America/New_York", 0.0)
     ('1970-01-01', '1969-12-31')
@@ -114,26 +114,26 @@ def date_in(zone: str, at: float) -> str:
 
 
 def label_of(book: Book, environment: Any, before: Label) -> Label:
-    """Return where the next pull is played; `before` is where the last one was, if nobody says."""
+    """Return the environment label of the next pull; `before` is the default, the label of the last pull."""
     label = None if environment is None else checked_label(environment)
     if book.tide == "hidden":
         if label is not None:
             raise InputError(
-                f"environment={label!r} cannot be said: this experiment has no labels and follows the tide "
-                f"itself (tide='hidden'); leave it out, or begin another with tide='labels' or 'both'"
+                f"environment={label!r} is not allowed: this experiment has no labels and estimates a hidden "
+                f"tide (tide='hidden'); omit it, or create an experiment with tide='labels' or 'both'"
             )
-        return NOWHERE
+        return NO_LABEL
     if book.tide == "both" and label is None:
         if book.current is None:
-            raise InputError("tide='both' needs a label: ask(environment=...)")
+            raise InputError("tide='both' needs an environment label: ask(environment=...)")
         return book.current
     return before if label is None else label
 
 
 def check_labelled(book: Book, what: str) -> None:
-    """Raise if what belongs to an environment and to no pull is told where the tide is followed."""
+    """Raise an error if a summary or warm start is told to an experiment without plain labels."""
     if book.tide in TIDE_PREFIXES.values():
         raise InputError(
-            f"{what} belongs to no moment: with tide={book.tide!r} rewards are told pull by pull; "
-            f"Experiment(..., tide='labels') takes it"
+            f"{what} has no time: with tide={book.tide!r} rewards must be told pull by pull; "
+            f"Experiment(..., tide='labels') accepts it"
         )

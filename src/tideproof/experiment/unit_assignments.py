@@ -1,7 +1,8 @@
-"""Units: visitors, customers or machines that always get the same arm.
+"""Assignment of units (visitors, customers, machines) to arms by keyed hashes of their IDs.
 
-A unit's name is kept as a keyed hash only. Another keyed hash of it, 64 bits, says where it falls between 0
-and 1, and the shares of the arms say who is there: neither depends on who came before.
+Only a keyed hash of the unit's ID is stored. A second keyed hash of 64 bits gives a number between 0 and 1,
+which the shares of the arms divide among them. So the arm of a unit does not depend on the order in which
+units ask.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import numpy as np
 
 from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, describe_value
 
-MOST = 100  # units that share one look ahead
+LARGEST_BATCH = 100  # largest number of units that share one prediction of shares
 
 
 def new_salt() -> str:
-    """Return a key for hashes: 128 random bits."""
+    """Return a random key of 128 bits for the hashes of unit IDs."""
     return secrets.token_hex(16)
 
 
 def checked_unit(unit: Any) -> str:
-    """Return a unit's name; a whole number is its digits."""
+    """Return the ID of a unit as a string, or raise an error; a whole number becomes its digits."""
     if (
         isinstance(unit, (int, np.integer))
         and not isinstance(unit, bool)
@@ -36,15 +37,15 @@ def checked_unit(unit: Any) -> str:
     return str(unit)
 
 
-def hashed(unit: str, salt: str) -> str:
-    """Return what is kept of a unit's name."""
+def hash_unit(unit: str, salt: str) -> str:
+    """Return the keyed hash of a unit ID, which is stored instead of the ID."""
     return _hash(unit, salt, b"unit", 16).hex()
 
 
-def point(unit: str, salt: str) -> float:
-    """Return where a unit falls between 0 and 1.
+def unit_fraction(unit: str, salt: str) -> float:
+    """Return a number between 0 and 1 that is computed from the hash of a unit ID.
 
-    >>> point("visitor-42", "00" * 16), point("visitor-43", "00" * 16)
+    >>> unit_fraction("visitor-42", "00" * 16), unit_fraction("visitor-43", "00" * 16)
     (0.6434025033282368, 0.3940254735883986)
     """
     return int.from_bytes(_hash(unit, salt, b"draw", 8), "big") / 2.0**64
@@ -56,7 +57,7 @@ def _hash(unit: str, salt: str, purpose: bytes, size: int) -> bytes:
 
 
 def arm_at(point: float, shares: Sequence[float]) -> int:
-    """Return the arm whose share of the line from 0 to 1 has that point.
+    """Return the arm whose interval contains a point, where the shares divide the line from 0 to 1.
 
     >>> [arm_at(point, [0.25, 0.0, 0.75, 0.0]) for point in (0.0, 0.2, 0.25, 1.0)]
     [0, 0, 2, 2]
@@ -72,6 +73,6 @@ def arm_at(point: float, shares: Sequence[float]) -> int:
 
 
 def batch_size(arms: int, asked: int, remaining: int | None) -> int:
-    """Return for how many units the next shares hold: a tenth of the pulls so far, within limits."""
-    wanted = min(MOST, max(2 * arms, asked // 10))
+    """Return for how many units the next shares are used: a tenth of the pulls so far, at most 100."""
+    wanted = min(LARGEST_BATCH, max(2 * arms, asked // 10))
     return wanted if remaining is None else max(1, min(wanted, remaining))

@@ -1,7 +1,7 @@
-"""What users get wrong, noticed from the events of their experiment and said in words.
+"""Warnings about likely mistakes in the use of an experiment, found in its events.
 
-A `UsageWatch` reads every event once and keeps a few numbers. It is no part of the state:
-it needs no lock of the experiment's, and what is loaded is watched anew.
+A `UsageMonitor` reads each event once and keeps a few numbers. It is not part of the state: it needs no lock,
+and starts again when an experiment is loaded.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from tideproof.text import format_count, format_rounded
 
 Groups = Sequence[Sequence[str]]
 
-MANY = 100  # pulls in a single environment that nobody named
+MANY = 100  # pulls in one environment with the default label
 DAY = 86_400.0  # seconds
-LOOKS = 5  # at growing data, before something is said
-FAR = 10.0  # a reward that lies so many widths of the others' range outside of it
-EDGE = 4  # distinct values kept on either side: all but one of them may be far outside
-VARIED = 32  # distinct rewards before one of them can be far outside the others
+MINIMUM_LOOKS = 5  # inspections of growing data before the warning
+FAR = 10.0  # distance of an outlying reward from the range of the others, in widths of that range
+EDGE = 4  # number of extreme distinct rewards kept on each side
+VARIED = 32  # distinct rewards before one of them can be called outlying
 
 
-class Facts(NamedTuple):
-    """What an experiment says of itself, copied at one moment.
+class UsageFacts(NamedTuple):
+    """Counts and settings of an experiment at one moment, from which warnings are derived.
 
     Attributes
     ----------
-    arms : number of those that are played.
-    pulls, out, told : asked for so far; of these out; rewards told, of summaries and from before too.
-    settled, surplus : pulls told or summarised; rewards beyond.
-    budget : number of pulls, None if it is open.
-    labels, label : number of environments, and the first of them.
-    environments : those with a told reward.
-    asked_over : seconds between the first ask and the last.
-    late : pulls that were told after their window had closed.
-    tide : what is known of it.
-    stops : whether it stops by a rule that allows for looks.
-    plain : whether such a rule is known for what it goes by.
-    done : whether nothing can be asked any more.
+    arms : number of active arms.
+    pulls, pending, told : number of pulls asked for; of pending pulls; of rewards recorded, including
+        summaries and warm-start rewards.
+    settled, surplus : pulls with a reward, single or in a summary; rewards of summaries beyond their pulls.
+    budget : number of pulls; None without a limit.
+    labels, label : number of environments, and the label of the first.
+    environments : number of environments with at least one reward.
+    asked_over : seconds between the first and the last ask.
+    late : number of pulls told after their window had closed.
+    tide : the tide option of the experiment.
+    stops : whether the experiment stops by a rule that allows for repeated inspection.
+    plain : whether such a rule is available for the policy's model.
+    done : whether no further pull can be asked for.
     """
 
     arms: int
     pulls: int
-    out: int
+    pending: int
     told: int
     settled: int
     surplus: int
@@ -63,21 +64,21 @@ class Facts(NamedTuple):
     done: bool
 
 
-def facts(state: State) -> Facts:
-    """Return what the state says."""
-    book, numbers = state.book, state.numbers
-    labels, times = numbers.places.labels, book.asked_at
-    return Facts(
+def usage_facts(state: State) -> UsageFacts:
+    """Return the counts and settings of an experiment from its state."""
+    book, numbers = state.book, state.policy_state
+    labels, times = numbers.environments.labels, book.asked_at
+    return UsageFacts(
         arms=len(numbers.active),
         pulls=len(book.pulls),
-        out=len(book.out),
+        pending=len(book.pending),
         told=book.settled + book.surplus + book.warm,
         settled=book.settled,
         surplus=book.surplus,
         budget=book.budget,
         labels=len(labels),
         label=labels[0] if labels else None,
-        environments=len(numbers.places.told),
+        environments=len(numbers.environments.with_rewards),
         asked_over=times[-1] - times[0] if times and times[0] else 0.0,
         late=book.late,
         tide=book.tide,
@@ -87,43 +88,44 @@ def facts(state: State) -> Facts:
     )
 
 
-class UsageWatch:
-    """What the events show that the state does not keep.
+class UsageMonitor:
+    """Collector of facts from events that the state of an experiment does not keep.
 
     Attributes
     ----------
-    twins : two labels that look alike, such as 1 and "1"; None if there are none.
-    values : the distinct told rewards, until there are many.
-    lows, highs : the lowest and the highest distinct rewards, the outermost first.
-    looks : how often somebody looked while the data grew.
+    similar_labels : two labels that look alike, such as 1 and "1"; None if there are none.
+    values : distinct recorded rewards, up to a maximum number.
+    lows, highs : the lowest and the highest distinct rewards, the most extreme first.
+    looks : how often results were inspected while data were growing.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._read = 0
         self._labels: set[Label] = set()
-        self._seen = -1  # told rewards at the last look
-        self.twins: tuple[Label, Label] | None = None
+        self._told_at_last_look = -1  # number of rewards at the last inspection
+        self.similar_labels: tuple[Label, Label] | None = None
         self.values: set[float] = set()
         self.lows: list[float] = []
         self.highs: list[float] = []
         self.looks = 0
 
     def remarks(
-        self, happened: Sequence[e.Event], facts: Facts, groups: Groups, looking: bool = True
+        self, happened: Sequence[e.Event], facts: UsageFacts, groups: Groups, looking: bool = True
     ) -> tuple[str, ...]:
-        """Read what is new and say what looks wrong.
+        """Read the new events and return warnings about likely mistakes.
 
-        `groups` are the arms that can be compared; `looking` counts as a look at the data.
+        `groups` are the groups of comparable arms. `looking` says whether this call counts as an inspection
+        of the results.
         """
         with self._lock:
             while self._read < len(happened):
                 self._take(happened[self._read])
                 self._read += 1
-            if looking and facts.told > self._seen and facts.told and not facts.done:
+            if looking and facts.told > self._told_at_last_look and facts.told and not facts.done:
                 self.looks += 1
-                self._seen = facts.told
-            return tuple(_said(self, facts, groups))
+                self._told_at_last_look = facts.told
+            return tuple(_warnings(self, facts, groups))
 
     def _take(self, event: e.Event) -> None:
         if isinstance(event, (e.Asked, e.Summarised)):
@@ -141,25 +143,25 @@ class UsageWatch:
                 self._rewards(() if reward is None else (float(reward),))
 
     def _label(self, label: Label) -> None:
-        if label in self._labels or self.twins:
+        if label in self._labels or self.similar_labels:
             return
         self._labels.add(label)
-        other = _twin(label)
+        other = _similar_label(label)
         if other in self._labels:
-            self.twins = (other, label) if isinstance(label, str) else (label, other)
+            self.similar_labels = (other, label) if isinstance(label, str) else (label, other)
 
     def _rewards(self, rewards: Iterable[float]) -> None:
         distinct = sorted(set(rewards))
         if len(self.values) < VARIED:
             self.values.update(distinct[:VARIED])
         for reward in distinct[:EDGE]:
-            _keep(self.lows, reward)
+            _keep_lowest(self.lows, reward)
         for reward in distinct[-EDGE:]:
-            _keep(self.highs, -reward)
+            _keep_lowest(self.highs, -reward)
 
     @property
-    def outside(self) -> float | None:
-        """A reward far outside all others, if there is one."""
+    def outlying_reward(self) -> float | None:
+        """A reward far outside the range of all others; None if there is none."""
         if len(self.values) < VARIED or len(self.lows) < EDGE:
             return None
         low, high = self.lows[-1], -self.highs[-1]
@@ -172,20 +174,20 @@ class UsageWatch:
         return -self.highs[0] if above > below else self.lows[0]
 
 
-def _keep(lowest: list[float], value: float) -> None:
-    """Keep the lowest distinct values, the lowest first."""
+def _keep_lowest(lowest: list[float], value: float) -> None:
+    """Insert a value into a sorted list of the lowest distinct values."""
     if len(lowest) == EDGE and value >= lowest[-1]:
         return
-    place = bisect_left(lowest, value)
-    if place == len(lowest) or lowest[place] != value:
-        lowest.insert(place, value)
+    index = bisect_left(lowest, value)
+    if index == len(lowest) or lowest[index] != value:
+        lowest.insert(index, value)
         del lowest[EDGE:]
 
 
-def _twin(label: Label) -> Label | None:
-    """Return the label of the other type that is written alike.
+def _similar_label(label: Label) -> Label | None:
+    """Return the label of the other type that is written in the same way, or None.
 
-    >>> _twin(1), _twin("-7"), _twin("01"), _twin("mon")
+    >>> _similar_label(1), _similar_label("-7"), _similar_label("01"), _similar_label("mon")
     ('1', -7, None, None)
     """
     if isinstance(label, int):
@@ -197,14 +199,14 @@ def _twin(label: Label) -> Label | None:
     return number if str(number) == label else None
 
 
-def _said(watch: UsageWatch, facts: Facts, groups: Groups) -> Iterable[str]:
+def _warnings(watch: UsageMonitor, facts: UsageFacts, groups: Groups) -> Iterable[str]:
     yield from _labels(watch, facts)
-    yield from _meetings(facts, groups)
+    yield from _comparability(facts, groups)
     yield from _rewards(watch, facts)
     yield from _looks(watch, facts)
 
 
-def _labels(watch: UsageWatch, facts: Facts) -> Iterable[str]:
+def _labels(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
     days = facts.asked_over / DAY
     if (
         facts.tide != "hidden"
@@ -212,62 +214,59 @@ def _labels(watch: UsageWatch, facts: Facts) -> Iterable[str]:
         and facts.pulls > MANY
         and (facts.label == 1 or days > 1.0)
     ):
-        over = f", asked for over {days:.0f} days," if days > 1.5 else ""
+        duration = f", asked for over {days:.0f} days," if days > 1.5 else ""
         yield (
-            f"all {facts.pulls:,} pulls{over} are in one environment, {facts.label!r}: were labels "
-            f"forgotten? ask(environment=...) says when or where a pull is played"
+            f"all {facts.pulls:,} pulls{duration} are in one environment, {facts.label!r}: were labels "
+            f"forgotten? ask(environment=...) sets the day, batch or place of a pull"
         )
     if facts.told >= 20 and facts.environments > 0.8 * facts.told:
         yield (
-            f"{facts.environments:,} environments for {format_count(facts.told, 'reward')}: with a label "
-            "for each "
-            f"pull nothing can be compared; an environment is a stretch of time that several pulls share"
+            f"{facts.environments:,} environments for {format_count(facts.told, 'reward')}: arms can "
+            f"be compared only within environments; use one label for several pulls, such as the day"
         )
-    if watch.twins:
-        number, text = watch.twins
-        yield f"the labels {number!r} and {text!r} are both used: they are two environments"
+    if watch.similar_labels:
+        number, text = watch.similar_labels
+        yield f"the labels {number!r} and {text!r} are both used: they are two different environments"
 
 
-def _meetings(facts: Facts, groups: Groups) -> Iterable[str]:
+def _comparability(facts: UsageFacts, groups: Groups) -> Iterable[str]:
     if len(groups) > 1 and facts.told >= 10 * facts.arms:
         one, other = (group[0] for group in groups[:2])
         yield (
-            f"{one} and {other} never met: both must be told in the same environment, or each beside a third "
-            f"arm, before they can be compared"
+            f"{one} and {other} never met: they can be compared only after both, or each of them and a third "
+            f"arm, have rewards in the same environment"
         )
 
 
-def _rewards(watch: UsageWatch, facts: Facts) -> Iterable[str]:
-    if len(watch.values) == 1 and facts.settled >= 20 and facts.out >= max(MANY, 3 * facts.settled):
+def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
+    if len(watch.values) == 1 and facts.settled >= 20 and facts.pending >= max(MANY, 3 * facts.settled):
         yield (
-            f"{facts.out:,} pulls are out and every told reward is {format_rounded(*watch.values)}: is "
-            "only success "
-            f"told? Tell 0 for the others, or begin with Experiment(..., lease=seconds, default=0)"
+            f"{facts.pending:,} pulls are pending and every reward is {format_rounded(*watch.values)}: are "
+            f"only successes told? Tell 0 for the others, or use Experiment(..., lease=seconds, default=0)"
         )
     if facts.late:
         yield (
-            f"what was told of {format_count(facts.late, 'pull')} after the lease was over does not count: "
-            f"is it too short? correct(pull, reward) takes in what happened in time"
+            f"rewards of {format_count(facts.late, 'pull')} were told after the lease and do not count: is "
+            f"it too short? correct(pull, reward) records a reward that occurred in time"
         )
-    if watch.outside is not None:
+    if watch.outlying_reward is not None:
         yield (
-            f"a reward of {watch.outside:g} lies far outside all others: correct(pull, reward) mends it, "
-            f"limits=(low, high) refuses such rewards"
+            f"a reward of {watch.outlying_reward:g} lies far outside all others: "
+            f"correct(pull, reward) replaces it, and limits=(low, high) refuses such rewards"
         )
     if facts.budget is not None and facts.surplus > 2 * facts.budget:
         yield (
-            f"summaries brought {facts.surplus:,} rewards beyond the {format_count(facts.settled, 'pull')} "
-            "they "
-            f"settled, with a budget of {facts.budget:,}: the budget counts pulls, so a pull is taken to "
-            f"stand for that many rewards; if rewards were meant, extend(budget)"
+            f"summaries have {facts.surplus:,} rewards beyond the {format_count(facts.settled, 'pull')} "
+            f"with rewards, and the budget is {facts.budget:,}: a budget counts pulls, so that one pull now "
+            f"stands for several rewards; if the budget was meant in rewards, call extend(budget)"
         )
 
 
-def _looks(watch: UsageWatch, facts: Facts) -> Iterable[str]:
-    if watch.looks >= LOOKS and not facts.stops:
-        rest = "" if facts.plain else ", with labels and a policy without options"
+def _looks(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
+    if watch.looks >= MINIMUM_LOOKS and not facts.stops:
+        condition = "" if facts.plain else ", with labels and a policy without options"
         yield (
-            f"this is look {watch.looks} at growing data: interval and probability are right for one look, "
-            f"at a moment chosen beforehand; stopping when they look good errs more often, unless by a rule: "
-            f"Experiment(..., confidence=0.95){rest}"
+            f"this is look {watch.looks} at growing data: interval and probability are valid for one look "
+            f"at a time fixed in advance; stopping when they look good errs more often, unless by a rule: "
+            f"Experiment(..., confidence=0.95){condition}"
         )

@@ -1,4 +1,4 @@
-"""Rewards from before an experiment: a log or a fit of one, as cells that it can begin with."""
+"""Conversion of a fit or a log from before an experiment into cells for a warm start."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared d
 def cells_before(
     data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
 ) -> tuple[Cell, ...]:
-    """Return the cells of a `Fit`, or of a log with these columns; `reward` checks a mean.
+    """Return the cells of a `Fit` or of a log with these columns; `reward` is a function that checks a mean.
 
     Raises
     ------
     InputError
-        If columns are missing or too many, an arm or an option is unknown, or a label is none that can be
-        asked for.
+        If columns are missing or not allowed, if an arm or an option is unknown, or if a label cannot be used
+        in an ask.
     """
     options = [*inspect.signature(fit).parameters][1:]
     for name in columns:
@@ -58,7 +58,7 @@ def cells_before(
 def _cells(data: Any, columns: dict[str, Any]) -> Cells:
     if isinstance(data, Fit):
         if columns:
-            raise InputError(f"a Fit has no columns to name: {', '.join(f'{name}=' for name in columns)}")
+            raise InputError(f"a Fit has no columns: omit {', '.join(f'{name}=' for name in columns)}")
         return data.cells
     missing = [f"{name}=" for name in ("arm", "environment", "reward") if name not in columns]
     if missing:

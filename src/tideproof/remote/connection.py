@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
-from tideproof.experiment.snapshots.experiment_file import described
+from tideproof.experiment.snapshots.experiment_file import describe_policy
 from tideproof.policies.policy_registry import as_policy
 from tideproof.remote.http_calls import ServiceClient, checked_url
 from tideproof.remote.remote_experiment import RemoteExperiment
@@ -67,7 +67,7 @@ def _as_json(options: dict[str, Any]) -> dict[str, Any]:
     policy = options.get("policy")
     if policy is None or isinstance(policy, str):
         return options
-    description = described(as_policy(policy))
+    description = describe_policy(as_policy(policy))
     if description.get("own"):
         raise InputError(
             f"the policy {description['name']!r} is defined in your program. A service can run only policies "

@@ -17,7 +17,7 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.experiment_diagnostics import Diagnostics
 from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.recommendation import Recommendation
-from tideproof.experiment.snapshots.experiment_file import parsed
+from tideproof.experiment.snapshots.experiment_file import parse
 from tideproof.remote.http_calls import NOTHING, ServiceClient
 from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.table import Table
@@ -269,8 +269,8 @@ class RemoteExperiment:
     def copy(self) -> Experiment:
         """Return a copy of the experiment in memory, without the salt with which units are hashed."""
         text = self._calls.text(f"{self._path}/export")
-        events, _ = parsed(text, repr(self.name))
-        return Experiment._folded(events)
+        events, _ = parse(text, repr(self.name))
+        return Experiment._from_events(events)
 
     def events(self) -> list[e.Event]:
         """Return all events, in order."""

@@ -11,7 +11,7 @@ from tideproof.analysis import Fit
 from tideproof.errors import NotComparable, TideproofError
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.recommendation import Recommendation
-from tideproof.experiment.usage_warnings import facts
+from tideproof.experiment.usage_warnings import usage_facts
 from tideproof.report.arms_table import chance
 from tideproof.report.event_text import story
 from tideproof.store.backend import Backend, ExperimentListing
@@ -35,11 +35,11 @@ def overview(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = read_only_copy(find_log(backend, each.name))
-        verdict = " ".join(_short(run, run._judged()[0]))
-        found = facts(run._state)
+        verdict = " ".join(_short(run, run._recommend()[0]))
+        found = usage_facts(run._state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
-    return row | {"out": found.out, "told": found.told, "verdict": verdict}
+    return row | {"out": found.pending, "told": found.told, "verdict": verdict}
 
 
 def standing(run: Experiment) -> str:
@@ -81,9 +81,9 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         story(state, events),
     )  # first, as calls below may expire leases in this view
     recommended = run.recommend()
-    found, book, now = facts(state), state.book, run._now()
+    found, book, now = usage_facts(state), state.book, run._now()
     fit = _fit(run)
-    out = [(book.pulls[number], now - book.asked_at[number]) for number in book.out]
+    out = [(book.pulls[number], now - book.asked_at[number]) for number in book.pending]
     return {
         "name": name,
         "policy": run.policy.label,
@@ -117,7 +117,7 @@ def _arms(run: Experiment, fit: Fit | None) -> Iterator[dict[str, Any]]:
     """Yield one row for each arm, the best first."""
     book = run._state.book
     rows = {} if fit is None else {row["arm"]: row for row in fit.arms}
-    out = Counter(book.pulls[number].arm for number in book.out)
+    out = Counter(book.pulls[number].arm for number in book.pending)
     order = book.arms if fit is None else [arm for group in fit.ranking for arm in group]
     for arm in order:
         row = rows.get(arm, {})

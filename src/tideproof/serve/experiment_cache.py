@@ -9,7 +9,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.policy_prefixes import beside
+from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.serve.problem_details import Problem
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
 from tideproof.store.option_check import check_options
@@ -62,7 +62,7 @@ class ExperimentCache:
 
         If the name is taken, `join=True` returns the existing experiment if its options agree.
         """
-        options = beside(options)
+        options = separate_options(options)
         made = Experiment(arms, **options)
         with self.store_lock:
             new = self.backend.log(name) is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.snapshots.experiment_file import text
+from tideproof.experiment.snapshots.experiment_file import to_text
 
 
 def export_text(run: Experiment) -> str:
     """Return an experiment as JSON text for `Experiment.load`, without the salt for hashing units."""
     happened = [each._replace(salt="") if isinstance(each, e.Salted) else each for each in run.events()]
-    return text(happened, None)
+    return to_text(happened, None)

@@ -35,7 +35,7 @@ def experiment(run: Experiment, name: str) -> dict[str, Any]:
         "budget": book.budget,
         "remaining": book.remaining,
         "asked": len(book.pulls) - book.lost,
-        "out": len(book.out),
+        "out": len(book.pending),
         "told": book.settled + book.surplus + book.warm,
         "events": len(run._state.events),
         "policy": run.policy.label,

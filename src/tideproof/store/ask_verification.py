@@ -6,8 +6,8 @@ from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.snapshots.experiment_file import chosen
-from tideproof.experiment.snapshots.snapshot import mark_of
+from tideproof.experiment.snapshots.experiment_file import policy_from_description
+from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import State
 from tideproof.policies.policy_registry import Chosen
 from tideproof.store import hash_chain
@@ -48,8 +48,8 @@ def recompute_asks(
     events = hash_chain.decode_events(entries)
     created = events[0]
     assert isinstance(created, e.Created)
-    state = State(created, chosen(created.policy, policy))
-    mark = mark_of(state.spec)
+    state = State(created, policy_from_description(created.policy, policy))
+    mark = code_fingerprint(state.spec)
     same = {each.writer for each in log.read_writers() if mark and each.mark == mark}
     return _recompute_asks(state, entries, events, same, each or (lambda seq, state: None))
 
@@ -74,7 +74,7 @@ def _recompute_asks(
                     each(entry.seq, state)
                     continue
                 different = entry.seq if different is None else different
-                if computed is not None and not state.take_back():
+                if computed is not None and not state.undo_last_event():
                     raise AssertionError("an ask can be taken back")
             else:
                 trusted += 1

@@ -16,7 +16,7 @@ from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import new_session
 from tideproof.experiment.snapshots import experiment_file
-from tideproof.experiment.snapshots.snapshot import copied, packed
+from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.files import check_writable
 from tideproof.store import hash_chain, log_state
 from tideproof.store.backend import Backend, ExperimentContents, ExperimentLog, LogEntry, Writer
@@ -33,7 +33,7 @@ def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
     try:
         state = log_state.load_state(find_log(backend, name)).state
         events = e.without_old_salts(state.events)
-        experiment_file.write(events, packed(state.spec, copied(state)), path)
+        experiment_file.write(events, pack_snapshot(state.spec, copy_policy_state(state)), path)
         return len(events)
     finally:
         backend.close()
@@ -44,7 +44,7 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
     if not name:
         raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
     events, snapshot = experiment_file.read(path)
-    state = experiment_file.refold(events, None, snapshot)
+    state = experiment_file.rebuild_state(events, None, snapshot)
     state.events.append(_opened())
     state.fold()
     writer = Writer(

@@ -19,7 +19,7 @@ _to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=("
 def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_hash: bytes) -> LogEntry:
     """Return an event as log entry number `seq`, after the entry with the hash `previous_hash`."""
     salt = event.salt if isinstance(event, e.Salted) else ""
-    record = _to_json(e.plain(event._replace(salt="") if isinstance(event, e.Salted) else event))
+    record = _to_json(e.event_to_record(event._replace(salt="") if isinstance(event, e.Salted) else event))
     return LogEntry(seq, event.at, pulls, record, salt, writer, _hash(previous_hash, seq, record, writer))
 
 
@@ -61,7 +61,7 @@ def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
     found: list[e.Event] = []
     for first in range(0, len(entries), _PARSE_SIZE):
         records = [each.record for each in entries[first : first + _PARSE_SIZE]]
-        found += map(e.trusted, json.loads(f"[{','.join(records)}]"))
+        found += map(e.trusted_record_to_event, json.loads(f"[{','.join(records)}]"))
     for index, event in enumerate(found):
         if type(event) is e.Salted:
             found[index] = event._replace(salt=entries[index].salt)

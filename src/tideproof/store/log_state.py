@@ -7,9 +7,14 @@ from typing import NamedTuple
 
 from tideproof.errors import StoreError
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.events.event_log import Happened
-from tideproof.experiment.snapshots.experiment_file import chosen, refold
-from tideproof.experiment.snapshots.snapshot import copied_whole, mark_of, packed_whole, resume
+from tideproof.experiment.events.event_log import EventLog
+from tideproof.experiment.snapshots.experiment_file import policy_from_description, rebuild_state
+from tideproof.experiment.snapshots.snapshot import (
+    code_fingerprint,
+    copy_whole_state,
+    resume,
+    serialize_state,
+)
 from tideproof.experiment.state.experiment_state import State
 from tideproof.policies.policy_registry import Chosen
 from tideproof.store import hash_chain
@@ -46,12 +51,12 @@ def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool
 
     `snapshots=False` replays all events instead of starting from a snapshot.
     """
-    spec = chosen(read_created_event(log).policy, policy)
-    mark = mark_of(spec)
+    spec = policy_from_description(read_created_event(log).policy, policy)
+    mark = code_fingerprint(spec)
     found = log.read_snapshot(mark) if mark and snapshots else None
     if found is not None:
         state = State(read_created_event(log), spec)
-        earlier_events = Happened(
+        earlier_events = EventLog(
             [],
             found.seq,
             lambda: hash_chain.decode_events(_read(log, Position(0, hash_chain.INITIAL_HASH), found.seq)),
@@ -61,7 +66,7 @@ def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool
             position = catch_up(log, state, Position(found.seq, found.hash))
             return LogState(state, position, found.seq)
     entries = _read(log, Position(0, hash_chain.INITIAL_HASH))
-    state = refold(hash_chain.decode_events(entries), policy)
+    state = rebuild_state(hash_chain.decode_events(entries), policy)
     return LogState(state, Position(entries[-1].seq, entries[-1].hash), 0)
 
 
@@ -76,7 +81,7 @@ def catch_up(
     if not new:
         return position
     events = hash_chain.decode_events(new)
-    state.follow(events, between)
+    state.append_events(events, between)
     if any(isinstance(event, e.Salted) for event in events):
         state.events[:] = e.without_old_salts(state.events)
     return Position(new[-1].seq, new[-1].hash)
@@ -100,12 +105,12 @@ def is_snapshot_due(events: int, snapshot: int) -> bool:
 
 def copy_state(state: State, position: Position) -> tuple[str, Position, object] | None:
     """Return a copy of a state for `pack_snapshot`, or None if the policy allows no snapshots."""
-    mark = mark_of(state.spec)
-    contents = copied_whole(state) if mark else None
+    mark = code_fingerprint(state.spec)
+    contents = copy_whole_state(state) if mark else None
     return None if mark is None or contents is None else (mark, position, contents)
 
 
 def pack_snapshot(copy: tuple[str, Position, object]) -> Snapshot:
     """Turn a copy of a state into a snapshot for a store."""
     mark, position, contents = copy
-    return Snapshot(position.seq, mark, position.hash, packed_whole(contents))
+    return Snapshot(position.seq, mark, position.hash, serialize_state(contents))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.controls import checked_arms
-from tideproof.experiment.snapshots.experiment_file import chosen
+from tideproof.experiment.snapshots.experiment_file import policy_from_description
 from tideproof.experiment.state.experiment_state import State
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_options(
         "direction": created.direction,
         **created.options,
     }
-    before["policy"] = chosen(created.policy, options.get("policy"))
+    before["policy"] = policy_from_description(created.policy, options.get("policy"))
     wanted_event = cls(created.arms, **(before | dict(options)))._state.created
     wanted: Any
     found: Any

@@ -45,5 +45,5 @@ def read_only_copy(log: ExperimentLog) -> Experiment:
     Changes of the copy, such as a lease that ends, are not written to the store.
     """
     run = Experiment.__new__(Experiment)
-    run._begin(load_state(log).state, time.time)
+    run._set_state(load_state(log).state, time.time)
     return run

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from tideproof._version import __version__
 from tideproof.errors import StoreError, TideproofError
 from tideproof.experiment.snapshots.experiment_file import unregistered
-from tideproof.experiment.snapshots.snapshot import mark_of
+from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import NeedsLock, State
 from tideproof.experiment.state.single_rewards import SingleRewards
-from tideproof.experiment.stopping.stop_rule import Looks
-from tideproof.experiment.usage_warnings import UsageWatch
+from tideproof.experiment.stopping.stop_rule import StopCheckSchedule
+from tideproof.experiment.usage_warnings import UsageMonitor
 from tideproof.store import fork_guard, idempotency_keys, log_state
 from tideproof.store.backend import MAX_CONNECTION_LOSSES, ConnectionLost, ExperimentLog, Writer
 from tideproof.store.group_commit import MAX_COMMANDS, CommitGroup
@@ -79,7 +79,7 @@ class SharedEventLog:
                 self._catch_up()
                 run._state.read_only = True
                 try:
-                    run._enter()
+                    run._update()
                     return method(run, *args, **kwargs)
                 finally:
                     run._state.read_only = False
@@ -125,7 +125,7 @@ class SharedEventLog:
                 try:
                     group = self._join_group()
                     try:
-                        run._enter()
+                        run._update()
                         found = method(run, *args, **kwargs)
                     except BaseException as error:  # events before the error are committed nevertheless
                         failed = error
@@ -192,8 +192,12 @@ class SharedEventLog:
         self.log.roll_back()
         loaded = log_state.load_state(self.log, unregistered(run.policy))
         run._state, self._position = loaded.state, loaded.position
-        run._watch, run._looks, run._singles = UsageWatch(), Looks(), SingleRewards()
-        run._due = float("-inf")
+        run._usage_monitor, run._check_schedule, run._single_rewards = (
+            UsageMonitor(),
+            StopCheckSchedule(),
+            SingleRewards(),
+        )
+        run._next_lease_check = float("-inf")
         self._about = _summary_parts(loaded.state)
         self.may_differ = False
 
@@ -252,7 +256,7 @@ class SharedEventLog:
             self.log.roll_back()
             return
         if not self._signed:
-            self.log.add_writer(Writer(self._writer, mark_of(self.run.policy) or "", __version__))
+            self.log.add_writer(Writer(self._writer, code_fingerprint(self.run.policy) or "", __version__))
         state = self.run._state
         named = _summary_parts(state)
         changed = summary_text(state) if named != self._about else None
@@ -281,7 +285,7 @@ class SharedEventLog:
             return
         if group.committed:
             self._position = group.end
-        if group.committed or not count or (count == 1 and state.take_back()):
+        if group.committed or not count or (count == 1 and state.undo_last_event()):
             self.may_differ = False
 
     def _write_snapshot(self) -> None:
@@ -291,7 +295,7 @@ class SharedEventLog:
         try:
             with self.run._lock:
                 self._commit_group()
-                mark = mark_of(self.run.policy)
+                mark = code_fingerprint(self.run.policy)
                 self._snapshot = max(self._snapshot, self.log.last_snapshot_size(mark or ""))
                 if self.may_differ or not log_state.is_snapshot_due(self._position.seq, self._snapshot):
                     return

@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tideproof.errors import TideproofError
-from tideproof.experiment.events.event_log import Happened
+from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.snapshots import book_columns
-from tideproof.experiment.snapshots.experiment_file import chosen
-from tideproof.experiment.snapshots.snapshot import copied_whole, mark_of, packed_whole, resume
+from tideproof.experiment.snapshots.experiment_file import policy_from_description
+from tideproof.experiment.snapshots.snapshot import (
+    code_fingerprint,
+    copy_whole_state,
+    resume,
+    serialize_state,
+)
 from tideproof.experiment.state.experiment_state import State
 from tideproof.store import hash_chain
 from tideproof.store.ask_verification import RecomputedAsks, recompute_asks
@@ -137,7 +142,7 @@ class _Check:
         self, log: ExperimentLog, entries: list[LogEntry], snapshots: list[Snapshot]
     ) -> RecomputedAsks:
         """Replay all events, and compare the columns of each entry and the snapshots with the replay."""
-        mark = mark_of(chosen(read_created_event(log).policy))
+        mark = code_fingerprint(policy_from_description(read_created_event(log).policy))
         ours = {snapshot.seq: snapshot for snapshot in snapshots if snapshot.mark == mark}
         self.others = len(snapshots) - len(ours)
 
@@ -157,7 +162,7 @@ class _Check:
         """Compare a snapshot with the state of the replay."""
         self.compared += 1
         if _restore_parts(state, snapshot.contents) != _restore_parts(
-            state, packed_whole(copied_whole(state))
+            state, serialize_state(copy_whole_state(state))
         ):
             self.faults.append(f"the snapshot of {snapshot.seq:,} events differs from a replay of them")
 
@@ -165,10 +170,10 @@ class _Check:
 def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None:
     """Restore a state from the contents of a snapshot and return its parts in a form that can be compared."""
     copy = State(state.created, state.spec)
-    past = Happened([], len(state.events), lambda: list(state.events))
+    past = EventLog([], len(state.events), lambda: list(state.events))
     if not resume(copy, past, contents):
         return None
-    return packed_whole(book_columns.contents(copy.book)), copy.numbers.buffers()
+    return serialize_state(book_columns.book_to_columns(copy.book)), copy.policy_state.buffers()
 
 
 def _find_stored_faults(

@@ -14,9 +14,9 @@ from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.policy_prefixes import beside
-from tideproof.experiment.snapshots.experiment_file import chosen, unregistered
-from tideproof.experiment.snapshots.snapshot import mark_of
+from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
+from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.store import hash_chain
 from tideproof.store.backend import Backend, ExperimentLog, Writer
 from tideproof.store.log_state import load_state
@@ -37,7 +37,7 @@ def open_experiment(
     """Open the experiment with this name; create it if it does not exist and arms are given."""
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
-    options = beside(options)
+    options = separate_options(options)
     arms = None if arms is None else checked_arms(arms)
     backend = open_backend(url)
     try:
@@ -65,8 +65,10 @@ def create(backend: Backend, name: str, run: Experiment, by: str | None = None) 
     first = hash_chain.make_entry(state.created._replace(by=by), 1, 0, writer, hash_chain.INITIAL_HASH)
     (created,) = hash_chain.decode_events([first])
     assert isinstance(created, Created)
-    chosen(created.policy, unregistered(state.spec))  # raises if the stored policy could not be opened
-    signed = Writer(writer, mark_of(state.spec) or "", __version__)
+    policy_from_description(
+        created.policy, unregistered(state.spec)
+    )  # raises if the stored policy could not be opened
+    signed = Writer(writer, code_fingerprint(state.spec) or "", __version__)
     return backend.create(name, summary_text(state), first, signed)
 
 
@@ -83,7 +85,7 @@ def _join(
     loaded = load_state(log, options.get("policy"))
     check_options(cls, name, loaded.state, arms, options)
     run = cls.__new__(cls)
-    run._begin(loaded.state, clock)
+    run._set_state(loaded.state, clock)
     run._shared = SharedEventLog(run, url, name, log, loaded)
     return run
 

@@ -102,7 +102,7 @@ def experiment_equals_interpreted(spec: PolicySpec) -> None:
     assert run.done, f"the simulation ended after {len(trace.arm)} steps, an Experiment would continue"
     # The slot is not compared: a simulation keeps it in its memory, an experiment does not.
     for part in ("state", "data"):
-        mine, theirs = getattr(run._numbers.memory.view, part), getattr(memory.view, part)
+        mine, theirs = getattr(run._policy_state.memory.view, part), getattr(memory.view, part)
         assert_same_state("Experiment and simulation", part, mine, theirs)
 
 
@@ -114,10 +114,12 @@ def ask_only_reads(spec: PolicySpec) -> None:
     for step in range(60):
         label = step // 5
         run._next_arm(label)  # updates the state that includes pending pulls, which `ask` reads
-        view = run._numbers.ahead.view
+        view = run._policy_state.memory_with_pending.view
         before = _snapshot(view)
         draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(step))
-        selections = [int(program.select(run._numbers.params, view.state, view.data, draw)) for _ in range(2)]
+        selections = [
+            int(program.select(run._policy_state.params, view.state, view.data, draw)) for _ in range(2)
+        ]
         asks = [run._next_arm(label) for _ in range(2)]
         for what, answers in {"select": selections, "ask": asks}.items():
             assert answers[0] == answers[1], f"step {step}: {what} returns {answers[0]}, then {answers[1]}"
@@ -197,7 +199,10 @@ def resumes_after_reload(spec: PolicySpec) -> None:
             if step % 7 == 0:
                 run.save(path)
                 again = Experiment.load(path, policy=spec)
-                same = run.events() == again.events() and run._numbers.buffers() == again._numbers.buffers()
+                same = (
+                    run.events() == again.events()
+                    and run._policy_state.buffers() == again._policy_state.buffers()
+                )
                 assert same, f"step {step}: saving and loading changed the state"
                 if not run.done:
                     expected, found = run._next_arm(step // 3), again._next_arm(step // 3)

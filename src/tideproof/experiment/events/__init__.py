@@ -1,1 +1,1 @@
-"""Events of an experiment: their records, their validation, their effect, and the event log."""
+"""Events of an experiment: record types, validation, application to the state, and the event log."""

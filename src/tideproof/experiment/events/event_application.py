@@ -1,4 +1,4 @@
-"""What each event does to the book and to the numbers of an experiment."""
+"""Application of events to the book of pulls and to the statistics of the policy."""
 
 from __future__ import annotations
 
@@ -6,77 +6,77 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, OUT, SUMMARISED, TOLD
+from tideproof.experiment.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, PENDING, SUMMARISED, TOLD
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 from tideproof.policies.policy_spec import PolicySpec
 
 
-class Effects:
-    """A book and numbers, and what events do to them.
+class EventApplier:
+    """Base class of the state of an experiment with one method for each kind of event.
 
     Attributes
     ----------
-    spec : the policy.
-    book : who was asked what, and what became of it.
-    numbers : what the policy knows.
-    carried : whether it began with what an older version saved.
+    spec : the policy with its options.
+    book : the pulls of the experiment and their status.
+    policy_state : the statistics of the policy.
+    from_format_2 : whether the experiment was read from a file of format 2.
     """
 
     spec: PolicySpec
     book: Book
-    numbers: PolicyState
+    policy_state: PolicyState
     created: e.Created
-    carried: bool
+    from_format_2: bool
 
     @property
     def window(self) -> bool:
-        """Whether rewards count only once the lease of their pull is over."""
+        """Whether rewards count only when the lease of their pull is over."""
         options = self.created.options
         return options.get("rewards") == "conversions" and "lease" in options
 
     @property
     def open_ended(self) -> bool:
-        """Whether the policy need not know the budget, which is only a cap: a rule may stop it before."""
+        """Whether the policy ignores the budget, which is then only an upper limit for a stopping rule."""
         policy = self.spec.policy
         return "confidence" in self.created.options and (policy.anytime or not policy.needs_horizon)
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the numbers of the policy with that many arms, or say what is wrong with them."""
+        """Return the parameters of the policy for a number of arms and a horizon, or raise an error."""
         return self.spec.params(arms, None if self.open_ended else horizon)
 
     def apply(self, event: e.Event, touched: Sequence[int]) -> None:
-        """Take in an event that touches these pulls."""
+        """Apply an event to the book and the policy state; `touched` are the pulls that it changes."""
         if type(event) is e.Summarised:
-            self._summarised(event, touched)
+            self._apply_summarised(event, touched)
         else:
-            _EFFECTS[type(event)](self, event)
+            _METHODS[type(event)](self, event)
 
     def touched(self, event: e.Event) -> Sequence[int]:
-        """Return the numbers of the pulls that an event speaks of or settles."""
+        """Return the numbers of the pulls that an event changes."""
         if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired, e.Exposed)):
             return event.pulls
         if isinstance(event, e.Summarised):
-            out = self.numbers.places.out(event.label, event.arm)
-            return self.book.oldest_out(self.book.arms[event.arm], event.label, min(event.n, out))
+            out = self.policy_state.environments.pending_count(event.label, event.arm)
+            return self.book.oldest_pending(self.book.arms[event.arm], event.label, min(event.n, out))
         return (event.pull,) if isinstance(event, e.Corrected) else ()
 
-    def _asked(self, event: e.Asked) -> None:
-        self.numbers.make_ready()
-        row = self.numbers.places.row(event.label)
+    def _apply_asked(self, event: e.Asked) -> None:
+        self.policy_state.make_ready()
+        row = self.policy_state.environments.row(event.label)
         for arm in event.arms:
-            self.numbers.expect(row, arm)
+            self.policy_state.expect(row, arm)
         self.book.ask(event.arms, event.label, event.at, event.unit)
 
-    def _told(self, event: e.Told) -> None:
+    def _apply_told(self, event: e.Told) -> None:
         for number, reward in zip(event.pulls, event.rewards, strict=True):
             self._receive(number, reward)
-        self._reckon()
+        self._update_horizon()
 
     def _receive(self, number: int, reward: float) -> None:
-        """Take in the reward of a pull; or hold it back until its window closes, or note that it is late."""
+        """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
         book, was = self.book, self.book.status[number]
-        if self.window and was == OUT:
+        if self.window and was == PENDING:
             book.rewards[number] = reward
         elif self.window:
             if was == DEFAULTED:
@@ -84,37 +84,37 @@ class Effects:
         elif was in (TOLD, DEFAULTED):
             self._replace(number, reward)
         else:
-            self._tell(number, TOLD, reward)
+            self._record_reward(number, TOLD, reward)
 
-    def _added(self, event: e.Added) -> None:
+    def _apply_added(self, event: e.Added) -> None:
         book = self.book
         for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
             if key is not None:
                 book.added[number, key] = reward
             before = 0.0 if book.status[number] == DEFAULTED else book.rewards[number] or 0.0
-            once = self.created.options.get("rewards") == "conversions"
-            self._receive(number, max(before, reward) if once else before + reward)
-        self._reckon()
+            at_most_one = self.created.options.get("rewards") == "conversions"
+            self._receive(number, max(before, reward) if at_most_one else before + reward)
+        self._update_horizon()
 
-    def _shared(self, event: e.Shared) -> None:
+    def _apply_shared(self, event: e.Shared) -> None:
         self.book.plans[event.label] = SharePlan(event.shares, event.n)
 
-    def _unlabelled(self, event: e.Unlabelled) -> None:
+    def _apply_unlabelled(self, event: e.Unlabelled) -> None:
         self.book.tide = "hidden"
-        self.renew()
-        self._seat()
+        self.reset_policy_state()
+        self._set_arms()
 
-    def renew(self) -> None:
-        """Begin with numbers for the tide that the book says."""
+    def reset_policy_state(self) -> None:
+        """Replace the policy state by an empty one for the tide model in the book."""
         raise NotImplementedError
 
-    def _tell(self, number: int, status: str, reward: float) -> None:
+    def _record_reward(self, number: int, status: str, reward: float) -> None:
         was_out = self.book.settle(number, status, reward)
         pull = self.book.pulls[number]
         arm = self.book.arms.index(pull.arm)
-        self.numbers.take(pull.environment, arm, 1, reward, 0.0, was_out, number)
+        self.policy_state.take(pull.environment, arm, 1, reward, 0.0, was_out, number)
 
-    def _summarised(self, event: e.Summarised, settled: Sequence[int]) -> None:
+    def _apply_summarised(self, event: e.Summarised, settled: Sequence[int]) -> None:
         book, arm = self.book, self.book.arms[event.arm]
         book.take_label()
         for number in settled:
@@ -125,39 +125,39 @@ class Effects:
         told = Summary(arm, event.label, event.n, event.mean, event.variance)
         book.summaries.append((event.key, told, event.at))
         squares = (event.n - 1) * event.variance
-        self.numbers.take(event.label, event.arm, event.n, event.mean, squares, len(settled))
-        self._reckon()
+        self.policy_state.take(event.label, event.arm, event.n, event.mean, squares, len(settled))
+        self._update_horizon()
 
-    def _cancelled(self, event: e.Cancelled) -> None:
+    def _apply_cancelled(self, event: e.Cancelled) -> None:
         for number in event.pulls:
-            self._forget(number, CANCELLED)
+            self._remove(number, CANCELLED)
 
-    def _expired(self, event: e.Expired) -> None:
+    def _apply_expired(self, event: e.Expired) -> None:
         for number in event.pulls:
             held = self.book.rewards[number]
             if held is not None:
-                self._tell(number, TOLD, held)
+                self._record_reward(number, TOLD, held)
             elif event.reward is None:
-                self._forget(number, EXPIRED)
+                self._remove(number, EXPIRED)
             else:
-                self._tell(number, DEFAULTED, event.reward)
-        self._reckon()
+                self._record_reward(number, DEFAULTED, event.reward)
+        self._update_horizon()
 
-    def _exposed(self, event: e.Exposed) -> None:
+    def _apply_exposed(self, event: e.Exposed) -> None:
         for number in event.pulls:
             self.book.reserved.pop(number, None)
 
-    def _forget(self, number: int, status: str) -> None:
+    def _remove(self, number: int, status: str) -> None:
         pull = self.book.pulls[number]
         self.book.settle(number, status)
-        self.numbers.forget(pull.environment, self.book.arms.index(pull.arm))
+        self.policy_state.forget(pull.environment, self.book.arms.index(pull.arm))
 
-    def _corrected(self, event: e.Corrected) -> None:
-        if self.book.status[event.pull] == OUT:  # its window is open
+    def _apply_corrected(self, event: e.Corrected) -> None:
+        if self.book.status[event.pull] == PENDING:  # its window is still open
             self.book.rewards[event.pull] = event.reward
         else:
             self._replace(event.pull, event.reward)
-            self.book.sure = None  # of other rewards
+            self.book.sure = None  # it was found from other rewards
 
     def _replace(self, number: int, reward: float) -> None:
         book = self.book
@@ -166,88 +166,88 @@ class Effects:
         book.late -= book.status[number] == LATE
         book.status[number], book.rewards[number] = TOLD, reward
         if reward != old:
-            self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward, number)
+            self.policy_state.correct(pull.environment, self.book.arms.index(pull.arm), old, reward, number)
 
-    def _arm_added(self, event: e.ArmAdded) -> None:
+    def _apply_arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
         self.book.asked.append(0)
-        self.book.sure = None  # of the others
-        self._seat()
+        self.book.sure = None  # it was about the other arms only
+        self._set_arms()
 
-    def _arm_retired(self, event: e.ArmRetired) -> None:
+    def _apply_arm_retired(self, event: e.ArmRetired) -> None:
         self.book.retired.append(event.arm)
         if self.book.sure is not None and self.book.sure.arm == event.arm:
             self.book.sure = None
-        self._seat()
+        self._set_arms()
 
-    def _seat(self) -> None:
+    def _set_arms(self) -> None:
         self.book.plans = {}
         active = self.book.active
         params = self.params(len(active), self.book.horizon)
-        self.numbers.seat(len(self.book.arms), active, params)
+        self.policy_state.set_arms(len(self.book.arms), active, params)
 
-    def _extended(self, event: e.Extended) -> None:
+    def _apply_extended(self, event: e.Extended) -> None:
         self.book.budget = event.budget
-        self._reckon(always=True)
+        self._update_horizon(always=True)
 
-    def _reckon(self, always: bool = False) -> None:
-        """Tell the policy its horizon, where that is not just the budget it began with."""
+    def _update_horizon(self, always: bool = False) -> None:
+        """Update the horizon of the policy if it is not just the initial budget."""
         if always or self.book.surplus or self.book.warm:
-            self.numbers.set_params(self.params(len(self.book.active), self.book.horizon))
+            self.policy_state.set_params(self.params(len(self.book.active), self.book.horizon))
 
-    def _paused(self, event: e.Event) -> None:
+    def _apply_paused(self, event: e.Event) -> None:
         self.book.paused = isinstance(event, e.Paused)
 
-    def _stopped(self, event: e.Stopped) -> None:
+    def _apply_stopped(self, event: e.Stopped) -> None:
         self.book.stopped = True
 
-    def _sure(self, event: e.Sure) -> None:
+    def _apply_sure(self, event: e.Sure) -> None:
         self.book.sure = event
 
-    def _opened(self, event: e.Opened) -> None:
+    def _apply_opened(self, event: e.Opened) -> None:
         self.book.session = event.session
 
-    def _salted(self, event: e.Salted) -> None:
+    def _apply_salted(self, event: e.Salted) -> None:
         self.book.salt = event.salt
         self.book.units = {}
 
-    def _noted(self, event: e.Noted) -> None:
+    def _apply_noted(self, event: e.Noted) -> None:
         pass
 
-    def _warmed(self, event: e.Warmed) -> None:
+    def _apply_warmed(self, event: e.Warmed) -> None:
         self.book.take_label()
         for arm, label, n, mean, squares in event.cells:
-            self.numbers.take(label, arm, n, mean, squares, 0)
+            self.policy_state.take(label, arm, n, mean, squares, 0)
             self.book.warm += n
-        self._reckon()
+        self._update_horizon()
 
-    def _carried(self, event: e.Carried) -> None:
-        from tideproof.experiment.snapshots.file_format_2 import refill
+    def _apply_carried(self, event: e.Carried) -> None:
+        from tideproof.experiment.snapshots.file_format_2 import restore_state
 
-        self.carried = True
-        refill(self, event.saved)
+        self.from_format_2 = True
+        restore_state(self, event.saved)
 
 
-_EFFECTS: dict[type[Any], Callable[[Effects, Any], None]] = {
-    e.Opened: Effects._opened,
-    e.Unlabelled: Effects._unlabelled,
-    e.Asked: Effects._asked,
-    e.Told: Effects._told,
-    e.Added: Effects._added,
-    e.Shared: Effects._shared,
-    e.Cancelled: Effects._cancelled,
-    e.Expired: Effects._expired,
-    e.Corrected: Effects._corrected,
-    e.ArmAdded: Effects._arm_added,
-    e.ArmRetired: Effects._arm_retired,
-    e.Extended: Effects._extended,
-    e.Paused: Effects._paused,
-    e.Resumed: Effects._paused,
-    e.Stopped: Effects._stopped,
-    e.Sure: Effects._sure,
-    e.Noted: Effects._noted,
-    e.Warmed: Effects._warmed,
-    e.Salted: Effects._salted,
-    e.Exposed: Effects._exposed,
-    e.Carried: Effects._carried,
+_METHODS: dict[type[Any], Callable[[EventApplier, Any], None]] = {
+    e.Opened: EventApplier._apply_opened,
+    e.Unlabelled: EventApplier._apply_unlabelled,
+    e.Asked: EventApplier._apply_asked,
+    e.Told: EventApplier._apply_told,
+    e.Added: EventApplier._apply_added,
+    e.Shared: EventApplier._apply_shared,
+    e.Cancelled: EventApplier._apply_cancelled,
+    e.Expired: EventApplier._apply_expired,
+    e.Corrected: EventApplier._apply_corrected,
+    e.ArmAdded: EventApplier._apply_arm_added,
+    e.ArmRetired: EventApplier._apply_arm_retired,
+    e.Extended: EventApplier._apply_extended,
+    e.Paused: EventApplier._apply_paused,
+    e.Resumed: EventApplier._apply_paused,
+    e.Stopped: EventApplier._apply_stopped,
+    e.Sure: EventApplier._apply_sure,
+    e.Noted: EventApplier._apply_noted,
+    e.Warmed: EventApplier._apply_warmed,
+    e.Salted: EventApplier._apply_salted,
+    e.Exposed: EventApplier._apply_exposed,
+    e.Carried: EventApplier._apply_carried,
 }

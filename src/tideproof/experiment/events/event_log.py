@@ -1,4 +1,4 @@
-"""The events of an experiment, of which the oldest are read only if somebody wants them."""
+"""The event log: a list of events whose oldest part is read from storage only when needed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from tideproof.experiment.events.event_records import Event
 
 
-class Happened(MutableSequence[Event]):
-    """A list of events, the first `past` of them elsewhere until one of them is looked at."""
+class EventLog(MutableSequence[Event]):
+    """List of events; the first `past` events are read by a function when one of them is accessed."""
 
     def __init__(
         self, events: Iterable[Event] = (), past: int = 0, read: Callable[[], list[Event]] | None = None
     ) -> None:
         self._events, self._past, self._read = list(events), past, read
-        self._before: list[Event] | None = None if past else []
+        self._past_events: list[Event] | None = None if past else []
 
     def _all(self) -> list[Event]:
         if not self._past:
             return self._events
-        if self._before is None:
+        if self._past_events is None:
             assert self._read is not None
-            self._before = self._read()
-        return self._before + self._events
+            self._past_events = self._read()
+        return self._past_events + self._events
 
     def __len__(self) -> int:
         return self._past + len(self._events)
@@ -34,7 +34,7 @@ class Happened(MutableSequence[Event]):
         if isinstance(place, int):
             if place >= self._past:
                 return self._events[place - self._past]
-            return self._before[place] if self._before and place >= 0 else self._all()[place]
+            return self._past_events[place] if self._past_events and place >= 0 else self._all()[place]
         if place.start is not None and place.start >= self._past and place.stop is None:
             return self._events[place.start - self._past :]
         return self._all()[place]
@@ -43,18 +43,18 @@ class Happened(MutableSequence[Event]):
         if self._past:
             known = self._all()
             known[place] = value
-            self._before, self._events = known[: self._past], known[self._past :]
+            self._past_events, self._events = known[: self._past], known[self._past :]
         else:
             self._events[place] = value
 
     def __delitem__(self, place: Any) -> None:
-        del self._events[place]  # the newest only
+        del self._events[place]  # only the newest events are ever removed
 
     def insert(self, index: int, value: Event) -> None:
-        """Put an event behind all others."""
+        """Add an event at the end; other positions are not allowed."""
         assert index == len(self)
         self._events.append(value)
 
     def append(self, value: Event) -> None:
-        """Add the newest event."""
+        """Add an event at the end."""
         self._events.append(value)

@@ -1,7 +1,7 @@
-"""What can happen to an experiment: plain records, in the order in which they happened.
+"""Record types of everything that can happen to an experiment, and their JSON form.
 
-An experiment is nothing but these; `state` folds them. A record read from outside is checked field by
-field, so that one that was damaged is refused and not taken for something else.
+An experiment is the sequence of its event records; `state` applies them. A record that is read from outside
+is checked field by field, so that damaged records are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tideproof.errors import InputError
 
 
 class Created(NamedTuple):
-    """It began, with what `Experiment` was given; `session` begins the ids of its pulls."""
+    """Event: the experiment was created with these parameters; `session` is the prefix of its pull IDs."""
 
     at: float
     by: str | None
@@ -29,7 +29,7 @@ class Created(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """Another process goes on with it, and gives out ids of its own."""
+    """Event: another process opened the experiment and uses its own prefix for pull IDs."""
 
     at: float
     by: str | None
@@ -37,14 +37,14 @@ class Opened(NamedTuple):
 
 
 class Unlabelled(NamedTuple):
-    """The first pull has no label: the experiment goes without, and follows the tide itself."""
+    """Event: the first ask had no label, so the tide is hidden and is estimated from the rewards."""
 
     at: float
     by: str | None
 
 
 class Asked(NamedTuple):
-    """Pulls of these arms, by their number, in one environment; `unit` is who got it, as a hash."""
+    """Event: pulls of these arm numbers were asked for in one environment; `unit` is a hash or None."""
 
     at: float
     by: str | None
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Rewards of pulls, by their number."""
+    """Event: rewards of pulls were recorded, by pull number."""
 
     at: float
     by: str | None
@@ -63,7 +63,7 @@ class Told(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Rewards of pulls, some of them of units: these are added to what was told, once for each key."""
+    """Event: rewards of pulls were recorded; those of units are added up, once for each key."""
 
     at: float
     by: str | None
@@ -73,7 +73,7 @@ class Added(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The shares of all arms among the next `n` units in an environment."""
+    """Event: these are the shares of all arms among the next `n` units in an environment."""
 
     at: float
     by: str | None
@@ -83,7 +83,7 @@ class Shared(NamedTuple):
 
 
 class Summarised(NamedTuple):
-    """Rewards of one arm in one environment at once."""
+    """Event: a summary of `n` rewards of one arm in one environment was recorded."""
 
     at: float
     by: str | None
@@ -96,7 +96,7 @@ class Summarised(NamedTuple):
 
 
 class Cancelled(NamedTuple):
-    """Pulls whose rewards will never come."""
+    """Event: pulls were cancelled because their rewards will never arrive."""
 
     at: float
     by: str | None
@@ -104,7 +104,7 @@ class Cancelled(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Pulls whose lease ran out: their reward is `reward`, or none if that is None."""
+    """Event: the lease of pulls ended; their reward is the default `reward`, or none if that is None."""
 
     at: float
     by: str | None
@@ -113,7 +113,7 @@ class Expired(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """The reward of a pull is another than was told."""
+    """Event: the recorded reward of a pull was replaced by another."""
 
     at: float
     by: str | None
@@ -122,7 +122,7 @@ class Corrected(NamedTuple):
 
 
 class ArmAdded(NamedTuple):
-    """One more arm."""
+    """Event: an arm was added."""
 
     at: float
     by: str | None
@@ -130,7 +130,7 @@ class ArmAdded(NamedTuple):
 
 
 class ArmRetired(NamedTuple):
-    """An arm that is not played any more."""
+    """Event: an arm was retired and is no longer played."""
 
     at: float
     by: str | None
@@ -138,7 +138,7 @@ class ArmRetired(NamedTuple):
 
 
 class Extended(NamedTuple):
-    """Another budget."""
+    """Event: the budget was changed."""
 
     at: float
     by: str | None
@@ -146,7 +146,7 @@ class Extended(NamedTuple):
 
 
 class Paused(NamedTuple):
-    """Nothing is asked until it is resumed."""
+    """Event: the experiment was paused and refuses asks until it is resumed."""
 
     at: float
     by: str | None
@@ -154,7 +154,7 @@ class Paused(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """Pulls are asked again."""
+    """Event: the experiment was resumed and accepts asks again."""
 
     at: float
     by: str | None
@@ -162,7 +162,7 @@ class Resumed(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Nothing is asked ever again."""
+    """Event: the experiment was stopped and refuses asks permanently."""
 
     at: float
     by: str | None
@@ -170,7 +170,7 @@ class Stopped(NamedTuple):
 
 
 class Sure(NamedTuple):
-    """An arm is the best, by that rule, with that confidence: nothing is asked any more."""
+    """Event: the stopping rule found that an arm is the best with that confidence."""
 
     at: float
     by: str | None
@@ -180,7 +180,7 @@ class Sure(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What somebody wanted to remember."""
+    """Event: a note was added."""
 
     at: float
     by: str | None
@@ -188,7 +188,7 @@ class Noted(NamedTuple):
 
 
 class Warmed(NamedTuple):
-    """Rewards from before the experiment: (arm, label, n, mean, squared deviations) of each cell."""
+    """Event: warm-start cells were added: (arm, label, n, mean, sum of squared deviations) each."""
 
     at: float
     by: str | None
@@ -196,7 +196,7 @@ class Warmed(NamedTuple):
 
 
 class Salted(NamedTuple):
-    """What units are hashed with; empty once it is deleted."""
+    """Event: the key of the unit hashes was set; an empty key means that it was deleted."""
 
     at: float
     by: str | None
@@ -204,7 +204,7 @@ class Salted(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """Pulls that units have seen: they count from now on."""
+    """Event: units saw their arms, so that these pulls count from now on."""
 
     at: float
     by: str | None
@@ -212,7 +212,7 @@ class Exposed(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """An experiment that an older version saved, as it saved it."""
+    """Event: the experiment was read from a file of an older format, whose contents are in `saved`."""
 
     at: float
     by: str | None
@@ -230,7 +230,7 @@ _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
 
 
 def without_old_salts(happened: Iterable[Event]) -> list[Event]:
-    """Return the events without salts that a later event deleted or replaced.
+    """Return the events with salts removed that a later event deleted or replaced.
 
     >>> without_old_salts([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
     Salted(at=1.0, by=None, salt='')
@@ -243,83 +243,83 @@ def without_old_salts(happened: Iterable[Event]) -> list[Event]:
     ]
 
 
-def plain(event: Event) -> list[Any]:
-    """Return an event as a list that JSON knows: its kind and its fields.
+def event_to_record(event: Event) -> list[Any]:
+    """Return an event as a list for JSON: its kind, then its fields.
 
-    >>> plain(Cancelled(1.5, None, (3, 4)))
+    >>> event_to_record(Cancelled(1.5, None, (3, 4)))
     ['Cancelled', 1.5, None, (3, 4)]
     """
     return [type(event).__name__, *event]
 
 
-def read(record: Any) -> Event:
-    """Return the event of such a list, or say what is wrong with it.
+def record_to_event(record: Any) -> Event:
+    """Return the event of a JSON list, or raise an error that names the field that is wrong.
 
-    >>> read(["Cancelled", 1.5, None, [3, 4]])
+    >>> record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
     if not isinstance(record, (list, tuple)) or not record or record[0] not in KINDS:
-        raise InputError(f"no event: {str(record)[:80]}")
+        raise InputError(f"not an event record: {str(record)[:80]}")
     name, *values = record
     fields = _FIELDS[name]
     if len(values) != len(fields):
-        raise InputError(f"an event {name!r} has {len(fields)} fields, not {len(values)}")
+        raise InputError(f"an event of kind {name!r} has {len(fields)} fields, not {len(values)}")
     checked = [
-        _checked(name, field, hint, v) for (field, hint), v in zip(fields.items(), values, strict=True)
+        _checked_field(name, field, hint, v) for (field, hint), v in zip(fields.items(), values, strict=True)
     ]
     event: Event = KINDS[name](*checked)
     return event
 
 
-def trusted(record: Any) -> Event:
-    """Return the event of such a list whose checksum was right: nobody but us wrote it.
+def trusted_record_to_event(record: Any) -> Event:
+    """Return the event of a JSON list whose checksum was verified, without checking its fields.
 
-    >>> trusted(["Cancelled", 1.5, None, [3, 4]])
+    >>> trusted_record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
-    event: Event = KINDS[record[0]]._make([_tupled(v) if type(v) is list else v for v in record[1:]])
+    event: Event = KINDS[record[0]]._make([_as_tuples(v) if type(v) is list else v for v in record[1:]])
     return event
 
 
-def _tupled(values: list[Any]) -> tuple[Any, ...]:
-    return tuple([_tupled(v) if type(v) is list else v for v in values])
+def _as_tuples(values: list[Any]) -> tuple[Any, ...]:
+    return tuple([_as_tuples(v) if type(v) is list else v for v in values])
 
 
-def _checked(name: str, field: str, hint: Any, value: Any) -> Any:
-    """Return the value as the field's type has it; lists become tuples."""
-    found = _as(hint, value)
-    if found is _NOT:
-        raise InputError(f"{field} of an event {name!r} cannot be {str(value)[:80]!r}")
+def _checked_field(name: str, field: str, hint: Any, value: Any) -> Any:
+    """Return a value converted to the type of a record field; lists become tuples."""
+    found = _convert(hint, value)
+    if found is _INVALID:
+        raise InputError(f"the field {field} of an event of kind {name!r} cannot be {str(value)[:80]!r}")
     return found
 
 
-_NOT = object()
+_INVALID = object()
 
 
-def _as(hint: Any, value: Any) -> Any:
+def _convert(hint: Any, value: Any) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
-        found = (_as(each, value) for each in get_args(hint))
-        return next((each for each in found if each is not _NOT), _NOT)
+        found = (_convert(each, value) for each in get_args(hint))
+        return next((each for each in found if each is not _INVALID), _INVALID)
     if get_origin(hint) is dict:
-        return value if isinstance(value, dict) else _NOT
+        return value if isinstance(value, dict) else _INVALID
     if hint is type(None):
-        return None if value is None else _NOT
+        return None if value is None else _INVALID
     if get_origin(hint) is tuple:
-        return _tuple(get_args(hint), value)
+        return _convert_tuple(get_args(hint), value)
     if hint is float:
         right = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        return float(value) if right else _NOT
+        return float(value) if right else _INVALID
     if hint is int:
-        return value if isinstance(value, int) and not isinstance(value, bool) else _NOT
-    return value if isinstance(value, hint) else _NOT
+        return value if isinstance(value, int) and not isinstance(value, bool) else _INVALID
+    return value if isinstance(value, hint) else _INVALID
 
 
-def _tuple(hints: tuple[Any, ...], value: Any) -> Any:
+def _convert_tuple(hints: tuple[Any, ...], value: Any) -> Any:
     if not isinstance(value, (list, tuple)):
-        return _NOT
+        return _INVALID
     if hints[-1] is Ellipsis:
         hints = (hints[0],) * len(value)
     if len(value) != len(hints):
-        return _NOT
-    items = tuple(_as(hint, each) for hint, each in zip(hints, value, strict=True))
-    return _NOT if any(item is _NOT for item in items) else items
+        return _INVALID
+    items = tuple(_convert(hint, each) for hint, each in zip(hints, value, strict=True))
+    return _INVALID if any(item is _INVALID for item in items) else items

@@ -1,4 +1,4 @@
-"""Whether an event from a file fits those before it: what an experiment's methods see to when it happens."""
+"""Validation of events from files: checks that each event is possible after those before it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.leases import lease_of
-from tideproof.experiment.pull import DEFAULTED, EXPIRED, LATE, OUT, TOLD
+from tideproof.experiment.leases import lease_from_options
+from tideproof.experiment.pull import DEFAULTED, EXPIRED, LATE, PENDING, TOLD
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.rescaled_fit import checked_rewards
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
@@ -21,7 +21,7 @@ from tideproof.experiment.tide_options import checked_option, checked_zone
 from tideproof.policies.stopping_policy import RULES
 from tideproof.stats.scales.scale_test import Scale
 
-LARGEST_READ = 1e100  # a reward in a file: 0.2 took some beyond `rewards.LARGEST`
+LARGEST_READ = 1e100  # rewards in files of version 0.2 may be larger than `tells.LARGEST`
 
 OPTIONS = {
     "limits",
@@ -40,7 +40,7 @@ OPTIONS = {
 
 
 def checked_created(created: e.Created) -> e.Created:
-    """Return what an experiment began with, or say what of it cannot be."""
+    """Return the first event of an experiment with checked parameters, or raise an error."""
     checked_arms(created.arms)
     if created.budget is not None:
         require_whole_number("budget", created.budget, 1, LARGEST_EXACT_INTEGER)
@@ -48,11 +48,11 @@ def checked_created(created: e.Created) -> e.Created:
     checks.require_direction(created.direction)
     unknown = sorted(set(created.options) - OPTIONS)
     if unknown:
-        raise InputError(f"no experiment has the option {unknown[0]!r}")
-    lease_of(created.options)
+        raise InputError(f"unknown experiment option {unknown[0]!r}; allowed: {', '.join(sorted(OPTIONS))}")
+    lease_from_options(created.options)
     checked_rewards(created.options.get("rewards", "normal"))
     if created.options.get("scale", "difference") not in get_args(Scale):
-        raise InputError(f"no experiment has the scale {created.options['scale']!r}")
+        raise InputError(f"unknown scale {created.options['scale']!r} of an experiment")
     check_rule(created)
     checked_option(created.options.get("tide", "labels"))
     checked_zone(created.options.get("time_zone"))
@@ -60,155 +60,160 @@ def checked_created(created: e.Created) -> e.Created:
     return created._replace(options=created.options | {"limits": limits})
 
 
-def check(state: State, event: e.Event) -> None:
-    """Raise if the event cannot come next."""
-    _CHECKS.get(type(event), _anything)(state, event)
+def check_event(state: State, event: e.Event) -> None:
+    """Raise an error if an event from a file is impossible after the events before it."""
+    _CHECKS.get(type(event), _allow)(state, event)
 
 
-def _need(right: bool, event: e.Event) -> None:
-    if not right:
-        raise InputError(f"{str(event)[:120]} does not fit the events before it")
+def _require(condition: bool, event: e.Event) -> None:
+    if not condition:
+        raise InputError(f"the event {str(event)[:120]} is not possible after those before it")
 
 
-def _anything(state: State, event: e.Event) -> None:
+def _allow(state: State, event: e.Event) -> None:
     pass
 
 
-def _never(state: State, event: e.Event) -> None:
-    _need(False, event)
+def _refuse(state: State, event: e.Event) -> None:
+    _require(False, event)
 
 
-def _carried(state: State, event: e.Event) -> None:
-    _need(len(state.book.pulls) == 0 and state.events[1] is event, event)
+def _check_carried(state: State, event: e.Event) -> None:
+    _require(len(state.book.pulls) == 0 and state.events[1] is event, event)
 
 
-def _unlabelled(state: State, event: e.Unlabelled) -> None:
-    _need(state.book.tide == "auto", event)
+def _check_unlabelled(state: State, event: e.Unlabelled) -> None:
+    _require(state.book.tide == "auto", event)
 
 
-def _asked(state: State, event: e.Asked) -> None:
+def _check_asked(state: State, event: e.Asked) -> None:
     active = state.book.active
-    _need(bool(event.arms) and all(arm in active for arm in event.arms), event)
-    _need(event.unit is None or len(event.arms) == 1, event)
+    _require(bool(event.arms) and all(arm in active for arm in event.arms), event)
+    _require(event.unit is None or len(event.arms) == 1, event)
 
 
-def _shared(state: State, event: e.Shared) -> None:
-    _need(event.n >= 1 and len(event.shares) == len(state.book.arms), event)
-    _need(min(event.shares) >= 0.0 and math.isclose(sum(event.shares), 1.0, abs_tol=1e-9), event)
+def _check_shared(state: State, event: e.Shared) -> None:
+    _require(event.n >= 1 and len(event.shares) == len(state.book.arms), event)
+    _require(min(event.shares) >= 0.0 and math.isclose(sum(event.shares), 1.0, abs_tol=1e-9), event)
 
 
-def _told(state: State, event: e.Told) -> None:
-    _need(len(event.pulls) == len(event.rewards), event)
-    _pulls(state, event, event.pulls, (OUT, EXPIRED, DEFAULTED))
-    _need(not any(_held(state, pull) for pull in event.pulls), event)
-    _need(state.book.reserved.keys().isdisjoint(event.pulls), event)
-    _rewards(event, event.rewards)
+def _check_told(state: State, event: e.Told) -> None:
+    _require(len(event.pulls) == len(event.rewards), event)
+    _check_pulls(state, event, event.pulls, (PENDING, EXPIRED, DEFAULTED))
+    _require(not any(_is_held_back(state, pull) for pull in event.pulls), event)
+    _require(state.book.reserved.keys().isdisjoint(event.pulls), event)
+    _check_rewards(event, event.rewards)
 
 
-def _added(state: State, event: e.Added) -> None:
-    _need(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
+def _check_added(state: State, event: e.Added) -> None:
+    _require(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
     for pull in dict.fromkeys(event.pulls):
-        _pulls(state, event, (pull,), (OUT, EXPIRED, DEFAULTED, LATE, TOLD))
-    _need(state.book.reserved.keys().isdisjoint(event.pulls), event)
-    _rewards(event, event.rewards)
+        _check_pulls(state, event, (pull,), (PENDING, EXPIRED, DEFAULTED, LATE, TOLD))
+    _require(state.book.reserved.keys().isdisjoint(event.pulls), event)
+    _check_rewards(event, event.rewards)
 
 
-def _summarised(state: State, event: e.Summarised) -> None:
-    _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= LARGEST_EXACT_INTEGER, event)
-    _need(0.0 <= event.variance <= WIDEST, event)
-    _need(event.key is None or event.key not in state.book.keyed, event)
-    _need(state.book.tide not in ("hidden", "both"), event)
-    _rewards(event, (event.mean,))
+def _check_summarised(state: State, event: e.Summarised) -> None:
+    _require(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= LARGEST_EXACT_INTEGER, event)
+    _require(0.0 <= event.variance <= WIDEST, event)
+    _require(event.key is None or event.key not in state.book.keyed, event)
+    _require(state.book.tide not in ("hidden", "both"), event)
+    _check_rewards(event, (event.mean,))
 
 
-def _cancelled(state: State, event: e.Cancelled) -> None:
-    _pulls(state, event, event.pulls, (OUT,))
+def _check_cancelled(state: State, event: e.Cancelled) -> None:
+    _check_pulls(state, event, event.pulls, (PENDING,))
 
 
-def _exposed(state: State, event: e.Exposed) -> None:
-    _pulls(state, event, event.pulls, (OUT,))
-    _need(all(pull in state.book.reserved for pull in event.pulls), event)
+def _check_exposed(state: State, event: e.Exposed) -> None:
+    _check_pulls(state, event, event.pulls, (PENDING,))
+    _require(all(pull in state.book.reserved for pull in event.pulls), event)
 
 
-def _expired(state: State, event: e.Expired) -> None:
-    _pulls(state, event, event.pulls, (OUT,))
-    _rewards(event, () if event.reward is None else (event.reward,))
+def _check_expired(state: State, event: e.Expired) -> None:
+    _check_pulls(state, event, event.pulls, (PENDING,))
+    _check_rewards(event, () if event.reward is None else (event.reward,))
 
 
-def _corrected(state: State, event: e.Corrected) -> None:
-    _pulls(state, event, (event.pull,), (OUT,) if _held(state, event.pull) else (TOLD, DEFAULTED, LATE))
-    _rewards(event, (event.reward,))
+def _check_corrected(state: State, event: e.Corrected) -> None:
+    _check_pulls(
+        state,
+        event,
+        (event.pull,),
+        (PENDING,) if _is_held_back(state, event.pull) else (TOLD, DEFAULTED, LATE),
+    )
+    _check_rewards(event, (event.reward,))
 
 
-def _held(state: State, pull: int) -> bool:
-    """Return whether a pull is out although its reward was told: its window is open."""
+def _is_held_back(state: State, pull: int) -> bool:
+    """Return whether a pull is pending although its reward is known, because its window is still open."""
     book = state.book
-    return 0 <= pull < len(book.pulls) and book.status[pull] == OUT and book.rewards[pull] is not None
+    return 0 <= pull < len(book.pulls) and book.status[pull] == PENDING and book.rewards[pull] is not None
 
 
-def _arm_added(state: State, event: e.ArmAdded) -> None:
+def _check_arm_added(state: State, event: e.ArmAdded) -> None:
     checked_arms([*state.book.arms, event.arm])
 
 
-def _arm_retired(state: State, event: e.ArmRetired) -> None:
+def _check_arm_retired(state: State, event: e.ArmRetired) -> None:
     active = state.book.active
-    _need(event.arm in active and len(active) > 2, event)
+    _require(event.arm in active and len(active) > 2, event)
 
 
-def _sure(state: State, event: e.Sure) -> None:
+def _check_sure(state: State, event: e.Sure) -> None:
     rule = rule_of(state.created)
-    _need(rule is not None and event.rule in RULES and event.confidence == rule.confidence, event)
-    _need(event.arm in state.book.active and state.book.sure is None, event)
+    _require(rule is not None and event.rule in RULES and event.confidence == rule.confidence, event)
+    _require(event.arm in state.book.active and state.book.sure is None, event)
 
 
-def _extended(state: State, event: e.Extended) -> None:
-    _need(event.budget is None or 1 <= event.budget <= LARGEST_EXACT_INTEGER, event)
+def _check_extended(state: State, event: e.Extended) -> None:
+    _require(event.budget is None or 1 <= event.budget <= LARGEST_EXACT_INTEGER, event)
 
 
-def _warmed(state: State, event: e.Warmed) -> None:
-    _need(state.book.tide not in ("hidden", "both"), event)
+def _check_warmed(state: State, event: e.Warmed) -> None:
+    _require(state.book.tide not in ("hidden", "both"), event)
     for arm, _, n, mean, squares in event.cells:
-        _need(0 <= arm < len(state.book.arms) and 1 <= n <= LARGEST_EXACT_INTEGER, event)
-        _need(squares >= 0.0, event)
-        _rewards(event, (mean,))
+        _require(0 <= arm < len(state.book.arms) and 1 <= n <= LARGEST_EXACT_INTEGER, event)
+        _require(squares >= 0.0, event)
+        _check_rewards(event, (mean,))
 
 
-def _salted(state: State, event: e.Salted) -> None:
+def _check_salted(state: State, event: e.Salted) -> None:
     try:
         bytes.fromhex(event.salt)
     except ValueError:
-        _need(False, event)
+        _require(False, event)
 
 
-def _pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence[str]) -> None:
-    """Raise unless these are different pulls, at least one, each in one of the states that are allowed."""
+def _check_pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence[str]) -> None:
+    """Raise an error unless these are distinct existing pulls, at least one, each with an allowed status."""
     status = state.book.status
-    _need(0 < len(set(pulls)) == len(pulls), event)
-    _need(min(pulls) >= 0 and max(pulls) < len(status), event)
-    _need(all(status[pull] in allowed for pull in pulls), event)
+    _require(0 < len(set(pulls)) == len(pulls), event)
+    _require(min(pulls) >= 0 and max(pulls) < len(status), event)
+    _require(all(status[pull] in allowed for pull in pulls), event)
 
 
-def _rewards(event: e.Event, rewards: Sequence[float]) -> None:
-    _need(all(abs(reward) <= LARGEST_READ for reward in rewards), event)
+def _check_rewards(event: e.Event, rewards: Sequence[float]) -> None:
+    _require(all(abs(reward) <= LARGEST_READ for reward in rewards), event)
 
 
 _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
-    e.Created: _never,
-    e.Carried: _carried,
-    e.Unlabelled: _unlabelled,
-    e.Asked: _asked,
-    e.Shared: _shared,
-    e.Told: _told,
-    e.Added: _added,
-    e.Summarised: _summarised,
-    e.Cancelled: _cancelled,
-    e.Expired: _expired,
-    e.Corrected: _corrected,
-    e.ArmAdded: _arm_added,
-    e.ArmRetired: _arm_retired,
-    e.Sure: _sure,
-    e.Extended: _extended,
-    e.Warmed: _warmed,
-    e.Salted: _salted,
-    e.Exposed: _exposed,
+    e.Created: _refuse,
+    e.Carried: _check_carried,
+    e.Unlabelled: _check_unlabelled,
+    e.Asked: _check_asked,
+    e.Shared: _check_shared,
+    e.Told: _check_told,
+    e.Added: _check_added,
+    e.Summarised: _check_summarised,
+    e.Cancelled: _check_cancelled,
+    e.Expired: _check_expired,
+    e.Corrected: _check_corrected,
+    e.ArmAdded: _check_arm_added,
+    e.ArmRetired: _check_arm_retired,
+    e.Sure: _check_sure,
+    e.Extended: _check_extended,
+    e.Warmed: _check_warmed,
+    e.Salted: _check_salted,
+    e.Exposed: _check_exposed,
 }

@@ -1,1 +1,1 @@
-"""Experiments as files, and snapshots that make loading them fast."""
+"""Files of experiments, and snapshots of their state that make loading fast."""

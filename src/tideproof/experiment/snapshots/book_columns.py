@@ -1,4 +1,4 @@
-"""A book as columns of numbers, and back: for snapshots, which must not cost a line for each pull."""
+"""Conversion of the book of pulls to columns of numbers and back, for compact snapshots."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ from typing import Any
 import numpy as np
 
 from tideproof.experiment.events.event_records import Sure
-from tideproof.experiment.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, OUT, SUMMARISED, TOLD, Label, Pull
+from tideproof.experiment.pull import (
+    CANCELLED,
+    DEFAULTED,
+    EXPIRED,
+    LATE,
+    PENDING,
+    SUMMARISED,
+    TOLD,
+    Label,
+    Pull,
+)
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 
-_STATES = (OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED, DEFAULTED, LATE)
+_STATES = (PENDING, TOLD, SUMMARISED, CANCELLED, EXPIRED, DEFAULTED, LATE)
 _CODES = {name: code for code, name in enumerate(_STATES)}
 _PLAIN = tuple(name for name in Book.VALUES if name not in ("sure", "units", "plans", "salt"))
 
 
-def contents(book: Book) -> list[Any]:
-    """Return everything but the salt, to be given to `refill`.
+def book_to_columns(book: Book) -> list[Any]:
+    """Return the contents of a book without its salt as lists and arrays, for `restore_book`.
 
-    The ids of pulls must be those that `Book.ask` makes.
+    The IDs of the pulls must be those that `Book.ask` makes.
     """
     arms = {arm: i for i, arm in enumerate(book.arms)}
     labels: dict[Label, int] = {}
@@ -27,7 +37,7 @@ def contents(book: Book) -> list[Any]:
         np.fromiter((arms[pull.arm] for pull in book.pulls), np.int32, count),
         np.fromiter((labels.setdefault(p.environment, len(labels)) for p in book.pulls), np.int32, count),
         np.fromiter((_CODES[status] for status in book.status), np.int8, count),
-        np.array(book.rewards, np.float64),  # NaN is no reward
+        np.array(book.rewards, np.float64),  # NaN stands for a missing reward
         np.array(book.asked_at, np.float64),
     ]
     return [
@@ -36,7 +46,7 @@ def contents(book: Book) -> list[Any]:
         None if book.sure is None else list(book.sure),
         columns,
         [list(labels), _sessions(book)],
-        [[key, list(told), at] for key, told, at in book.summaries],
+        [[key, list(summary), at] for key, summary, at in book.summaries],
         [list(book.units), list(book.units.values()), sorted(book.of_units), list(book.reserved)],
         [[label, list(plan.shares), plan.left] for label, plan in book.plans.items()],
         [[number, key, reward] for (number, key), reward in book.added.items()],
@@ -44,7 +54,7 @@ def contents(book: Book) -> list[Any]:
 
 
 def _sessions(book: Book) -> list[list[Any]]:
-    """Return where each session begins: the number of its first pull, and its name."""
+    """Return the number of the first pull of each session, with the session's name."""
     found: list[list[Any]] = []
     start = ""
     for number, pull in enumerate(book.pulls):
@@ -55,8 +65,8 @@ def _sessions(book: Book) -> list[list[Any]]:
     return found
 
 
-def refill(book: Book, contents: Any) -> None:
-    """Be what another was; this one has nothing yet."""
+def restore_book(book: Book, contents: Any) -> None:
+    """Restore an empty book from the contents that `book_to_columns` returned."""
     (arms, retired, asked), plain, sure, columns, (labels, sessions), summaries, units, plans, added = (
         contents
     )
@@ -71,14 +81,14 @@ def refill(book: Book, contents: Any) -> None:
         for (start, session), end in zip(sessions, ends, strict=False)
         for number in range(start, end)
     ]
-    book.pulls = [Pull(id, arms[a], labels[place]) for id, a, place in zip(ids, arm, label, strict=True)]
+    book.pulls = [Pull(id, arms[a], labels[j]) for id, a, j in zip(ids, arm, label, strict=True)]
     book.status = [_STATES[code] for code in status]
     book.rewards = [None if reward != reward else reward for reward in rewards]
     book.asked_at = asked_at
     book.number = dict(zip(ids, range(len(ids)), strict=True))
-    book.out = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[OUT]).tolist())
-    book.summaries = [(key, Summary(*told), at) for key, told, at in summaries]
-    book.keyed = {key: place for place, (key, _, _) in enumerate(book.summaries) if key is not None}
+    book.pending = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[PENDING]).tolist())
+    book.summaries = [(key, Summary(*values), at) for key, values, at in summaries]
+    book.keyed = {key: index for index, (key, _, _) in enumerate(book.summaries) if key is not None}
     names, numbers, of_units, reserved = units
     book.units, book.of_units = dict(zip(names, numbers, strict=True)), set(of_units)
     book.reserved = dict.fromkeys(reserved)

@@ -1,6 +1,6 @@
-"""A snapshot: what the events of an experiment add up to, so that loading need not fold all of them again.
+"""Snapshots: stored copies of the state of an experiment, so that loading need not replay all events.
 
-A snapshot is a cache. It carries the fold version and a fingerprint of the policy's kernels. Where either
+A snapshot is a cache. It contains the fold version and a fingerprint of the policy's kernels. If either
 differs from the running code, the snapshot is ignored.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from tideproof.core.program_cache import fingerprint
 from tideproof.errors import InputError
-from tideproof.experiment.events.event_log import Happened
+from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.snapshots import book_columns
 from tideproof.experiment.state.experiment_state import Check, State
 from tideproof.kernels.fit.policy_data import expect, take
@@ -26,77 +26,81 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.selection_rules import Selection
 
 # Increase this whenever the code that folds events changes the numbers or their layout: snapshots of another
-# version are ignored, and the events are folded again. `test_fold_version.py` notices such a change.
+# version are ignored, and the events are replayed. `test_fold_version.py` notices such a change.
 FOLD_VERSION = 1
 
-FEWEST_EVENTS = 200  # with fewer events, folding them is as quick as reading a snapshot
+FEWEST_EVENTS = 200  # with fewer events, replaying them is as fast as reading a snapshot
 
 
-def copied(state: State) -> Any:
-    """Return a copy of the numbers of an experiment; None where folding its events is as quick."""
-    if len(state.events) < FEWEST_EVENTS or state.carried:
+def copy_policy_state(state: State) -> Any:
+    """Return a copy of the policy statistics, or None if replaying the events is as fast."""
+    if len(state.events) < FEWEST_EVENTS or state.from_format_2:
         return None
-    return state.look(lambda: _copy(state.numbers.contents()))
+    return state.run_with_rollback(lambda: _copy(state.policy_state.contents()))
 
 
-def copied_whole(state: State) -> Any:
-    """Return a copy of the book, too; None where that cannot be said shortly."""
-    numbers = copied(state)
-    return None if numbers is None else [book_columns.contents(state.book), numbers]
+def copy_whole_state(state: State) -> Any:
+    """Return a copy of the book and the policy statistics, or None if no snapshot is worth it."""
+    numbers = copy_policy_state(state)
+    return None if numbers is None else [book_columns.book_to_columns(state.book), numbers]
 
 
-def packed(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
-    """Return such a copy as a snapshot, in plain words."""
-    mark = None if contents is None else _mark(spec.policy, spec.selection)
-    return None if mark is None else {"mark": mark, "numbers": _packed(contents)}
+def pack_snapshot(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
+    """Return a copied policy state as a snapshot of JSON values."""
+    mark = None if contents is None else _fingerprint(spec.policy, spec.selection)
+    return None if mark is None else {"mark": mark, "numbers": _pack(contents)}
 
 
-def fill(state: State, snapshot: Any, check: Check) -> bool:
-    """Bring a state whose events are there to their end by a snapshot; False if that cannot be done."""
-    mark = _mark(state.spec.policy, state.spec.selection)
+def restore_from_snapshot(state: State, snapshot: Any, check: Check) -> bool:
+    """Restore a state that has its events from a snapshot; return False if that is impossible."""
+    mark = _fingerprint(state.spec.policy, state.spec.selection)
     if not isinstance(snapshot, dict) or mark is None or snapshot.get("mark") != mark:
         return False
     try:
-        state.skip_to_end(_unpacked(snapshot["numbers"]), check)
+        state.restore_policy_state(_unpack(snapshot["numbers"]), check)
     except (KeyError, TypeError, ValueError, IndexError, zlib.error):
         return False
     return True
 
 
-def packed_whole(contents: Any) -> bytes:
-    """Return what `copied_whole` copied as text."""
-    return json.dumps(_packed(contents), separators=(",", ":")).encode()
+def serialize_state(contents: Any) -> bytes:
+    """Return what `copy_whole_state` returned as compressed JSON bytes."""
+    return json.dumps(_pack(contents), separators=(",", ":")).encode()
 
 
-def resume(state: State, happened: Happened, snapshot: bytes) -> bool:
-    """Bring a new state to the end of what happened by such a text; False if that cannot be done."""
+def resume(state: State, happened: EventLog, snapshot: bytes) -> bool:
+    """Restore a new state with these events from serialized bytes; return False if that is impossible."""
     try:
-        book, numbers = _unpacked(json.loads(snapshot))
-        state.resume(happened, book, numbers)
+        book, numbers = _unpack(json.loads(snapshot))
+        state.restore(happened, book, numbers)
     except (KeyError, TypeError, ValueError, IndexError, zlib.error):
         state.begin()
         return False
     return True
 
 
-def mark_of(spec: PolicySpec) -> str | None:
-    """Return a fingerprint of the code that folds events for a policy; None where nobody can tell."""
-    return _mark(spec.policy, spec.selection)
+def code_fingerprint(spec: PolicySpec) -> str | None:
+    """Return a fingerprint of the code that applies events for a policy, or None if there is none."""
+    return _fingerprint(spec.policy, spec.selection)
 
 
 @cache
-def _mark(policy: Policy, selection: Selection) -> str | None:
-    """Return a fingerprint of the code that folds events for a policy."""
+def _fingerprint(policy: Policy, selection: Selection) -> str | None:
+    """Return a fingerprint of the code that applies events for a policy and selection rule."""
     spec = PolicySpec(policy, selection)
     try:
-        kernels = [fingerprint(f, each.fill()) for each in (spec, *_followed(spec)) for f in (take, expect)]
-    except Exception:  # a kernel that uses what cannot be told apart by value
+        kernels = [
+            fingerprint(f, each.fill())
+            for each in (spec, *_hidden_tide_variants(spec))
+            for f in (take, expect)
+        ]
+    except Exception:  # the kernel uses values that cannot be fingerprinted
         return None
     return hashlib.sha256("\n".join([f"fold version {FOLD_VERSION}", *kernels]).encode()).hexdigest()
 
 
-def _followed(spec: PolicySpec) -> list[PolicySpec]:
-    """Return the policy where the tide is followed, if it can be."""
+def _hidden_tide_variants(spec: PolicySpec) -> list[PolicySpec]:
+    """Return the variants of a policy for a hidden tide, if it has them."""
     try:
         return [spec.on_tide("hidden"), spec.on_tide("both")]
     except InputError:
@@ -109,18 +113,18 @@ def _copy(value: Any) -> Any:
     return [_copy(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-def _packed(value: Any) -> Any:
-    """Return arrays as text, and all that holds them as lists."""
+def _pack(value: Any) -> Any:
+    """Return arrays as compressed text, inside lists of JSON values."""
     if isinstance(value, np.ndarray):
         packed = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes(), 1)).decode()
         return {"type": value.dtype.str, "shape": list(value.shape), "data": packed}
     if isinstance(value, (list, tuple)):
-        return [_packed(each) for each in value]
+        return [_pack(each) for each in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack(value: Any) -> Any:
     if isinstance(value, dict):
         plain = zlib.decompress(base64.b64decode(value["data"]))
         return np.frombuffer(plain, value["type"]).reshape(value["shape"]).copy()
-    return [_unpacked(each) for each in value] if isinstance(value, list) else value
+    return [_unpack(each) for each in value] if isinstance(value, list) else value

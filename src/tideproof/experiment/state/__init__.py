@@ -1,1 +1,1 @@
-"""The state that events add up to: the book of pulls and the statistics of the policy."""
+"""State of an experiment, computed from its events: the book of pulls and the policy's statistics."""

@@ -1,7 +1,7 @@
-"""What is known of every environment: its slot for the kernels and its cells for fits, one row a label.
+"""Table of environments with one row each: reward cells for fits, and statistics for the kernels.
 
-Two slots a row: of told rewards, and of these with the pulls that are out. Rows lie in arrays that grow, so
-that a hundred thousand environments cost no more a call than ten.
+Each row has two slots of kernel statistics: one of recorded rewards, one that also counts pending pulls. The
+rows lie in arrays that grow, so that a call costs the same with ten or a hundred thousand environments.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tideproof.experiment.pull import Label
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.stats.cells import Cells
 
-_SEEN = 256  # slots kept ready
+_CACHED_SLOTS = 256  # slots kept ready
 
 
 class EnvironmentArrays(NamedTuple):
-    """The arrays, all of one length, replaced together; the first two hold all, the others are their columns.
+    """Arrays of the environment table, all of one length; the first two contain the columns of the others.
 
     Attributes
     ----------
-    all_floats, all_ints : everything.
-    n, mean, squares : (rows, arms) told rewards of each cell, their mean and squared deviations.
-    out : (rows, arms) pulls that are out.
-    floats, ints : of the slots of told rewards.
-    ahead_floats, ahead_ints : of the slots that have the pulls that are out, too.
+    all_floats, all_ints : all columns.
+    n, mean, squares : (rows, arms) number, mean and sum of squared deviations of the rewards in each cell.
+    pending : (rows, arms) number of pending pulls.
+    floats, ints : slots of recorded rewards.
+    pending_floats, pending_ints : slots that also count pending pulls.
     """
 
     all_floats: Floats
@@ -37,138 +37,144 @@ class EnvironmentArrays(NamedTuple):
     mean: Floats
     squares: Floats
     floats: Floats
-    ahead_floats: Floats
-    out: Ints
+    pending_floats: Floats
+    pending: Ints
     ints: Ints
-    ahead_ints: Ints
+    pending_ints: Ints
 
 
-class Saved(NamedTuple):
-    """What to go back to: copies of rows, and how many labels and told rows there were."""
+class EnvironmentUndo(NamedTuple):
+    """Copies of some rows of the environment table and its lengths, to undo changes."""
 
     rows: list[tuple[int, Floats, Ints]]
     labels: int
-    told: int
+    with_rewards: int
 
 
 class SlotView(NamedTuple):
-    """A slot: its memory, and as kernels take it."""
+    """Statistics of one environment: their memory, and the form in which kernels take them."""
 
     memory: Memory[Slot]
     kernels: Any
 
 
-class Environments:
-    """Rows of slots and cells, by label.
+class EnvironmentTable:
+    """Table of reward cells and kernel statistics with one row per environment.
 
     Attributes
     ----------
-    labels : the label of each row.
-    told : rows with a told reward, in the order of their first.
+    labels : label of each row.
+    with_rewards : numbers of the rows that have rewards, in the order of their first reward.
     """
 
-    def __init__(self, arms: int, places: int, shown: Callable[[Any], Any]) -> None:
-        """Have room for the cells of `arms` arms, and for slots of a policy that knows `places` of them.
+    def __init__(self, arms: int, active_arms: int, to_kernel: Callable[[Any], Any]) -> None:
+        """Create an empty table for `arms` arms in the experiment and `active_arms` arms of the policy.
 
-        `shown` makes of a slot what kernels take.
+        `to_kernel` converts a slot to the form that kernels take.
         """
-        self._shown = shown
+        self._to_kernel = to_kernel
         self.labels: list[Label] = []
-        self.told: list[int] = []
+        self.with_rewards: list[int] = []
         self._rows: dict[Label, int] = {}
-        self._places = places
-        self._set(_empty(0, arms, places))
+        self._active_arms = active_arms
+        self._set(_empty_arrays(0, arms, active_arms))
 
     def _set(self, rows: EnvironmentArrays) -> None:
-        self._now: tuple[EnvironmentArrays, dict[int, SlotView]] = rows, {}
+        self._current: tuple[EnvironmentArrays, dict[int, SlotView]] = rows, {}
 
     @property
     def rows(self) -> EnvironmentArrays:
-        """The arrays."""
-        return self._now[0]
+        """The current arrays of the table."""
+        return self._current[0]
 
-    def reseat(self, arms: int, places: int) -> None:
-        """Have room for the cells of that many arms, and empty slots for a policy that knows `places`."""
+    def resize(self, arms: int, active_arms: int) -> None:
+        """Change the number of arms; cells are kept, and the slots are emptied."""
         old = self.rows
-        new = _empty(len(old.n), arms, places)
-        for name in ("n", "mean", "squares", "out"):
+        new = _empty_arrays(len(old.n), arms, active_arms)
+        for name in ("n", "mean", "squares", "pending"):
             before = getattr(old, name)
             getattr(new, name)[:, : before.shape[1]] = before
-        self._places = places
+        self._active_arms = active_arms
         self._set(new)
 
     def find(self, label: Label) -> int | None:
-        """Return the row of a label, if it has one."""
+        """Return the row of an environment label, or None."""
         return self._rows.get(label)
 
     def row(self, label: Label) -> int:
-        """Return the row of a label, a new one if it has none."""
+        """Return the row of an environment label; add one if it is new."""
         found = self._rows.get(label)
         if found is not None:
             return found
         row = len(self.labels)
         if row == len(self.rows.n):
             old = self.rows
-            longer = _empty(max(16, 2 * row), old.n.shape[1], self._places)
+            longer = _empty_arrays(max(16, 2 * row), old.n.shape[1], self._active_arms)
             longer.all_floats[:row], longer.all_ints[:row] = old.all_floats, old.all_ints
             self._set(longer)
         self.labels.append(label)
         self._rows[label] = row
         return row
 
-    def out(self, label: Label, arm: int) -> int:
-        """Return how many pulls of an arm are out in an environment."""
+    def pending_count(self, label: Label, arm: int) -> int:
+        """Return the number of pending pulls of an arm in an environment."""
         row = self._rows.get(label)
-        return 0 if row is None else int(self.rows.out[row, arm])
+        return 0 if row is None else int(self.rows.pending[row, arm])
 
     def at(self, which: Ints, active: list[int]) -> Any:
-        """Return where these arms of these rows are in a table of cells; all arms are found quicker."""
+        """Return the index of the cells of these rows and arms; it is faster if all arms are active."""
         return which if len(active) == self.rows.n.shape[1] else np.ix_(which, np.array(active))
 
     def slot(self, row: int) -> SlotView:
-        """Return the slot of told rewards."""
-        rows, seen = self._now
-        return seen.get(row) or self._see(seen, row, rows.floats[row], rows.ints[row])
+        """Return the statistics of recorded rewards in a row."""
+        rows, views = self._current
+        return views.get(row) or self._view_slot(views, row, rows.floats[row], rows.ints[row])
 
-    def ahead(self, row: int) -> SlotView:
-        """Return the slot that has the pulls that are out, too."""
-        rows, seen = self._now
-        return seen.get(~row) or self._see(seen, ~row, rows.ahead_floats[row], rows.ahead_ints[row])
+    def pending_slot(self, row: int) -> SlotView:
+        """Return the statistics of a row that also count pending pulls."""
+        rows, views = self._current
+        return views.get(~row) or self._view_slot(
+            views, ~row, rows.pending_floats[row], rows.pending_ints[row]
+        )
 
-    def _see(self, seen: dict[int, SlotView], key: int, floats: Floats, ints: Ints) -> SlotView:
-        if len(seen) >= _SEEN:
-            del seen[next(iter(seen))]  # the oldest
-        memory = view_buffers(Slot, self._places, floats, ints)
-        found = seen[key] = SlotView(memory, self._shown(memory.view))
+    def _view_slot(self, views: dict[int, SlotView], key: int, floats: Floats, ints: Ints) -> SlotView:
+        if len(views) >= _CACHED_SLOTS:
+            del views[next(iter(views))]  # the oldest
+        memory = view_buffers(Slot, self._active_arms, floats, ints)
+        found = views[key] = SlotView(memory, self._to_kernel(memory.view))
         return found
 
-    def lay(self, which: Collection[int], active: list[int], cells: bool) -> None:
-        """Make slots ahead those of told rewards with the pulls that are out: `enter_pending` at once.
+    def fill_pending_slots(self, which: Collection[int], active: list[int], cells: bool) -> None:
+        """Recompute the slots with pending pulls of many rows at once.
 
-        `active` are the arms in the slots; `cells` says whether somebody reads the means of each.
+        The kernel `enter_pending` does the same for one row.
+
+        `active` are the arms in the slots; `cells` says whether the policy reads the mean of each cell.
         """
         rows, found = self.rows, np.fromiter(which, np.int64, len(which))
-        rows.ahead_floats[found], rows.ahead_ints[found] = rows.floats[found], rows.ints[found]
-        out = rows.out[self.at(found, active)]
-        waits = out.any(axis=1)
-        found, out = found[waits], out[waits]
-        slot = view_buffers(Slot, self._places, rows.ahead_floats, rows.ahead_ints).view
+        rows.pending_floats[found], rows.pending_ints[found] = rows.floats[found], rows.ints[found]
+        out = rows.pending[self.at(found, active)]
+        has_pending = out.any(axis=1)
+        found, out = found[has_pending], out[has_pending]
+        slot = view_buffers(Slot, self._active_arms, rows.pending_floats, rows.pending_ints).view
         slot.counts[found] += out
         slot.size[found] += out.sum(axis=1, keepdims=True)
         slot.each[found] = 1.0 / slot.size[found]
         slot.mean[found] += 0.0  # no zero is negative after a sum
         slot.arm[found, 0] = out.shape[1] - 1 - (out[:, ::-1] > 0).argmax(axis=1)  # the last of them
         if cells:
-            at = found[(seen := np.nonzero(out))[0]], seen[1]
-            slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[seen] / slot.counts[at])
+            at = found[(chosen := np.nonzero(out))[0]], chosen[1]
+            slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[chosen] / slot.counts[at])
 
-    def save(self, which: Iterable[int]) -> Saved:
-        """Return what `restore` needs after changes to these rows, and new ones."""
+    def save(self, which: Iterable[int]) -> EnvironmentUndo:
+        """Return an undo record for changes to these rows and for new rows."""
         floats, ints = self.rows[:2]
-        return Saved([(r, floats[r].copy(), ints[r].copy()) for r in which], len(self.labels), len(self.told))
+        return EnvironmentUndo(
+            [(r, floats[r].copy(), ints[r].copy()) for r in which], len(self.labels), len(self.with_rewards)
+        )
 
-    def restore(self, saved: Saved) -> None:
-        """Go back; may be done again where it was interrupted."""
+    def restore(self, saved: EnvironmentUndo) -> None:
+        """Undo all changes since `save`; it may be repeated after an interruption."""
         floats, ints = self.rows[:2]
         for row, old_floats, old_ints in saved.rows:
             floats[row], ints[row] = old_floats, old_ints
@@ -176,24 +182,29 @@ class Environments:
             floats[saved.labels :], ints[saved.labels :] = 0.0, 0
             for label in [label for label, row in self._rows.items() if row >= saved.labels]:
                 del self._rows[label]
-        del self.labels[saved.labels :], self.told[saved.told :]
+        del self.labels[saved.labels :], self.with_rewards[saved.with_rewards :]
 
     def contents(self) -> list[Any]:
-        """Return everything, to be given to `refill`."""
+        """Return all data of the table as lists and arrays, for `refill`."""
         count = len(self.labels)
-        return [list(self.labels), list(self.told), self.rows.all_floats[:count], self.rows.all_ints[:count]]
+        return [
+            list(self.labels),
+            list(self.with_rewards),
+            self.rows.all_floats[:count],
+            self.rows.all_ints[:count],
+        ]
 
     def refill(self, contents: Any) -> None:
-        """Be what another was, for as many arms."""
+        """Restore an empty table with the same number of arms from `contents`."""
         labels, told, floats, ints = contents
         for label in labels:
             self.row(label)
         self.rows.all_floats[: len(labels)], self.rows.all_ints[: len(labels)] = floats, ints
-        self.told[:] = told
+        self.with_rewards[:] = told
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
-        """Make slots of told rewards from cells, and return the place of the first with any in it."""
-        slot = view_buffers(Slot, self._places, self.rows.floats, self.rows.ints).view
+        """Compute the slots of recorded rewards from cells; return the index of the first with a reward."""
+        slot = view_buffers(Slot, self._active_arms, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
         each = 1.0 / np.where(size > 0.0, size, np.inf)
         slot.counts[rows], slot.size[rows, 0], slot.each[rows, 0] = n, size, each
@@ -204,9 +215,9 @@ class Environments:
         return first
 
     def cells(self, names: list[Any], arms: Sequence[int]) -> Cells:
-        """Return the cells of told rewards of some arms, and what they are called."""
+        """Return the reward cells of some arms, under these names."""
         rows, own = self.rows, np.array(arms, np.int64)
-        told = np.array(self.told, np.int64)
+        told = np.array(self.with_rewards, np.int64)
         told = told[rows.n[np.ix_(told, own)].any(axis=1)]
         environment, arm = np.nonzero(rows.n[np.ix_(told, own)])
         at = told[environment], own[arm]
@@ -214,8 +225,8 @@ class Environments:
         return Cells(names, labels, arm, environment, rows.n[at], rows.mean[at], rows.squares[at])
 
 
-def _empty(rows: int, arms: int, places: int) -> EnvironmentArrays:
-    floats, ints = count_elements(Slot, places)
+def _empty_arrays(rows: int, arms: int, active_arms: int) -> EnvironmentArrays:
+    floats, ints = count_elements(Slot, active_arms)
     all_floats = np.zeros((rows, 3 * arms + 2 * floats))
     all_ints = np.zeros((rows, arms + 2 * ints), np.int64)
     numbers: Any = np.split(all_floats, np.cumsum([arms, arms, arms, floats]), axis=1)

@@ -1,4 +1,4 @@
-"""What an experiment that follows its tide knows of its arms: what the filter says, and how sure it is."""
+"""Estimates of the arms in an experiment with a hidden tide, from the filter that follows the tide."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ ROUNDING = 1e-13  # of rewards
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TideFit:
-    """The arms as the filter sees them; what `run.fit()` returns where the tide is followed.
+    """Estimates of the arms in an experiment with a hidden tide, as `run.fit()` returns them.
 
     Attributes
     ----------
-    names : the arms that are played.
-    counts : told rewards of each.
-    now : the reward that each would bring now, tide included.
-    covariance : of these estimates.
-    freedom : degrees of freedom of the noise; with 0 nothing is known of it.
+    names : names of the active arms.
+    counts : number of rewards of each arm.
+    now : expected reward of each arm now, including the present shift.
+    covariance : covariance matrix of these estimates.
+    freedom : degrees of freedom of the noise estimate; 0 if the noise is unknown.
     noise : standard deviation of a reward.
-    jumps, drift : jumps that no label told of, as expected; standard deviation of the drift from one pull to
-        the next, in units of the noise.
+    jumps, drift : expected number of jumps of the tide within environments; standard deviation of the drift
+        from one pull to the next, in units of the noise.
     tide : `"hidden"` or `"both"`.
     """
 
@@ -62,31 +62,31 @@ class TideFit:
 
     @property
     def exact(self) -> bool:
-        """Whether rewards do not vary at all, so that no probability can be given."""
+        """Whether rewards have no noise at all, so that no probability can be computed."""
         return bool(self.freedom > 0 and self.noise <= ROUNDING * np.abs(self.now).max())
 
     @property
     def best(self) -> str:
         """The arm with the best estimate."""
-        return self._ranked[0]
+        return self._ranking[0]
 
     @property
-    def _ranked(self) -> list[str]:
+    def _ranking(self) -> list[str]:
         sign = 1.0 if self.direction == "maximize" else -1.0
         seen = [place for place in range(len(self.names)) if self.counts[place] > 0.0]
         return [self.names[place] for place in sorted(seen, key=lambda place: -sign * self.now[place])]
 
     def rival(self, arm: Any) -> Any:
         """Return the best of the other arms."""
-        self._place(arm)
-        return next((other for other in self._ranked if other != arm), None)
+        self._index(arm)
+        return next((other for other in self._ranking if other != arm), None)
 
     def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
-        """Compare two arms: how much higher the mean reward of `a` is than that of `b`.
+        """Return the estimated difference between the mean rewards of arms `a` and `b`, with its interval.
 
-        `picked` says that they are the selected arm and its runner-up, as in `tp.Fit`.
+        `picked` says that the arms are the selected arm and its runner-up, as in `tp.Fit`.
         """
-        i, k, arms = self._place(a), self._place(b), len(self.names)
+        i, k, arms = self._index(a), self._index(b), len(self.names)
         if not self.counts[i] or not self.counts[k]:
             raise InputError(f"{a!r} and {b!r} cannot be compared: both need a told reward")
         pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
@@ -111,7 +111,7 @@ class TideFit:
 
     @cached_property
     def p_best(self) -> dict[Any, float | None]:
-        """The probability of each arm of being the best; None where it was not seen or nothing is known."""
+        """Probability of each arm to be the best; None without rewards or if the noise is unknown."""
         if not self.freedom or self.exact or not self.counts.all() or len(self.names) < 2:
             return dict.fromkeys(self.names)
         sign = 1.0 if self.direction == "maximize" else -1.0
@@ -120,7 +120,7 @@ class TideFit:
 
     @property
     def arms(self) -> Table:
-        """One row an arm: told rewards, the reward it would bring now, and its probability of being best."""
+        """Table with one row per arm: number of rewards, expected reward now, probability to be best."""
         return Table(
             {
                 "arm": list(self.names),
@@ -131,7 +131,7 @@ class TideFit:
         )
 
     def said(self) -> str:
-        """Return what was seen of the tide, in words."""
+        """Return a text about the estimated jumps, drift and noise."""
         text = f"about {format_count(round(self.jumps), 'jump')}"
         if self.drift > 0.05:
             text += f" and a drift of {format_rounded(self.drift)} noises a pull"
@@ -143,7 +143,7 @@ class TideFit:
     def _repr_html_(self) -> str:
         return render_notebook_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
 
-    def _place(self, arm: Any) -> int:
+    def _index(self, arm: Any) -> int:
         if arm not in self.names:
             raise UnknownName.with_suggestion("arm", arm, self.names)
         return self.names.index(arm)
@@ -156,7 +156,7 @@ def tide_fit(
     level: float = 0.95,
     prior: Prior = "exchangeable",
 ) -> TideFit:
-    """Return what the filter knows; all of it is copied."""
+    """Return the estimates of the filter of an experiment with a hidden tide; all data are copied."""
     found: Any = numbers.memory.view.data.fit
     nu = max(int(freedom(found)), 0)
     variance = float(found.rss[0]) / nu if nu else 0.0

@@ -1,4 +1,4 @@
-"""Numbers that nobody adds up."""
+"""Replacement for a policy state that only counts pending pulls, for replaying events quickly."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any
 from tideproof.experiment.pull import Label
 
 
-class Silent:
-    """Numbers that nobody adds up: for who wants to know who was asked what."""
+class NullState:
+    """Replacement for a policy state that counts pending pulls and computes no statistics."""
 
     def __init__(self) -> None:
-        self._out: dict[tuple[Label, int], int] = {}
+        self._pending_counts: dict[tuple[Label, int], int] = {}
 
     @property
-    def places(self) -> Silent:
-        """Environments, of which only the pulls that are out are counted."""
+    def environments(self) -> NullState:
+        """The table of environments; this object stands for it, too."""
         return self
 
-    def out(self, label: Label, arm: int) -> int:
-        """Return how many pulls of an arm are out in an environment."""
-        return self._out.get((label, arm), 0)
+    def pending_count(self, label: Label, arm: int) -> int:
+        """Return the number of pending pulls of an arm in an environment."""
+        return self._pending_counts.get((label, arm), 0)
 
     def row(self, label: Label) -> Label:
-        """Return what stands for an environment."""
+        """Return the key of an environment, which is its label."""
         return label
 
     def expect(self, row: Label, arm: int) -> None:
-        """Note a pull that is out."""
-        self._out[row, arm] = self.out(row, arm) + 1
+        """Count one more pending pull."""
+        self._pending_counts[row, arm] = self.pending_count(row, arm) + 1
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Note that pulls are not out any more."""
-        self._out[label, arm] = self.out(label, arm) - settles
+        """Count fewer pending pulls after rewards were recorded."""
+        self._pending_counts[label, arm] = self.pending_count(label, arm) - settles
 
     def forget(self, label: Label, arm: int) -> None:
-        """Note that a pull is not out any more."""
+        """Count one pending pull less after a cancellation."""
         self.take(label, arm, 0, 0.0, 0.0, 1)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,7 +1,8 @@
-"""What pulls that are out do to what the policy decides by: the design ahead.
+"""Policy state that includes pending pulls: their effect on the design matrix, and the next choices.
 
-`ahead` has the estimates of `memory`, with the place in the design of every pull that is out. Telling a pull
-moves no place, so the design follows asks one by one, and is made anew only after what takes places away.
+`memory_with_pending` has the estimates of `memory`, and a design matrix that also counts pending pulls.
+Recording the reward of a pending pull does not change the design. So the design is updated ask by ask, and
+recomputed only after pulls were removed.
 """
 
 from __future__ import annotations
@@ -13,41 +14,41 @@ import numpy as np
 
 from tideproof.core.array_layout import Ints, allocate
 from tideproof.experiment.compiled_asks import compiled_asks
-from tideproof.experiment.lookahead import Trial
+from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.running_laplacian import Values
-from tideproof.experiment.state.told_rewards import Owed, ToldRewards
+from tideproof.experiment.state.told_rewards import DeferredUpdate, ToldRewards
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
 
-FEW = 3  # slots that are laid one by one
+FEW_SLOTS = 3  # slots that are laid one by one
 
 
-class Ahead(ToldRewards):
-    """Asks, and the place of every pull that is out."""
+class PendingPulls(ToldRewards):
+    """Policy state with pending pulls, from which the policy chooses the next arms."""
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the next arms, which are then out; fewer than `n` if the policy stops.
+        """Choose the next arms and add them as pending pulls; fewer than `n` if the policy stops.
 
-        `first` is the number of the first of these pulls, which its draws follow; `play` makes of each arm
-        that the policy chooses the one that is played.
+        `first` is the number of the first of these pulls, which selects the random draws. `play` maps the arm
+        that the policy chooses to the arm that is played.
         """
         self.look_ahead()
-        row = self.places.row(label)
+        row = self.environments.row(label)
         if n > 1 and play is None:
             places = np.zeros(n, np.int64)
-            chosen = places[: self._next_places(row, first, places)].tolist()
-            self._note(row, chosen)
+            chosen = places[: self._choose_batch(row, first, places)].tolist()
+            self._note_batch(row, chosen)
             asked = [self.active[place] for place in chosen]
         else:
             asked = self._ask_one_by_one(row, n, first, play)
         return asked
 
     def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
-        run, slot = self._runs[1], self.places.ahead(row).kernels
+        run, slot = self._kernel_views[1], self.environments.pending_slot(row).kernels
         asked: list[int] = []
         for step in range(first, first + n):
-            self._lay()
+            self._add_new_pending()
             place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
             if place < 0:
                 break
@@ -56,203 +57,212 @@ class Ahead(ToldRewards):
             self.expect(row, asked[-1])
         return asked
 
-    def _next_places(self, row: int, first: int, places: Ints) -> int:
-        """Fill in the places of the next arms, give all but the last theirs in the design, and count them."""
-        run, slot = self.ahead.view, self.places.ahead(row)
-        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._out))]
+    def _choose_batch(self, row: int, first: int, places: Ints) -> int:
+        """Write the indices of the next arms into an array and return their number.
+
+        All but the last of these pulls are also added to the design.
+        """
+        run, slot = self.memory_with_pending.view, self.environments.pending_slot(row)
+        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._pending_counts))]
         program = compiled_asks(
             self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
         )
         if program is not None:
             count = program(self.params, run.state, run.data, slot.memory.view, *steps, places)
         else:
-            run = self._runs[1]
+            run = self._kernel_views[1]
             count = self.program.ask_many(
-                self.params, run.state, run.data, slot.kernels, *steps, self._shown(places)
+                self.params, run.state, run.data, slot.kernels, *steps, self._to_kernel(places)
             )
         if count < places.size:  # it stopped, or what it returned is refused here
             draw = self._draw(ASK, first + int(count))
-            self.program.ask(self.params, *self._runs[1][:2], slot.kernels, draw)
+            self.program.ask(self.params, *self._kernel_views[1][:2], slot.kernels, draw)
         return int(count)
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped."""
         self.look_ahead()
-        row = self.places.find(label)
-        slot = self._nowhere if row is None else self.places.ahead(row).kernels
-        run = self._runs[1]
+        row = self.environments.find(label)
+        slot = self._empty_slot if row is None else self.environments.pending_slot(row).kernels
+        run = self._kernel_views[1]
         place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
         return self.active[place] if place >= 0 else -1
 
-    def trial(self, label: Label, step: int) -> Trial:
-        """Return a copy of what the policy knows, to play on."""
+    def lookahead(self, label: Label, step: int) -> Lookahead:
+        """Return a copy of the policy state, on which the next choices can be simulated."""
         self.look_ahead()
-        row, places = self.places.find(label), len(self.active)
+        row, places = self.environments.find(label), len(self.active)
         run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
-        run.copy_from(self.ahead)
+        run.copy_from(self.memory_with_pending)
         if row is not None:
-            slot.copy_from(self.places.ahead(row).memory)
-        expected = self.batches + sum(self._out)
-        arms = self.places.rows.n.shape[1]
-        seen = self._shown(run.view), self._shown(slot.view)
-        return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
+            slot.copy_from(self.environments.pending_slot(row).memory)
+        expected = self.batches + sum(self._pending_counts)
+        arms = self.environments.rows.n.shape[1]
+        seen = self._to_kernel(run.view), self._to_kernel(slot.view)
+        return Lookahead(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
 
     def expect(self, row: int, arm: int) -> None:
-        """Note a pull that is out; it gets its place in the design when somebody looks ahead."""
-        self.places.rows.out[row, arm] += 1
-        if arm in self._place:
-            place = self._place[arm]
-            self._new.append((row, place))
-            self._out[place] += 1
-            self._where[place] = row
-            self._latest = place
-            self._design.changed.add(row)
+        """Add a pending pull; `look_ahead` adds it to the design later."""
+        self.environments.rows.pending[row, arm] += 1
+        if arm in self._arm_index:
+            place = self._arm_index[arm]
+            self._new_pending.append((row, place))
+            self._pending_counts[place] += 1
+            self._last_rows[place] = row
+            self._last_arm = place
+            self._design_sums.changed.add(row)
 
-    def _note(self, row: int, places: list[int]) -> None:
-        """Note that pulls of these places are out, all but the last laid on the design already."""
+    def _note_batch(self, row: int, places: list[int]) -> None:
+        """Add pending pulls of these arms, of which all but the last are in the design already."""
         if places:
-            out, last = self.places.rows.out[row], places[-1]
+            out, last = self.environments.rows.pending[row], places[-1]
             for place in set(places):
                 n = places.count(place)
                 out[self.active[place]] += n
-                self._out[place] += n
-                self._where[place] = row
-            self._latest = last
-            self._new.append((row, last))
-            self._design.changed.add(row)
+                self._pending_counts[place] += n
+                self._last_rows[place] = row
+            self._last_arm = last
+            self._new_pending.append((row, last))
+            self._design_sums.changed.add(row)
 
-    def _lay(self) -> None:
-        """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
-        if not self._new:
+    def _add_new_pending(self) -> None:
+        """Add new pending pulls to the design and to the policy's state, which is otherwise up to date."""
+        if not self._new_pending:
             return
-        run, out = self._runs[1], sum(self._out) - len(self._new)
-        for step, (row, place) in enumerate(self._new, self.batches + out):
-            slot = self.places.ahead(row).kernels
+        run, out = self._kernel_views[1], sum(self._pending_counts) - len(self._new_pending)
+        for step, (row, place) in enumerate(self._new_pending, self.batches + out):
+            slot = self.environments.pending_slot(row).kernels
             self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
-        self._new.clear()
+        self._new_pending.clear()
 
     def _settle(self, row: int, arm: int, n: int) -> None:
-        self.places.rows.out[row, arm] -= n
-        if arm in self._place:
-            self._out[self._place[arm]] -= n
+        self.environments.rows.pending[row, arm] -= n
+        if arm in self._arm_index:
+            self._pending_counts[self._arm_index[arm]] -= n
 
     def look_ahead(self) -> None:
-        """Bring `ahead` up to date: told rewards, and the place of every pull that is out."""
-        if self._ready:
-            self._pay()
-            self._lay()
+        """Update the policy state that includes pending pulls."""
+        if self._pending_is_current:
+            self._apply_deferred()
+            self._add_new_pending()
         else:
-            self._lay_design()
-            self._lay_rest()
+            self._update_slots()
+            self._update_rest()
 
     def make_ready(self) -> None:
-        """Bring the design ahead to where an ask had it that is now repeated.
+        """Update the design as an ask did that is being replayed.
 
-        Where that can be found out later to the same bytes, the rest is owed until somebody looks: mostly
-        another reward comes before.
+        If the rest can be computed later to the same bits, it is deferred until the state is read. Mostly
+        another reward arrives before, and the work is saved.
         """
-        if self._ready or not self._can_wait():
+        if self._pending_is_current or not self._can_defer():
             self.look_ahead()
         else:
-            self._lay_design()
-            self._owed = Owed(self._out.copy(), self._where.copy(), self._latest)
-            self._ready = True
+            self._update_slots()
+            self._deferred = DeferredUpdate(
+                self._pending_counts.copy(), self._last_rows.copy(), self._last_arm
+            )
+            self._pending_is_current = True
 
-    def _can_wait(self) -> bool:
-        """Return whether what is laid next on the design depends on nothing that would be owed.
+    def _can_defer(self) -> bool:
+        """Return whether the next changes of the design do not depend on what would be deferred.
 
-        On the scale of ratios or odds it does: all pulls out, those of later asks too, are laid on a new fit.
+        On the ratio and odds scales they do: all pending pulls, including later ones, are added to a new fit.
         """
         plain = self.spec.policy.tide == "labels" and self.scale == "difference"
-        return plain and self._designed and any(self._out)
+        return plain and self._design_is_current and any(self._pending_counts)
 
-    def _pay(self) -> None:
-        """Do what is owed: nothing but asks has come since."""
-        if self._owed is not None:
-            now = self._out, self._where, self._latest
-            self._out, self._where, self._latest = self._owed
-            self._lay_rest()
-            self._out, self._where, self._latest = now
+    def _apply_deferred(self) -> None:
+        """Do the deferred part of an update; only asks may have come since."""
+        if self._deferred is not None:
+            now = self._pending_counts, self._last_rows, self._last_arm
+            self._pending_counts, self._last_rows, self._last_arm = self._deferred
+            self._update_rest()
+            self._pending_counts, self._last_rows, self._last_arm = now
 
-    def _lay_design(self) -> None:
-        """Lay pulls that are new on the design, and make slots those of told rewards with the pulls out."""
-        out = any(self._out)
-        for row, place in self._new if out else ():  # told meanwhile or not, it has its place
-            self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
-        self._new.clear()
-        if len(self._moved) > FEW:
-            self.places.lay(self._moved, self.active, self._cells)
+    def _update_slots(self) -> None:
+        """Add new pending pulls to the design, and recompute the outdated slots with pending pulls."""
+        out = any(self._pending_counts)
+        for row, place in self._new_pending if out else ():  # told meanwhile or not, it has its place
+            self.program.reserve(
+                self._kernel_views[1].data, self.environments.pending_slot(row).kernels, place, 1
+            )
+        self._new_pending.clear()
+        if len(self._stale_rows) > FEW_SLOTS:
+            self.environments.fill_pending_slots(self._stale_rows, self.active, self._uses_cells)
         else:
-            for row in self._moved:
-                self._lay_slot(row)
-        self._moved = set()
+            for row in self._stale_rows:
+                self._update_slot(row)
+        self._stale_rows = set()
 
-    def _lay_rest(self) -> None:
-        """Take told rewards in, keep the design, and tell the policy of the pulls that are out."""
+    def _update_rest(self) -> None:
+        """Copy the estimates of recorded rewards, keep the design, and report pending pulls to the policy."""
         design: Any = None
-        data, out = self.ahead.view.data, any(self._out)
-        if self._fits and self._designed and out:
+        data, out = self.memory_with_pending.view.data, any(self._pending_counts)
+        if self._uses_fit and self._design_is_current and out:
             design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
-        self.ahead.copy_from(self.memory)
-        found = self.scaled()
+        self.memory_with_pending.copy_from(self.memory)
+        found = self.rescaled()
         if found is not None:
             found.write(data.fit, self.sign)
         if out:
-            if self._fits:
+            if self._uses_fit:
                 fit = data.fit
                 if found is not None:
-                    self._lay_out()
+                    self._add_all_pending()
                 else:
-                    fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
-                self._lay_first(fit)
-            self._notice()
+                    fit.P[:], fit.group[:], fit.joins[:] = (
+                        design if design is not None else self._solve_design()
+                    )
+                self._update_first(fit)
+            self._notify_policy()
         elif found is not None:
-            run = self._runs[1]
+            run = self._kernel_views[1]
             draw = self._draw(TELL, self.batches)
-            self.program.notice(self.params, run.state, run.data, self._nowhere, self._latest, 0, draw)
-        self._ready, self._designed, self._owed = True, found is None, None
+            self.program.notice(self.params, run.state, run.data, self._empty_slot, self._last_arm, 0, draw)
+        self._pending_is_current, self._design_is_current, self._deferred = True, found is None, None
 
     def finish(self) -> None:
-        """End an event: take what it did to the design into the sums, so that bits do not tell who looked.
+        """Complete an event: update the design sums, so that their bits do not depend on reads.
 
-        Remember the moment, if a proof may begin there.
+        If a checkpoint of the e-process is due, it is taken here.
         """
-        if self._fits and not self._designed:
-            self._design.take_in(self._places_taken)
-        self._remember()
+        if self._uses_fit and not self._design_is_current:
+            self._design_sums.update(self._design_counts)
+        self._take_checkpoint()
 
-    def _lay_out(self) -> None:
-        """Lay all pulls that are out on the design of told rewards."""
-        data, rows = self.ahead.view.data, self.places.rows
+    def _add_all_pending(self) -> None:
+        """Add all pending pulls to the design of recorded rewards."""
+        data, rows = self.memory_with_pending.view.data, self.environments.rows
         slot = allocate(Slot, len(self.active))
-        pulls, kernels = data.pulls.copy(), self._shown(slot.view)
-        for row in np.flatnonzero(rows.out[: len(self.places.labels)].any(axis=1)).tolist():
-            slot.copy_from(self.places.slot(row).memory)
-            for place, n in enumerate(rows.out[row, self.active].tolist()):
+        pulls, kernels = data.pulls.copy(), self._to_kernel(slot.view)
+        for row in np.flatnonzero(rows.pending[: len(self.environments.labels)].any(axis=1)).tolist():
+            slot.copy_from(self.environments.slot(row).memory)
+            for place, n in enumerate(rows.pending[row, self.active].tolist()):
                 if n:
-                    self.program.reserve(self._runs[1].data, kernels, place, n)
+                    self.program.reserve(self._kernel_views[1].data, kernels, place, n)
         data.pulls[:] = pulls  # who notices them counts them
 
-    def _made_anew(self) -> tuple[Any, Any, Any]:
-        found = self._design.solved(self._places_taken)
+    def _solve_design(self) -> tuple[Any, Any, Any]:
+        found = self._design_sums.solve(self._design_counts)
         return found.P, found.group, found.joins
 
-    def _places_taken(self, which: Ints) -> Values:
-        """Return the pulls told and out in these rows, which have no rewards."""
-        at = self.places.at(which, self.active)
-        counts = self.places.rows.n[at] + self.places.rows.out[at]
+    def _design_counts(self, which: Ints) -> Values:
+        """Return the counts of recorded and pending pulls in these rows, with zero means and squares."""
+        at = self.environments.at(which, self.active)
+        counts = self.environments.rows.n[at] + self.environments.rows.pending[at]
         zero = np.broadcast_to(0.0, counts.shape)
         return counts, zero, zero
 
-    def _lay_slot(self, row: int) -> None:
-        """Make the slot ahead that of told rewards, with the pulls that are out."""
-        ahead, counts = self.places.ahead(row), self.places.rows.out[row].tolist()
-        ahead.memory.copy_from(self.places.slot(row).memory)
-        out = counts if self._all_played else [counts[arm] for arm in self.active]
+    def _update_slot(self, row: int) -> None:
+        """Recompute one slot with pending pulls from the slot of recorded rewards."""
+        ahead, counts = self.environments.pending_slot(row), self.environments.rows.pending[row].tolist()
+        ahead.memory.copy_from(self.environments.slot(row).memory)
+        out = counts if self._all_active else [counts[arm] for arm in self.active]
         if not any(out):
             return
-        if self._cells:
-            self.program.enter_pending(ahead.kernels, self._shown(np.array(out)))
+        if self._uses_cells:
+            self.program.enter_pending(ahead.kernels, self._to_kernel(np.array(out)))
             return
         slot = ahead.kernels  # what `enter_pending` does, at once
         slot.counts[:] = [n + more for n, more in zip(slot.counts[:], out, strict=True)]
@@ -261,27 +271,27 @@ class Ahead(ToldRewards):
         slot.mean[0] += 0.0  # no zero is negative after a sum
         slot.arm[0] = max(place for place, n in enumerate(out) if n)
 
-    def _lay_first(self, fit: Any) -> None:
-        """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
-        for row in self.places.told[:1]:
-            slot = self.places.ahead(row).memory.view
+    def _update_first(self, fit: Any) -> None:
+        """Count pending pulls in the environment of the first reward, which fixes the zero of the shifts."""
+        for row in self.environments.with_rewards[:1]:
+            slot = self.environments.pending_slot(row).memory.view
             if slot.first[0] == 1:
                 fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
 
-    def _notice(self) -> None:
-        """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
-        run, out, merges = self._runs[1], self._out, self.spec.policy.merges
+    def _notify_policy(self) -> None:
+        """Report pending pulls to the policy: in one batch if the policy can merge them, else arm by arm."""
+        run, out, merges = self._kernel_views[1], self._pending_counts, self.spec.policy.merges
         pulls = run.data.pulls
         pulls[:] = [n + more for n, more in zip(pulls[:], out, strict=True)]
-        order = [place for place, n in enumerate(out) if n and place != self._latest]
-        if out[self._latest]:
-            order.append(self._latest)
+        order = [place for place, n in enumerate(out) if n and place != self._last_arm]
+        if out[self._last_arm]:
+            order.append(self._last_arm)
         batches = [(place, out[place]) for place in order]
         if merges is not None and merges(run.state):
             batches = [(order[-1], sum(out))]
         for step, (place, n) in enumerate(batches):
-            slot = self.places.ahead(self._where[place]).kernels
-            if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
-                slot = self._nowhere
+            slot = self.environments.pending_slot(self._last_rows[place]).kernels
+            if place == self._last_arm and slot.size[0] <= 1.0:  # the first pull of its environment
+                slot = self._empty_slot
             draw = self._draw(TELL, self.batches + step)
             self.program.notice(self.params, run.state, run.data, slot, place, n, draw)

@@ -1,7 +1,6 @@
-"""The arithmetic of an experiment: what an event changes in it, and how to go back.
+"""Policy state: the statistics by which a policy decides, how events change them, and their undo.
 
-What the policy knows of told rewards is in `told_rewards.py`, what pulls that are out add to that in
-`pending_pulls.py`.
+The part about recorded rewards is in `told_rewards.py`, the part about pending pulls in `pending_pulls.py`.
 """
 
 from __future__ import annotations
@@ -11,183 +10,191 @@ from typing import Any, NamedTuple
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.experiment.pull import Label
-from tideproof.experiment.state.environment_rows import Saved
-from tideproof.experiment.state.pending_pulls import Ahead
+from tideproof.experiment.state.environment_rows import EnvironmentUndo
+from tideproof.experiment.state.pending_pulls import PendingPulls
 from tideproof.experiment.state.running_laplacian import LaplacianUndo
-from tideproof.experiment.stopping.proof_checkpoints import Then
+from tideproof.experiment.stopping.proof_checkpoints import ProofCheckpoints
 from tideproof.kernels.simulate.threefry import TELL
 
 
-class Undo(NamedTuple):
-    """What `PolicyState.restore` needs to go back."""
+class PolicyUndo(NamedTuple):
+    """Undo record of a `PolicyState`."""
 
     floats: Floats
     ints: Ints
     counters: tuple[Any, ...]
-    places: Saved
+    environments: EnvironmentUndo
     rows: list[int]
-    moved: tuple[set[int], set[int]]
+    stale_rows: tuple[set[int], set[int]]
     sums: tuple[LaplacianUndo, LaplacianUndo]
 
 
-class PolicyState(Ahead):
-    """Told rewards and pulls that are out, as events change them."""
+class PolicyState(PendingPulls):
+    """Statistics of recorded rewards and pending pulls by which a policy decides, changed by events."""
 
     @property
     def behind(self) -> bool:
-        """Whether something was told that the policy does not know yet: never."""
+        """Whether rewards were recorded that the policy has not processed yet: never in this class."""
         return False
 
     def catch_up(self) -> None:
-        """Take in what was told since."""
+        """Process rewards that were recorded since the last call: nothing to do in this class."""
 
-    # -- what events change
+    # -- changes by events
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Take in `n` told rewards of an arm, `settles` of them of pulls that are out."""
-        row = self.places.row(label)
+        """Add `n` rewards of an arm, `settles` of which belong to pending pulls."""
+        row = self.environments.row(label)
         self._record(row, arm, n, mean, squares)
         self._settle(row, arm, settles)
-        if arm in self._place:
+        if arm in self._arm_index:
             if settles < n:
-                self._designed = False
-                self._design.changed.add(row)
-            self._tell(row, self._place[arm], n, mean, squares)
+                self._design_is_current = False
+                self._design_sums.changed.add(row)
+            self._process(row, self._arm_index[arm], n, mean, squares)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
-        """Replace one told reward by another."""
-        row = self.places.row(label)
+        """Replace one recorded reward by another."""
+        row = self.environments.row(label)
         self._correct_cell(row, arm, old, new)
-        if self.then is not None:
-            self.then = Then.begin(self.active)
-        if arm not in self._place:
+        if self.checkpoints is not None:
+            self.checkpoints = ProofCheckpoints.begin(self.active)
+        if arm not in self._arm_index:
             return
-        merges, run = self.spec.policy.merges, self._runs[0]
+        merges, run = self.spec.policy.merges, self._kernel_views[0]
         if self.spec.reads == {"fit"} and merges is not None and merges(run.state):
-            slot = self.places.slot(row).kernels
+            slot = self.environments.slot(row).kernels
             slot.mean[0] += self.sign * (new - old) / slot.size[0]
-            self._told.changed.add(row)
-            self._moved = self._moved | {row}
+            self._reward_sums.changed.add(row)
+            self._stale_rows = self._stale_rows | {row}
             self._refactor()
             draw = self._draw(TELL, self.batches)
-            self.program.notice(self.params, run.state, run.data, slot, self._place[arm], 0, draw)
-            self._ready = False
+            self.program.notice(self.params, run.state, run.data, slot, self._arm_index[arm], 0, draw)
+            self._pending_is_current = False
         else:
             self.rebuild()
 
     def forget(self, label: Label, arm: int, n: int = 1) -> None:
-        """Take the places of `n` pulls that are out away: their rewards will not come."""
-        row = self.places.row(label)
+        """Remove `n` pending pulls, whose rewards will not arrive."""
+        row = self.environments.row(label)
         self._settle(row, arm, n)
-        if arm in self._place:
-            self._designed = self._ready = False
-            self._design.changed.add(row)
-            self._moved.add(row)
+        if arm in self._arm_index:
+            self._design_is_current = self._pending_is_current = False
+            self._design_sums.changed.add(row)
+            self._stale_rows.add(row)
 
     def set_params(self, params: Any) -> None:
-        """Give the policy other params, its horizon being another."""
+        """Change the policy parameters, such as its horizon."""
         if params != self.params:
             self.params = params
-            self._ready = False
+            self._pending_is_current = False
 
-    def seat(self, arms: int, active: list[int], params: Any) -> None:
-        """Begin the policy anew with these arms of that many, from the cells of everything told."""
+    def set_arms(self, arms: int, active: list[int], params: Any) -> None:
+        """Rebuild the policy state for these active arms of `arms` arms, from the cells of all rewards."""
         self.active, self.params = active, params
-        if self.then is not None:
-            self.then = self.then.seated(active)
+        if self.checkpoints is not None:
+            self.checkpoints = self.checkpoints.with_active(active)
         self.rebuild(arms)
 
     def rebuild(self, arms: int | None = None) -> None:
-        """Begin the policy anew from the cells of everything told, with room for that many arms."""
+        """Rebuild the policy state from the cells of all rewards, for `arms` arms in the experiment."""
         batches = self.batches
-        self.places.reseat(arms or self.places.rows.n.shape[1], len(self.active))
+        self.environments.resize(arms or self.environments.rows.n.shape[1], len(self.active))
         self._begin(len(self.active))
-        rows = self.places.rows
+        rows = self.environments.rows
         if self.spec.reads == {"fit"} and self.spec.policy.merges is not None:
-            self._retell_at_once(self.spec.policy.merges)
+            self._replay_at_once(self.spec.policy.merges)
         else:
-            self._retell_cells()
+            self._replay_cells()
         self.batches = max(batches, self.batches)
-        self._out = rows.out[:, self.active].sum(axis=0).tolist()
-        self._new.clear()
-        self._ready = self._designed = False
-        self._moved = set(range(len(self.places.labels)))
-        self._told.changed = set(self.places.told)
-        self._design.changed = set(self._moved)
+        self._pending_counts = rows.pending[:, self.active].sum(axis=0).tolist()
+        self._new_pending.clear()
+        self._pending_is_current = self._design_is_current = False
+        self._stale_rows = set(range(len(self.environments.labels)))
+        self._reward_sums.changed = set(self.environments.with_rewards)
+        self._design_sums.changed = set(self._stale_rows)
 
-    # -- going back
+    # -- undo
 
-    def save(self, labels: Collection[Label]) -> Undo:
-        """Return what to go back to after changes to these environments."""
+    def save(self, labels: Collection[Label]) -> PolicyUndo:
+        """Return an undo record for changes to these environments."""
         counters = (
-            self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
-            self._owed, self.params, tuple(self._new), self.then,
+            self.batches, self._pending_counts.copy(), self._last_rows.copy(), self._last_arm,
+            self._pending_is_current, self._design_is_current, self._deferred, self.params,
+            tuple(self._new_pending), self.checkpoints,
         )  # fmt: skip
-        rows = [row for row in map(self.places.find, labels) if row is not None]
-        laid = (row for row, _ in self._new)  # who looks ahead writes there
-        return Undo(
+        rows = [row for row in map(self.environments.find, labels) if row is not None]
+        changed_by_reads = (row for row, _ in self._new_pending)  # `look_ahead` writes to these rows
+        return PolicyUndo(
             self._floats.copy(),
             self._ints.copy(),
             counters,
-            self.places.save({*rows, *laid}),
+            self.environments.save({*rows, *changed_by_reads}),
             rows,
-            (self._moved, self._moved.intersection(rows)),
-            (self._told.save(rows), self._design.save(rows)),
+            (self._stale_rows, self._stale_rows.intersection(rows)),
+            (self._reward_sums.save(rows), self._design_sums.save(rows)),
         )
 
-    def restore(self, undo: Undo) -> None:
-        """Go back; may be done again where it was interrupted."""
+    def restore(self, undo: PolicyUndo) -> None:
+        """Undo all changes since `save`; it may be repeated after an interruption."""
         self._floats[:], self._ints[:] = undo.floats, undo.ints
-        (self.batches, out, where, self._latest, self._ready, self._designed, self._owed,
-         self.params, new, self.then) = undo.counters  # fmt: skip
-        self._out, self._where, self._new = list(out), list(where), list(new)
-        rows = {*undo.rows, *range(undo.places.labels, len(self.places.labels))}
-        self._moved, among = undo.moved
-        self._moved.difference_update(rows - among)
-        for sums, kept in zip((self._told, self._design), undo.sums, strict=True):
-            sums.restore(kept, rows)
-        self.places.restore(undo.places)
+        (
+            self.batches, pending_counts, last_rows, self._last_arm, self._pending_is_current,
+            self._design_is_current, self._deferred, self.params, new_pending, self.checkpoints,
+        ) = undo.counters  # fmt: skip
+        self._pending_counts, self._last_rows = list(pending_counts), list(last_rows)
+        self._new_pending = list(new_pending)
+        rows = {*undo.rows, *range(undo.environments.labels, len(self.environments.labels))}
+        self._stale_rows, stale_before = undo.stale_rows
+        self._stale_rows.difference_update(rows - stale_before)
+        for sums, saved in zip((self._reward_sums, self._design_sums), undo.sums, strict=True):
+            sums.restore(saved, rows)
+        self.environments.restore(undo.environments)
 
-    # -- all of it
+    # -- contents for snapshots
 
     def contents(self) -> list[Any]:
-        """Return everything but parameters, to be given to `refill`."""
-        if self._ready:
-            self._pay()
-        single = [self.batches, self._latest, self._ready, self._designed]
-        lists = [self._out, self._where, self._new, sorted(self._moved)]
-        parts = [self.places.contents(), self._told.contents(), self._design.contents()]
-        then = None if self.then is None else self.then.contents()
-        return [self._floats, self._ints, single, lists, parts, then]
+        """Return all data but parameters as lists and arrays, for `refill`."""
+        if self._pending_is_current:
+            self._apply_deferred()
+        values = [self.batches, self._last_arm, self._pending_is_current, self._design_is_current]
+        lists = [self._pending_counts, self._last_rows, self._new_pending, sorted(self._stale_rows)]
+        parts = [self.environments.contents(), self._reward_sums.contents(), self._design_sums.contents()]
+        checkpoints = None if self.checkpoints is None else self.checkpoints.contents()
+        return [self._floats, self._ints, values, lists, parts, checkpoints]
 
     def refill(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
-        """Be what another was."""
-        floats, ints, single, (out, where, new, moved), (places, told, design), then = contents
+        """Restore the policy state from `contents`."""
+        floats, ints, values, lists, (environments, reward_sums, design_sums), checkpoints = contents
+        pending_counts, last_rows, new_pending, stale_rows = lists
         self.active, self.params = active, params
-        self.places.reseat(arms, len(active))
+        self.environments.resize(arms, len(active))
         self._begin(len(active))
         self._floats[:], self._ints[:] = floats, ints
-        self.batches, self._latest, self._ready, self._designed = single
-        self._out, self._where, self._moved = list(out), list(where), set(moved)
-        self._new = [(row, place) for row, place in new]
-        self.places.refill(places)
-        self._told.refill(told)
-        self.then = None if then is None else Then.of(*then)
-        self._design.refill(design)
+        self.batches, self._last_arm, self._pending_is_current, self._design_is_current = values
+        self._pending_counts, self._last_rows = list(pending_counts), list(last_rows)
+        self._stale_rows = set(stale_rows)
+        self._new_pending = [(row, arm) for row, arm in new_pending]
+        self.environments.refill(environments)
+        self._reward_sums.refill(reward_sums)
+        self.checkpoints = None if checkpoints is None else ProofCheckpoints.of(*checkpoints)
+        self._design_sums.refill(design_sums)
 
     def buffers(self) -> list[bytes]:
-        """Return all numbers of the policy and of the environments, byte by byte."""
+        """Return the bytes of all numbers of the policy state, to compare two states exactly."""
         self.look_ahead()
         self._clear_scratch()
-        count = len(self.places.labels)
-        rows = (array[:count].tobytes() for array in self.places.rows)
-        both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-        then = () if self.then is None else (self.then.proof.floats.tobytes(),)
-        return [*both, *rows, *then]
+        count = len(self.environments.labels)
+        rows = (array[:count].tobytes() for array in self.environments.rows)
+        both = (
+            each.tobytes() for m in (self.memory, self.memory_with_pending) for each in (m.floats, m.ints)
+        )
+        checkpoints = () if self.checkpoints is None else (self.checkpoints.proof.floats.tobytes(),)
+        return [*both, *rows, *checkpoints]
 
     def _clear_scratch(self) -> None:
-        """Empty what kernels work on, so that the bytes do not tell who looked."""
+        """Set the scratch arrays of the kernels to zero, so that the bytes do not depend on reads."""
         for array in self._scratch:
             array.fill(0.0)

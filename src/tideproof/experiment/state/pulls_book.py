@@ -1,4 +1,4 @@
-"""Who was asked what, and what became of it: everything of an experiment that is no arithmetic."""
+"""The book: all pulls of an experiment with their status and rewards, its arms, units and budget."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
 from tideproof.experiment.events.event_records import Sure
-from tideproof.experiment.pull import CANCELLED, EXPIRED, OUT, Label, Pull
+from tideproof.experiment.pull import CANCELLED, EXPIRED, PENDING, Label, Pull
 
 
 class Summary(NamedTuple):
-    """Rewards of one arm in one environment, told at once."""
+    """Summary of several rewards of one arm in one environment."""
 
     arm: str
     environment: Label
@@ -20,20 +20,20 @@ class Summary(NamedTuple):
     mean: float
     variance: float
 
-    def said(self) -> str:
-        """Return it as it was told: `n=4, mean=1.0, ...`."""
+    def describe(self) -> str:
+        """Return the values as text: `n=4, mean=1.0, ...`."""
         return ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
 
 
 class SharePlan(NamedTuple):
-    """Shares of all arms, for that many units more."""
+    """Shares of all arms that apply to the next `left` units of an environment."""
 
     shares: tuple[float, ...]
     left: int
 
 
 class BookUndo(NamedTuple):
-    """What `Book.restore` needs to go back: lengths, pulls as they were, and single values."""
+    """Undo record of a `Book`: lengths of its lists, pulls before the change, and single values."""
 
     pulls: int
     summaries: int
@@ -49,30 +49,33 @@ class BookUndo(NamedTuple):
 
 
 class Book:
-    """Pulls, summaries, units and arms, and what is left of the budget.
+    """Pulls, summaries, units and arms of an experiment, and the rest of its budget.
 
     Attributes
     ----------
-    arms, retired : names of all arms; numbers of those that are not played any more.
-    pulls, status, rewards, asked_at : of every pull, by its number.
-    number : of a pull, by its id.
-    out : numbers of the pulls that are out, the oldest first.
-    summaries : with their keys and times.
-    keyed : places of the summaries that had a key, by it.
-    units : number of the pull of each unit, by the hash of its name.
-    of_units : numbers of all pulls that units got.
-    reserves, reserved : whether a unit must see its pull before it counts; those out that none saw, the
-        oldest first.
-    plans : shares that units are drawn from, by environment.
+    arms, retired : names of all arms; numbers of retired arms.
+    pulls, status, rewards, asked_at : data of each pull, by its number.
+    number : number of each pull, by its ID.
+    pending : numbers of pending pulls, the oldest first.
+    summaries : summaries with their keys and times.
+    keyed : index of each summary that has a key, by key.
+    units : number of the pull of each unit, by the hash of its ID.
+    of_units : numbers of all pulls given to units.
+    reserves, reserved : whether a unit must see its arm before the pull counts; numbers of the pending pulls
+        that were not seen yet, the oldest first.
+    plans : planned shares for the next units, by environment.
     added : rewards of units that were told with a key, by pull and key.
-    budget, current, session, salt : as the events left them.
-    settled, surplus, warm : pulls told or summarised; told rewards beyond; rewards from before.
-    lost : pulls that returned to the budget.
-    late : pulls that were told after their window had closed.
-    asked : pulls of each arm, without those.
-    paused, stopped : whether nothing is asked.
-    sure : the event that says which arm is the best; None while none does.
-    tide : `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first pull, summary or warm start says.
+    budget, current, session, salt : budget, environment of the last pull, prefix of pull IDs, and key of unit
+        hashes.
+    settled, surplus, warm : number of pulls with a reward, single or in a summary; rewards of summaries
+        beyond their pulls; warm-start rewards.
+    lost : number of pulls that returned to the budget.
+    late : number of pulls told after their window had closed.
+    asked : number of pulls of each arm, without those that returned to the budget.
+    paused, stopped : whether asks are refused.
+    sure : the event that names the best arm; None while the stopping rule is not met.
+    tide : `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first pull, summary or warm start decides
+        it.
     """
 
     VALUES = (
@@ -89,7 +92,7 @@ class Book:
         self.rewards: list[float | None] = []
         self.asked_at: list[float] = []
         self.number: dict[str, int] = {}
-        self.out: dict[int, None] = {}
+        self.pending: dict[int, None] = {}
         self.summaries: list[tuple[str | None, Summary, float]] = []
         self.keyed: dict[str, int] = {}
         self.units: dict[str, int] = {}
@@ -105,7 +108,7 @@ class Book:
         self.asked = [0] * len(self.arms)
 
     def save(self, touched: Iterable[int], unit: str | None = None, label: Label | None = None) -> BookUndo:
-        """Return what to go back to after changes to these pulls, this unit and the plan of this label."""
+        """Return an undo record for changes to these pulls, this unit and the plan of this environment."""
         return BookUndo(
             len(self.pulls),
             len(self.summaries),
@@ -121,7 +124,7 @@ class Book:
         )
 
     def restore(self, mark: BookUndo) -> None:
-        """Go back; may be done again where it was interrupted."""
+        """Undo all changes since `save`; it may be repeated after an interruption."""
         for name, value in zip(self.VALUES, mark.values, strict=True):
             setattr(self, name, value)
         self.asked = list(mark.asked)
@@ -143,12 +146,12 @@ class Book:
             if plan is not None:
                 self.plans[label] = plan
         self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
-        self.out = dict.fromkeys(n for n, status in enumerate(self.status) if status == OUT)
+        self.pending = dict.fromkeys(n for n, status in enumerate(self.status) if status == PENDING)
         unseen = {*mark.reserved, *(n for n in self.reserved if n < mark.pulls)}
         self.reserved = dict.fromkeys(sorted(unseen))
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
-        """Note pulls of these arms."""
+        """Add pending pulls of these arms."""
         self.take_label()
         if unit is not None:
             self._assign(unit, label)
@@ -156,23 +159,23 @@ class Book:
             number = len(self.pulls)
             pull = Pull(f"{self.session}-{number}", self.arms[arm], label)
             self.pulls.append(pull)
-            self.status.append(OUT)
+            self.status.append(PENDING)
             self.rewards.append(None)
             self.asked_at.append(at)
             self.number[pull.id] = number
-            self.out[number] = None
+            self.pending[number] = None
             if self.reserves and unit is not None:
                 self.reserved[number] = None
             self.asked[arm] += 1
         self.current = label
 
     def take_label(self) -> None:
-        """Note that something happened in an environment: unless it was said otherwise, labels count."""
+        """Set the tide option to labels if it is still undecided."""
         if self.tide == "auto":
             self.tide = "labels"
 
     def _assign(self, unit: str, label: Label) -> None:
-        """Note that the next pull is this unit's, which uses up one of the plan."""
+        """Record that the next pull belongs to this unit, which uses one unit of the planned shares."""
         self.units[unit] = len(self.pulls)
         self.of_units.add(len(self.pulls))
         plan = self.plans.pop(label, None)
@@ -180,7 +183,7 @@ class Book:
             self.plans[label] = plan._replace(left=plan.left - 1)
 
     def settle(self, number: int, status: str, reward: float | None = None) -> int:
-        """Note what became of a pull, and return 1 if it was out."""
+        """Set the status and the reward of a pull; return 1 if it was pending, else 0."""
         was = self.status[number]
         if was in (CANCELLED, EXPIRED):
             self._lose(number, -1)
@@ -189,20 +192,20 @@ class Book:
         else:
             self.settled += 1
         self.status[number], self.rewards[number] = status, reward
-        self.out.pop(number, None)
+        self.pending.pop(number, None)
         self.reserved.pop(number, None)
-        return 1 if was == OUT else 0
+        return 1 if was == PENDING else 0
 
     def _lose(self, number: int, pulls: int) -> None:
         self.lost += pulls
         self.asked[self.arms.index(self.pulls[number].arm)] -= pulls
 
-    def oldest_out(self, arm: str, label: Label, most: int) -> list[int]:
-        """Return the numbers of the oldest pulls of an arm that are out in an environment."""
+    def oldest_pending(self, arm: str, label: Label, most: int) -> list[int]:
+        """Return the numbers of the oldest pending pulls of an arm in an environment."""
         found: list[int] = []
         if not most:
             return found
-        for number in self.out:
+        for number in self.pending:
             pull = self.pulls[number]
             if pull.arm == arm and pull.environment == label:
                 found.append(number)
@@ -212,14 +215,15 @@ class Book:
 
     @property
     def remaining(self) -> int | None:
-        """Pulls that may still be asked for; None without a budget."""
+        """Number of pulls that may still be asked for; None without a budget."""
         return None if self.budget is None else max(0, self.budget - len(self.pulls) + self.lost)
 
     @property
     def horizon(self) -> int | None:
-        """The budget in rewards, as a policy counts: what summaries bring beyond their pulls comes on top.
+        """The budget as a number of rewards for the policy, including rewards outside the budget.
 
-        A pull that stands for many rewards counts as that many; rewards from before count as played.
+        If summaries make a pull stand for several rewards, the remaining pulls are counted in the same way.
+        Warm-start rewards count as played.
         """
         if self.budget is None:
             return None
@@ -228,14 +232,14 @@ class Book:
         return round(self.budget * (self.settled + self.surplus) / self.settled) + self.warm
 
     def arm_number(self, arm: Any) -> int:
-        """Return the number of an arm, or say which there are."""
+        """Return the number of an arm, or raise an error that lists the arms."""
         if not isinstance(arm, str) or arm not in self.arms:
             raise UnknownName.with_suggestion("arm", arm, self.arms)
         return self.arms.index(arm)
 
     @property
     def active(self) -> list[int]:
-        """The numbers of the arms that are played."""
+        """The numbers of the active arms."""
         return [arm for arm in range(len(self.arms)) if arm not in self.retired]
 
 

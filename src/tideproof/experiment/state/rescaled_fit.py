@@ -1,9 +1,9 @@
-"""What a policy goes by where arms are compared by ratios or odds, not by differences.
+"""Fit on the ratio or odds scale, in the form that the kernels of a policy read.
 
-Its kernels know one fit: estimates, a matrix P counted in pulls, and the variance of the noise of a pull.
-Here the three come from the likelihood on that scale, given the totals of the environments: theta, the
-inverse of its information in units of what an average pull tells, and the inverse of that. So a pull where
-there were many events counts more than one where hardly any were, and an arm with few events is uncertain.
+The kernels read one fit: estimates, a matrix P in units of pulls, and the noise variance of a pull. Here
+these come from the likelihood on the other scale, given the totals of the environments: theta, the inverse of
+its information in units of the information of an average pull, and the inverse of that unit. So a pull in an
+environment with many events counts more than a pull with few, and an arm with few events is uncertain.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ Rewards = Literal["normal", "conversions", "counts", "money"]
 
 
 class RescaledFit(NamedTuple):
-    """A fit on another scale.
+    """Estimates of the arms on the ratio or odds scale.
 
     Attributes
     ----------
     theta : (K,) logarithms of the arms' rates or odds, up to a constant.
-    P : (K, K) inverse of the information on theta, times what an average pull tells.
-    noise : the inverse of what it tells: the variance of theta_i - theta_k is `noise` times that of P.
+    P : (K, K) inverse of the information about theta, times the information of an average pull.
+    noise : inverse of the information of an average pull: the variance of theta_i - theta_k is `noise` times
+        that of P.
     """
 
     theta: Floats
@@ -41,15 +42,15 @@ class RescaledFit(NamedTuple):
     noise: float
 
     def write(self, fit: Any, sign: float) -> None:
-        """Let kernels read it."""
+        """Write the estimates into a kernel's fit; `sign` is -1 if low rewards are good."""
         fit.P[:], fit.mu[:] = self.P, sign * self.theta
         fit.rss[0] = self.noise * freedom(fit)
 
 
-def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFit | None:
-    """Return the fit of told rewards, (J, K) arrays of their cells; None while they say nothing on the scale.
+def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFit | None:
+    """Return the fit on a scale from (J, K) arrays of cells; None while rewards say nothing on the scale.
 
-    Half an event more of every arm keeps the estimates finite, as it does in `Fit`.
+    Half an event is added to each arm, as in `Fit`, to keep the estimates finite.
     """
     environment, arm = np.nonzero(n)
     at = environment, arm
@@ -73,14 +74,14 @@ def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFi
 
 
 def checked_rewards(rewards: Any) -> Rewards:
-    """Return what kind rewards are of, or say what is allowed."""
+    """Return the kind of rewards if it is one of the allowed names, or raise an error."""
     if not isinstance(rewards, str) or rewards not in get_args(Rewards):
         raise InputError(f"rewards must be {join_names(map(repr, get_args(Rewards)), 'or')}, not {rewards!r}")
     return cast(Rewards, rewards)
 
 
 def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
-    """Return on what scale the policy compares arms; `auto` takes that of the rewards, if the policy can."""
+    """Return the scale on which the policy compares arms, or raise an error; `auto` depends on rewards."""
     able = spec.reads == {"fit"} and spec.policy.merges is not None
     if scale == "auto":
         return "ratio" if rewards != "normal" and able else "difference"

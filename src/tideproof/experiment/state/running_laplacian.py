@@ -1,7 +1,7 @@
-"""The Laplacian of the arms and its right side, kept as sums over environments.
+"""Laplacian matrix of the arms and its right-hand side, kept as running sums over environments.
 
-A change of one environment takes its old share out and puts its new one in, so that a fresh solve costs
-what the environments changed since the last one cost, and the number of arms cubed: not all of them.
+When an environment changes, its old contribution is subtracted and its new one added. So a new solution costs
+the number of changed environments, and the cube of the number of arms.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tideproof.stats.solve.least_squares import Solution, group_labels
 Values = tuple[Floats, Floats, Floats]  # n, mean and squares
 
 
-class _Totals(NamedTuple):
-    """Sums over environments: who met whom how often, links, right side, squares, rewards, environments."""
+class _LaplacianSums(NamedTuple):
+    """Sums over environments: shared environments, links, right-hand side, squares and counts."""
 
-    meet: Ints
+    meetings: Ints
     links: Floats
     right: Floats
     squares: float
@@ -30,17 +30,20 @@ class _Totals(NamedTuple):
     environments: int
 
 
-class _Step(NamedTuple):
-    """Totals, and the rows put in last, as they are and were: they may still have to be noted."""
+class _LaplacianUpdate(NamedTuple):
+    """Sums after an update, with the rows that it changed: their new and old values.
 
-    totals: _Totals
+    The rows are written to the table of known values later, so that an interrupted update can be repeated.
+    """
+
+    totals: _LaplacianSums
     rows: Ints
     values: Values
     old: Values
 
 
-class Quadratic(NamedTuple):
-    """Q(mu) = c - 2 b'mu + mu'L mu, of n numbers."""
+class QuadraticForm(NamedTuple):
+    """Coefficients of the quadratic form Q(mu) = c - 2 b'mu + mu'L mu of n rewards."""
 
     L: Floats
     b: Floats
@@ -49,73 +52,81 @@ class Quadratic(NamedTuple):
 
 
 class LaplacianUndo(NamedTuple):
-    """What `RunningLaplacian.restore` needs to go back."""
+    """Undo record of a `RunningLaplacian`."""
 
-    step: _Step
+    last_update: _LaplacianUpdate
     changed: set[int]
-    among: set[int]
+    outdated: set[int]
 
 
 class RunningLaplacian:
-    """Sums over the environments of n, mean and squares, (rows, K) arrays that the owner changes."""
+    """Running sums over environments of (rows, K) tables of counts, means and squared deviations.
+
+    The owner changes the tables, and adds the numbers of changed rows to `changed`.
+    """
 
     def __init__(self, arms: int) -> None:
         zero = np.zeros((0, arms))
-        self._known: Values = (zero, zero, zero)  # what the totals are made of
-        self._step = _Step(_share(zero, zero, zero), np.zeros(0, np.int64), self._known, self._known)
-        self._since: list[_Step] = []  # steps after the last `save`
+        self._stored: Values = (zero, zero, zero)  # what the totals are made of
+        self._last_update = _LaplacianUpdate(
+            _contribution(zero, zero, zero), np.zeros(0, np.int64), self._stored, self._stored
+        )
+        self._updates_since_save: list[_LaplacianUpdate] = []  # steps after the last `save`
         self.changed: set[int] = set()
 
     def save(self, rows: Iterable[int]) -> LaplacianUndo:
-        """Return what to go back to after changes to these rows, new ones included."""
-        self._since = []
-        return LaplacianUndo(self._step, self.changed, self.changed.intersection(rows))
+        """Return an undo record for changes to these rows and for new rows."""
+        self._updates_since_save = []
+        return LaplacianUndo(self._last_update, self.changed, self.changed.intersection(rows))
 
     def restore(self, kept: LaplacianUndo, rows: Iterable[int]) -> None:
-        """Go back after changes to these rows; may be done again where it was interrupted."""
-        for step in reversed(self._since):
-            _write(self._known, step.rows, step.old)
-        self._step, self.changed = kept.step, kept.changed
-        self.changed.difference_update(set(rows) - kept.among)
+        """Undo the changes to these rows since `save`; it may be repeated after an interruption."""
+        for step in reversed(self._updates_since_save):
+            _write_rows(self._stored, step.rows, step.old)
+        self._last_update, self.changed = kept.last_update, kept.changed
+        self.changed.difference_update(set(rows) - kept.outdated)
 
     def contents(self) -> list[Any]:
-        """Return everything, to be given to `refill`."""
-        self._note()
-        return [list(self._step.totals), list(self._known), sorted(self.changed)]
+        """Return all data as lists and arrays, for `refill`."""
+        self._store_values()
+        return [list(self._last_update.totals), list(self._stored), sorted(self.changed)]
 
     def refill(self, contents: Any) -> None:
-        """Be what another was."""
+        """Restore the sums from `contents`."""
         totals, known, changed = contents
-        meet, links, right, squares, told, environments = totals
+        meetings, links, right, squares, told, environments = totals
         n, mean, spread = known
         none: Values = (n[:0], mean[:0], spread[:0])
-        self._known = n, mean, spread
-        self._step = _Step(
-            _Totals(meet, links, right, squares, told, environments), np.zeros(0, np.int64), none, none
+        self._stored = n, mean, spread
+        self._last_update = _LaplacianUpdate(
+            _LaplacianSums(meetings, links, right, squares, told, environments),
+            np.zeros(0, np.int64),
+            none,
+            none,
         )
         self.changed = set(changed)
 
-    def solved(self, read: Callable[[Ints], Values]) -> Solution:
-        """Take in the rows that changed, which `read` returns, and solve."""
-        self.take_in(read)
+    def solve(self, read: Callable[[Ints], Values]) -> Solution:
+        """Update the sums with the changed rows, which `read` returns, and return the solution."""
+        self.update(read)
         return self.solution()
 
     @property
-    def quadratic(self) -> Quadratic:
-        """The squared deviations from any means, once shifts are taken out."""
-        totals, (_, between) = self._step.totals, self._links()
+    def quadratic(self) -> QuadraticForm:
+        """Quadratic form of the squared deviations from given means, after the shifts are removed."""
+        totals, (_, between) = self._last_update.totals, self._links()
         laplacian = np.diag(between.sum(axis=1)) - between
-        return Quadratic(laplacian, totals.right, totals.squares, totals.told - totals.environments)
+        return QuadraticForm(laplacian, totals.right, totals.squares, totals.told - totals.environments)
 
     def _links(self) -> tuple[NDArray[np.bool_], Floats]:
-        """Return who met whom, and how closely."""
-        linked = self._step.totals.meet > 0
+        """Return which pairs of arms share an environment, and the weight of each pair."""
+        linked = self._last_update.totals.meetings > 0
         np.fill_diagonal(linked, False)
-        return linked, np.where(linked, self._step.totals.links, 0.0)
+        return linked, np.where(linked, self._last_update.totals.links, 0.0)
 
     def solution(self) -> Solution:
-        """Solve what was taken in."""
-        totals, laplacian, (linked, between) = self._step.totals, self.quadratic.L, self._links()
+        """Return the least-squares solution for the present sums."""
+        totals, laplacian, (linked, between) = self._last_update.totals, self.quadratic.L, self._links()
         component = connected_components(linked)
         P = invert_laplacian(between, component)
         mu = np.zeros(len(P))
@@ -132,46 +143,46 @@ class RunningLaplacian:
             joins=len(P) - int(component.max()) - 1,
         )
 
-    def take_in(self, read: Callable[[Ints], Values]) -> None:
-        """Add what changed; all of it or, where it is interrupted, nothing."""
-        self._note()
+    def update(self, read: Callable[[Ints], Values]) -> None:
+        """Update the sums with the changed rows, which `read` returns; completely or not at all."""
+        self._store_values()
         rows = np.array(sorted(self.changed), np.int64)
         if rows.size == 0:
             return
-        needed, known = int(rows[-1]) + 1, len(self._known[0])
+        needed, known = int(rows[-1]) + 1, len(self._stored[0])
         if known < needed:
-            n, mean, squares = (_longer(old, 2 * needed) for old in self._known)
-            self._known = n, mean, squares
+            n, mean, squares = (_extend(old, 2 * needed) for old in self._stored)
+            self._stored = n, mean, squares
         values = read(rows)
-        n, mean, squares = self._known
+        n, mean, squares = self._stored
         if rows[0] < known:
             old = n[rows], mean[rows], squares[rows]
-            before = _share(*old)
+            before = _contribution(*old)
         else:  # as after a start: the totals have none of these rows
             zero = np.broadcast_to(0.0, values[0].shape)
             old = zero, zero, zero
-            before = _share(zero[:0], zero[:0], zero[:0])
-        after = _share(*values)
-        parts: Any = zip(self._step.totals, after, before, strict=True)
-        totals = _Totals(*(total + (new - old) for total, new, old in parts))
-        step = _Step(totals, rows, values, old)
-        self._since.append(step)
-        self._step = step
-        self._note()
+            before = _contribution(zero[:0], zero[:0], zero[:0])
+        after = _contribution(*values)
+        parts: Any = zip(self._last_update.totals, after, before, strict=True)
+        totals = _LaplacianSums(*(total + (new - old) for total, new, old in parts))
+        step = _LaplacianUpdate(totals, rows, values, old)
+        self._updates_since_save.append(step)
+        self._last_update = step
+        self._store_values()
         self.changed = set()
 
-    def _note(self) -> None:
-        """Write down what the totals are made of; harmless if it was done."""
-        _write(self._known, self._step.rows, self._step.values)
+    def _store_values(self) -> None:
+        """Write the values of the last update into the table of known values; may be repeated."""
+        _write_rows(self._stored, self._last_update.rows, self._last_update.values)
 
 
-def _write(known: Values, rows: Ints, values: Values) -> None:
+def _write_rows(known: Values, rows: Ints, values: Values) -> None:
     for own, new in zip(known, values, strict=True):
         own[rows] = new
 
 
-def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:
-    """Return what these environments add to the totals."""
+def _contribution(n: Floats, mean: Floats, squares: Floats) -> _LaplacianSums:
+    """Return what these environments contribute to the sums."""
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
     told = n > 0.0
@@ -179,8 +190,8 @@ def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:
     np.subtract(mean, (share * mean).sum(axis=1)[:, None], out=centred, where=told)
     weighted = n * centred
     seen = told.astype(np.float64)  # products of floats are quick, and exact for whole numbers
-    return _Totals(
-        meet=(seen.T @ seen).astype(np.int64),
+    return _LaplacianSums(
+        meetings=(seen.T @ seen).astype(np.int64),
         links=share.T @ n,
         right=weighted.sum(axis=0),
         squares=float((weighted * centred).sum() + squares.sum()),
@@ -189,7 +200,7 @@ def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:
     )
 
 
-def _longer(array: Floats, rows: int) -> Floats:
+def _extend(array: Floats, rows: int) -> Floats:
     grown = np.zeros((rows, array.shape[1]))
     grown[: len(array)] = array
     return grown

@@ -1,6 +1,6 @@
-"""Third and fourth moments of rewards that were told one by one, which limits of skewed rewards need.
+"""Third and fourth central moments of single rewards, which intervals for skewed rewards need.
 
-A policy needs none of them, so that no state keeps them; they are added up when somebody reads.
+Policies do not need them, so the state does not keep them; they are computed when a fit is read.
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ from tideproof.stats.cells import Cells, sum_by_index
 
 
 class SingleRewards:
-    """Where each pull was played; what was read once is not read again."""
+    """Index of the cell of each pull, to compute the third and fourth moments of cells.
+
+    Pulls that were read once are not read again.
+    """
 
     def __init__(self) -> None:
         self._labels: dict[Any, int] = {}
         self._names: dict[Any, int] = {}
         self._where, self._who = array("q"), array("q")
 
-    def copied(self, book: Book) -> tuple[Ints, Ints, Floats]:
-        """Return environment, arm and reward of every pull, NaN where there is none, of a book at rest."""
+    def copy_rewards(self, book: Book) -> tuple[Ints, Ints, Floats]:
+        """Return environment, arm and reward of each pull of a book, with NaN for missing rewards."""
         for pull in book.pulls[len(self._where) :]:
             self._where.append(self._labels.setdefault(pull.environment, len(self._labels)))
             self._who.append(self._names.setdefault(pull.arm, len(self._names)))
         return np.array(self._where), np.array(self._who), np.array(book.rewards, np.float64)
 
-    def added(self, cells: Cells, pulls: tuple[Ints, Ints, Floats]) -> Cells:
-        """Return the cells with their higher moments, if all of their rewards were told one by one."""
+    def add_moments(self, cells: Cells, pulls: tuple[Ints, Ints, Floats]) -> Cells:
+        """Return the cells with third and fourth moments, if all their rewards were told one by one."""
         where, who, reward = pulls
         place = np.full((len(self._labels) + 1, len(self._names) + 1), -1)
-        rows, columns = _among(self._labels, cells.environments), _among(self._names, cells.arms)
+        rows, columns = _numbers_of(self._labels, cells.environments), _numbers_of(self._names, cells.arms)
         place[rows[cells.environment], columns[cells.arm]] = np.arange(cells.n.size)
         cell = place[where, who]
         used = (cell >= 0) & ~np.isnan(reward)
@@ -48,6 +51,6 @@ class SingleRewards:
         return replace(cells, cubes=cubes, fourths=fourths)
 
 
-def _among(known: dict[Any, int], labels: Iterable[Any]) -> Ints:
-    """Return the number of each label; one after all if it is unknown."""
+def _numbers_of(known: dict[Any, int], labels: Iterable[Any]) -> Ints:
+    """Return the number of each label; unknown labels get the next free number."""
     return np.array([known.get(label, len(known)) for label in labels], np.int64)

@@ -1,1 +1,1 @@
-"""When a running experiment may stop, and intervals that hold at every look."""
+"""Early stopping of a running experiment, and confidence intervals that are valid at all inspections."""

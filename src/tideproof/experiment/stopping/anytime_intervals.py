@@ -1,9 +1,9 @@
-"""Limits of an experiment that hold at all looks, in 95 % of runs for all pairs of arms at once.
+"""Confidence intervals of a running experiment that are valid at all inspections and for all pairs.
 
-A rule that stops a run chooses the moment, and whoever looks before does, too: limits for the end of a budget
-that was fixed beforehand are not for them, nor are they for runs that came to the end of their cap because
-they did not stop. Normal rewards have those of `kernels/fit/e_process.py`, a theorem; others those of
-`Fit(..., anytime=True)`.
+With 95 % probability, all of them hold at once. A stopping rule chooses the time at which the data are read,
+and so does a person who inspects them before. Intervals for the end of a fixed budget are not valid then, nor
+if the rule could have stopped the experiment but did not. For normal rewards the intervals come from a
+theorem (`kernels/fit/e_process.py`), for others from `Fit(..., anytime=True)`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from tideproof.kernels.fit.e_process import contrast_bounds
 
 ERROR = 0.05
 
-Limits = Callable[[int, int], tuple[float, float]]
+BoundsFunction = Callable[[int, int], tuple[float, float]]
 
 
-def always_apart(numbers: PolicyState) -> Limits | None:
-    """Return limits of the advantage of one arm over another, by their numbers; None if nothing is proven.
+def anytime_bounds(numbers: PolicyState) -> BoundsFunction | None:
+    """Return a function with the bounds of the advantage of one arm over another, or None if unproven.
 
-    What they need is copied. Without a moment from which to predict, they are infinite.
+    The function takes two arm numbers. It uses copied data. Before the first checkpoint the bounds are
+    infinite.
     """
-    then = numbers.then
-    if then is None:
+    checkpoints = numbers.checkpoints
+    if checkpoints is None:
         return None
-    place = {arm: i for i, arm in enumerate(then.arms)}
-    proof, fit = then.now(numbers.sums_of(then.arms))
+    place = {arm: i for i, arm in enumerate(checkpoints.arms)}
+    proof, fit = checkpoints.current_proof(numbers.laplacian_of(checkpoints.arms))
 
     def limits(arm: int, rival: int) -> tuple[float, float]:
         if arm not in place or rival not in place:

@@ -1,7 +1,7 @@
-"""The moments from which a proof begins, as an experiment remembers them.
+"""Checkpoints of an experiment at which its e-process (`kernels/fit/e_process.py`) may start.
 
-`e_process.py` says what they are. They are part of the fold: taken at the end of an event, from cells
-alone, so that whoever replays the events has them to the last bit, and whoever looks changes nothing.
+Checkpoints are part of the state. They are taken at the end of an event from the cells alone, so that a
+replay gives identical bits, and reading an experiment changes nothing.
 """
 
 from __future__ import annotations
@@ -18,51 +18,56 @@ from tideproof.kernels.fit.e_process import CHECKPOINTS, EProcess, log_marginal,
 from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, freedom
 
 
-class Then(NamedTuple):
-    """Moments that have passed; never changed, only replaced.
+class ProofCheckpoints(NamedTuple):
+    """Immutable list of past checkpoints of an e-process, with the arms that it compares.
 
     Attributes
     ----------
-    arms : numbers of the arms that it is about. One that is retired stays among them: rewards of others are
-        judged beside its rewards. One that joins is among them once it has met one of them.
-    proof : what was known at each moment.
+    arms : numbers of the arms. A retired arm stays among them, because rewards of other arms are compared
+        with its rewards. An added arm joins once it shares an environment with one of them.
+    proof : statistics at each checkpoint.
     """
 
     arms: tuple[int, ...]
     proof: Memory[EProcess]
 
     @classmethod
-    def begin(cls, arms: Sequence[int]) -> Then:
-        """Return one without a moment."""
+    def begin(cls, arms: Sequence[int]) -> ProofCheckpoints:
+        """Return an object for these arms without any checkpoint."""
         return cls(tuple(arms), allocate(EProcess, len(arms)))
 
     @classmethod
-    def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> Then:
-        """Return what has these contents."""
+    def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> ProofCheckpoints:
+        """Return an object restored from its contents."""
         found = cls.begin(arms)
         found.proof.floats[:], found.proof.ints[:] = floats, ints
         return found
 
     def contents(self) -> list[Any]:
-        """Return everything, to be given to `of`."""
+        """Return all data as lists and arrays, for `of`."""
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
-    def seated(self, active: Sequence[int]) -> Then:
-        """Return what goes on with these arms: a new one, if all of them are new or nothing has passed."""
+    def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
+        """Return this object if it has a checkpoint and a common arm with `active`, else a new one."""
         goes_on = self.proof.view.moments[0] > 0 and not set(active).isdisjoint(self.arms)
-        return self if goes_on else Then.begin(active)
+        return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the arms that are not among its own but have met one of them; `group` is of these."""
+        """Return the active arms that newly share an environment with its own; `group` has their groups."""
         if set(self.arms).issuperset(active):  # as nearly always
             return []
         own = {group[i] for i, arm in enumerate(active) if arm in self.arms} - {0}
         return [arm for i, arm in enumerate(active) if arm not in self.arms and group[i] in own]
 
-    def joined(self, new: Sequence[int], sums_of: Callable[[Sequence[int]], RunningLaplacian]) -> Then:
-        """Return it with these arms, too, which met its own just now; what linked them is no evidence."""
+    def with_arms(
+        self, new: Sequence[int], laplacian_of: Callable[[Sequence[int]], RunningLaplacian]
+    ) -> ProofCheckpoints:
+        """Return a copy that also has these new arms; the rewards that connected them are not evidence."""
         wider = self.begin([*self.arms, *new])
-        (before, alone), (after, fit) = self.now(sums_of(self.arms)), wider.now(sums_of(wider.arms))
+        (before, alone), (after, fit) = (
+            self.current_proof(laplacian_of(self.arms)),
+            wider.current_proof(laplacian_of(wider.arms)),
+        )
         if min(alone.rss[0], fit.rss[0]) <= 0.0:  # nothing but rounding
             return self.begin(wider.arms)
         old, found, own = self.proof.view, wider.proof.view, np.s_[..., : len(self.arms)]
@@ -79,13 +84,13 @@ class Then(NamedTuple):
         return wider
 
     def is_due(self, fit: Any) -> bool:
-        """Tell whether the next moment may have come; `fit` is of the arms that are played."""
+        """Return whether the next checkpoint may be due; `fit` is the fit of the active arms."""
         proof = self.proof.view
         due = proof.moments[0] < CHECKPOINTS and fit.told[0] >= proof.next[0]
         return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)
 
-    def now(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
-        """Return a copy that has what is known now, too, and the fit of it."""
+    def current_proof(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
+        """Return a copy of the statistics with the current ones added, and the current fit."""
         found, solved, Q = self.begin(self.arms).proof, sums.solution(), sums.quadratic
         found.copy_from(self.proof)
         proof, fit = found.view, allocate(FixedEffects, len(self.arms)).view
@@ -94,9 +99,9 @@ class Then(NamedTuple):
         fit.told[0], fit.environments[0], fit.joins[0] = solved.told, solved.environments, solved.joins
         return proof, fit
 
-    def later(self, sums: RunningLaplacian) -> Then:
-        """Return it with this moment, if it is one."""
-        proof, fit = self.now(sums)
+    def with_checkpoint(self, sums: RunningLaplacian) -> ProofCheckpoints:
+        """Return a copy with a checkpoint added now, if one is due."""
+        proof, fit = self.current_proof(sums)
         store_checkpoint(proof, fit)
         found = self.begin(self.arms)
         for name in (

@@ -1,4 +1,4 @@
-"""How near a run is to stopping by its rule: for whoever looks on, not for the rule itself."""
+"""Progress of an experiment towards its stopping rule, for display only."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from tideproof.kernels.choose.leader_lead import leader_of, least_lead
 from tideproof.policies.calibrated_bounds import normal_quantile_of_bound
 
 
-def nearness(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float | None:
-    """Return which share of the evidence that the rule asks for there is, below 1 until it holds.
+def stop_progress(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float | None:
+    """Return the share of the required evidence that has been reached, below 1 until the rule is met.
 
-    Evidence is the square of the leader's least lead in standard errors: it grows with the number of pulls,
-    so that a half means about as many again. None where nothing can be said yet.
+    The evidence is the square of the leader's smallest lead in standard errors. It grows in proportion to the
+    number of pulls, so that a half means that about as many pulls again are needed. The result is None while
+    nothing can be said.
     """
     if state.book.sure is not None:
         return 1.0
-    numbers = state.numbers
+    numbers = state.policy_state
     if rule.normal:
         lead = least_lead(numbers.fit, leader_of(numbers.fit), None)
     else:

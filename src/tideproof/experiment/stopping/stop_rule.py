@@ -1,8 +1,8 @@
-"""When a live run may stop: the selected arm is the best, with a confidence that looking does not spoil.
+"""Stopping rules of a live experiment: whether one arm is the best with the required confidence.
 
-The rules are those of `stopping_policy.py`, asked outside the kernels and of told rewards alone: pulls
-that are out, corrections and other scales are nothing that a kernel knows of. That a rule held is an event,
-so that nobody who replays it has to reckon. A look that does not happen only makes a rule more careful.
+The rules are those of `stopping_policy.py`, applied outside the kernels and to recorded rewards alone,
+because kernels do not support pending pulls, corrections and other scales. The event that a rule was met is
+recorded, so that a replay need not check it again. Skipping a check only makes a rule more conservative.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from tideproof.text import format_count
 
 Rule = Literal["calibrated", "proven"]
 
-LONG = 10_000_000  # looks; the cap without a budget for rewards of which nothing is proven beyond it
-LATER = 0.2  # share of the error that is left to the proven rule after the cap, where there is no budget
-_HOPE, _WORTH = 0.5, 0.7  # of the deviate that is needed: by differences, then by ratios, worth a closer look
-_ROWS = 1000  # environments for which one reward more is worth a look
+UNLIMITED = 10_000_000  # maximum number of pulls without a budget, for rewards without a proven rule
+PROVEN_SHARE = 0.2  # share of the error probability that the proven rule has, if there is no budget
+# Shares of the required deviate, by differences and on the scale, from which the costly test is worthwhile
+_HOPE, _WORTH = 0.5, 0.7
+_ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many environments
 
 
 class StopCheck(NamedTuple):
-    """What a look found: the number of the arm that is surely best, by which rule; whether it took long."""
+    """Result of checking a stopping rule: the best arm or None, the rule, and whether it was expensive."""
 
     arm: int | None
     rule: str
@@ -52,14 +53,14 @@ class StopCheck(NamedTuple):
 
 
 class StopRule(NamedTuple):
-    """What an experiment stops by.
+    """Stopping rule of an experiment.
 
     Attributes
     ----------
-    confidence, name : as they were given.
-    cap : pulls up to which the calibrated rule holds.
-    later : whether the proven one holds after it.
-    normal : whether rewards are.
+    confidence, name : the confidence level and the name of the rule, as given.
+    cap : number of pulls up to which the calibrated rule is valid.
+    later : whether the proven rule applies after that number.
+    normal : whether rewards are normal.
     """
 
     confidence: float
@@ -68,37 +69,42 @@ class StopRule(NamedTuple):
     later: bool
     normal: bool
 
-    def look(self, state: State, fit: Callable[[], Fit]) -> StopCheck:
-        """Say which arm is surely the best, if one is; `fit` makes the fit of all that was told."""
-        numbers, rule = state.numbers, self.current(state.book)
+    def check(self, state: State, fit: Callable[[], Fit]) -> StopCheck:
+        """Check whether one arm is surely the best; `fit` returns the fit of all recorded rewards."""
+        numbers, rule = state.policy_state, self.current(state.book)
         if rule == "proven":
-            return _proven(numbers, self._error(rule))
-        if _used(state.book) > self.cap:
+            return _check_proven(numbers, self._error(rule))
+        if _used_pulls(state.book) > self.cap:
             return StopCheck(None, rule)
         bound = self.needed(state)
         if not self.normal:
-            return _by_scores(numbers, normal_quantile_of_bound(bound), fit)
+            return _check_by_scores(numbers, normal_quantile_of_bound(bound), fit)
         leader = leader_of(numbers.fit)
         found = is_leader_significant(numbers.fit, leader, None, normal_quantile_of_bound(bound), bound)
         return StopCheck(numbers.active[leader] if found else None, rule)
 
     def needed(self, state: State) -> float:
-        """Return the evidence that is asked for, as minus the logarithm of a tail probability."""
+        """Return the required evidence, as minus the logarithm of a tail probability."""
         rule = self.current(state.book)
         if rule == "proven":
             return -math.log(self._error(rule))
-        return _bound(len(state.numbers.active), self._looks(state), 1.0 - self._error(rule))
+        return _bound(len(state.policy_state.active), self._max_checks(state), 1.0 - self._error(rule))
 
     def current(self, book: Book) -> str:
-        """Return the rule that holds now."""
-        return "proven" if self.name == "proven" or (self.later and _used(book) > self.cap) else "calibrated"
+        """Return the name of the rule that applies now."""
+        return (
+            "proven"
+            if self.name == "proven" or (self.later and _used_pulls(book) > self.cap)
+            else "calibrated"
+        )
 
-    def _looks(self, state: State) -> int:
-        """Return how many looks there can be up to the cap, if rewards go on to come as many at a time.
+    def _max_checks(self, state: State) -> int:
+        """Return the number of checks up to the maximum number of pulls, at the present batch size.
 
-        A summary of thousands is one look. Where a pull stands for many rewards, the cap does, too.
+        A summary of thousands of rewards is one check. If a pull stands for many rewards, so does the
+        maximum.
         """
-        book, batches = state.book, state.numbers.batches
+        book, batches = state.book, state.policy_state.batches
         told = book.settled + book.surplus + book.warm
         cap = self.cap * (book.settled + book.surplus) / book.settled if book.settled else max(self.cap, told)
         return max(batches, math.ceil(cap * batches / max(told, 1)))
@@ -107,48 +113,48 @@ class StopRule(NamedTuple):
         error = 1.0 - self.confidence
         if self.name == "proven" or not self.later:
             return error
-        return error * (LATER if rule == "proven" else 1.0 - LATER)
+        return error * (PROVEN_SHARE if rule == "proven" else 1.0 - PROVEN_SHARE)
 
-    def said(self, book: Book) -> dict[str, Any]:
-        """Return what a recommendation says of it."""
+    def recommendation_fields(self, book: Book) -> dict[str, Any]:
+        """Return the fields of a recommendation that describe this rule."""
         rule = self.current(book) if book.sure is None else book.sure.rule
-        promise = f"calibrated for a look whenever something is told, up to {format_count(self.cap, 'pull')}"
+        promise = f"calibrated for a check after every reward, up to {format_count(self.cap, 'pull')}"
         if not self.normal:
-            promise += ", as far as fit() is right about such rewards"
+            promise += ", as far as the intervals of fit() are valid for such rewards"
         return {
             "confidence": self.confidence,
             "rule": rule,
             "sure": book.sure is not None,
             "anytime": True,
-            "promise": promise if rule == "calibrated" else "proven, however often one looks",
+            "promise": promise if rule == "calibrated" else "proven for any number of checks",
         }
 
 
-class Looks:
-    """When somebody looked last: no part of the state."""
+class StopCheckSchedule:
+    """Record of the last check of a stopping rule, which decides when the next check is worthwhile."""
 
     def __init__(self) -> None:
-        self._seen: tuple[float, ...] = ()
+        self._last_state: tuple[float, ...] = ()
         self._next = 0
-        self._sure = False  # what was seen
+        self._sure = False  # whether an arm was surely best at the last check
 
-    def due(self, state: State) -> bool:
-        """Tell whether something changed since, enough to be worth what a look costs; nobody is sure now."""
-        if self._sure:  # that was taken back
+    def is_due(self, state: State) -> bool:
+        """Return whether enough has changed since the last check to check the rule again."""
+        if self._sure:  # the event was undone since
             return True
-        return self._now(state) != self._seen and state.numbers.fit.told[0] >= self._next
+        return self._now(state) != self._last_state and state.policy_state.fit.told[0] >= self._next
 
     def note(self, state: State, found: StopCheck) -> None:
-        """Remember that somebody looked, and what he found."""
-        numbers, told = state.numbers, int(state.numbers.fit.told[0])
-        self._seen, self._sure = self._now(state), found.arm is not None
+        """Remember the state and the result of a check."""
+        numbers, told = state.policy_state, int(state.policy_state.fit.told[0])
+        self._last_state, self._sure = self._now(state), found.arm is not None
         self._next = 0
-        if found.costly:  # by scores: from all rewards anew; by proof: from all environments
-            many = len(numbers.places.told) // _ROWS
+        if found.costly:  # the calibrated check reads all rewards again, the proven one all environments
+            many = len(numbers.environments.with_rewards) // _ROWS_PER_REWARD
             self._next = told + (many if state.created.options.get("rewards") is None else 1 + told // 100)
 
     def _now(self, state: State) -> tuple[float, ...]:
-        numbers, book = state.numbers, state.book
+        numbers, book = state.policy_state, state.book
         return numbers.batches, float(numbers.fit.rss[0]), len(book.arms), len(book.retired)
 
 
@@ -157,19 +163,21 @@ def _bound(arms: int, cap: int, confidence: float) -> float:
     return find_bound(arms, cap, confidence)
 
 
-def _used(book: Book) -> int:
-    """Return how much of the cap is used up: pulls that were told, or summaries of what was not asked for."""
+def _used_pulls(book: Book) -> int:
+    """Return the number of pulls that count towards the cap: pulls with rewards, or summaries if more."""
     return max(book.settled, len(book.summaries))
 
 
-def _proven(numbers: PolicyState, error: float) -> StopCheck:
-    """Look whether it is proven that the leader is best."""
-    bound, then = -math.log(error), numbers.then
+def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
+    """Check whether it is proven that the leader is the best arm."""
+    bound, checkpoints = -math.log(error), numbers.checkpoints
     leader = leader_of(numbers.fit)
-    if then is None or not may_reach_bound(numbers.fit, leader, None, bound):  # else no need to look
+    if checkpoints is None or not may_reach_bound(
+        numbers.fit, leader, None, bound
+    ):  # a cheap necessary condition
         return StopCheck(None, "proven")
-    place = {arm: i for i, arm in enumerate(then.arms)}
-    proof, fit = then.now(numbers.sums_of(then.arms))
+    place = {arm: i for i, arm in enumerate(checkpoints.arms)}
+    proof, fit = checkpoints.current_proof(numbers.laplacian_of(checkpoints.arms))
     own = place[numbers.active[leader]]
     if not proof.moments[0] or not least_evidence(proof, fit, own) > -math.inf:
         return StopCheck(None, "proven", costly=True)
@@ -177,14 +185,14 @@ def _proven(numbers: PolicyState, error: float) -> StopCheck:
     return StopCheck(numbers.active[leader] if least >= bound else None, "proven", costly=True)
 
 
-def _by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit]) -> StopCheck:
-    """Look by tests that survive rare events and skewed money."""
+def _check_by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit]) -> StopCheck:
+    """Check the calibrated rule by tests that are valid for rare events and skewed amounts."""
     nothing = StopCheck(None, "calibrated")
     if least_lead(numbers.fit, leader_of(numbers.fit), None) < _HOPE * deviate:
         return nothing
     if numbers.scale != "difference":
-        found = numbers.scaled()
-        if found is None or _quick_lead(found, numbers.sign) < _WORTH * deviate:
+        found = numbers.rescaled()
+        if found is None or _rescaled_lead(found, numbers.sign) < _WORTH * deviate:
             return nothing
     made = fit()
     sure = len(made.groups) == 1 and made.lead(made.best) >= deviate
@@ -192,8 +200,8 @@ def _by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit]) -> 
     return StopCheck(arm, "calibrated", costly=True)
 
 
-def _quick_lead(found: RescaledFit, sign: float) -> float:
-    """Return the least lead of the leader, in standard errors."""
+def _rescaled_lead(found: RescaledFit, sign: float) -> float:
+    """Return the smallest lead of the leading arm over the others, in standard errors."""
     theta, P = sign * found.theta, found.P
     leader = int(np.argmax(theta))
     variance = found.noise * (P[leader, leader] + np.diag(P) - 2.0 * P[leader])
@@ -203,21 +211,21 @@ def _quick_lead(found: RescaledFit, sign: float) -> float:
         return float(np.nan_to_num(gaps / np.sqrt(variance[others]), nan=0.0).min())
 
 
-# -- what it is given
+# -- options of an experiment
 
 
 def rule_of(created: e.Created) -> StopRule | None:
-    """Return the rule of an experiment, if it has one."""
+    """Return the stopping rule of an experiment from its first event, or None."""
     options = created.options
     if "confidence" not in options:
         return None
     normal = "rewards" not in options
-    cap = created.budget or (DEFAULT_BUDGET if normal else LONG)
+    cap = created.budget or (DEFAULT_BUDGET if normal else UNLIMITED)
     return StopRule(options["confidence"], options["rule"], cap, normal and created.budget is None, normal)
 
 
 def check_rule(created: e.Created) -> None:
-    """Raise if a file has a rule that no experiment has."""
+    """Raise an error if a saved experiment has an invalid confidence level or rule."""
     options = created.options
     if "confidence" in options or "rule" in options:
         check_confidence(options.get("confidence"))
@@ -227,7 +235,7 @@ def check_rule(created: e.Created) -> None:
 def checked_rule(
     given: tuple[float | None, str | None], spec: PolicySpec, rewards: Rewards, arms: int, budget: int | None
 ) -> dict[str, Any]:
-    """Return the options of an experiment that stops when it is sure, or say why it cannot."""
+    """Return the stopping options to store for an experiment, or raise an error if they cannot work."""
     confidence, rule = given
     if confidence is None:
         if rule is not None:
@@ -236,21 +244,21 @@ def checked_rule(
     rule = "calibrated" if rule is None else rule
     if spec.policy.tide in NOISE_MODELS:
         raise InputError(
-            f"confidence={describe_value(confidence)} does not go with {spec.label}: rules that stop are "
-            "calibrated "
-            f"for equal noise, one tide for all and cells that are right; give a budget, or the policy "
+            f"confidence={describe_value(confidence)} is not possible with {spec.label}: stopping rules "
+            f"assume equal noise, one tide for all arms and no outlying cells; give a budget, or the policy "
             f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
         )
-    stopping = with_stopping_rule(spec.policy, rule_prefix(rule))
-    stopping.selection(spec.selection.name)  # raises if it cannot be
+    with_stopping_rule(spec.policy, rule_prefix(rule)).selection(
+        spec.selection.name
+    )  # raises an error if the policy cannot have this rule
     options = {"confidence": check_confidence(confidence), "rule": cast(Rule, rule)}
     if rule == "proven" and rewards != "normal":
-        raise InputError(f"nothing is proven for {rewards}; use rule='calibrated'")
+        raise InputError(f"rule='proven' is not available for rewards={rewards!r}; use rule='calibrated'")
     least = max(
-        arms + MINIMUM_FREEDOM, spec.policy.minimum(arms, spec.params(arms, LONG))
-    )  # in one environment
+        arms + MINIMUM_FREEDOM, spec.policy.minimum(arms, spec.params(arms, UNLIMITED))
+    )  # if all are in one environment
     if budget is not None and budget < least:
         raise BudgetTooSmall(
-            f"a budget of {budget} is too small to be sure of one of {arms} arms: at least {least}"
+            f"a budget of {budget} is too small to find the best of {arms} arms: give at least {least}"
         )
     return options

@@ -19,11 +19,11 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.pull import DEFAULTED, TOLD
 from tideproof.experiment.recommendation import Recommendation
-from tideproof.experiment.recommendation_builder import judge
+from tideproof.experiment.recommendation_builder import add_evidence
 from tideproof.experiment.state.hidden_tide_fit import TideFit
-from tideproof.experiment.stopping.stop_progress import nearness
+from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.tide_options import allowed_for
-from tideproof.experiment.usage_warnings import Facts
+from tideproof.experiment.usage_warnings import UsageFacts
 from tideproof.report.analysis_report import analyse
 from tideproof.report.arms_table import arm_columns, chance
 from tideproof.report.event_text import story
@@ -89,7 +89,7 @@ class ViewInputs(NamedTuple):
     found: Recommendation
     fit: Any
     limits: Any
-    known: Facts
+    known: UsageFacts
     every: Callable[[], Cells] | None
     rewards: TimedTold | None
     progress: list[Progress]
@@ -101,9 +101,9 @@ def _read_inputs(run: Experiment, name: str) -> ViewInputs:
     """Read all values of an experiment that its page needs."""
     found, fit, limits, known = run._evidence("exchangeable")
     info = serializers.experiment(run, name)
-    drawn = known.environments and not run._follows  # with a hidden tide, there are no cells
-    every = run._cells(range(len(run.arms))) if drawn else None
-    rewards = _hidden_tide_rewards(run) if known.environments and run._follows else None
+    drawn = known.environments and not run._has_hidden_tide  # with a hidden tide, there are no cells
+    every = run._copy_cells(range(len(run.arms))) if drawn else None
+    rewards = _hidden_tide_rewards(run) if known.environments and run._has_hidden_tide else None
     return ViewInputs(
         info, found, fit, limits, known, every, rewards, _progress(run, info), _event_parts(run)
     )
@@ -127,8 +127,10 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     info, found, judged_by, limits, known, every, rewards, progress, told = _read_inputs(run, name)
     judged = judged_by() if found.arm is not None else None
     if judged is not None:
-        found = judge(found, judged, limits)
-    remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
+        found = add_evidence(found, judged, limits)
+    remarks = found.remarks + run._usage_monitor.remarks(
+        run._state.events, known, found.groups, looking=False
+    )
     fit = _fit(run, every, found.anytime)
     parts: dict[str, Any] = {
         "info": info,
@@ -200,7 +202,7 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
 
 def short_status(run: Experiment) -> str:
     """Return the state of an experiment in a few words, for a list; does not count as an interim look."""
-    found = run._judged()[0]
+    found = run._recommend()[0]
     if not found.told:
         return "no rewards yet"
     if found.arm is None:
@@ -239,7 +241,7 @@ def _lead(found: Recommendation, figures: NumberFormat) -> str:
 def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
     """Return the fit of all rewards, or None; its intervals are anytime-valid if the rule requires it."""
     try:
-        return None if cells is None else run._fitted(cells(), anytime=anytime)
+        return None if cells is None else run._fit_cells(cells(), anytime=anytime)
     except (NotComparable, InputError):
         return None
 
@@ -248,7 +250,7 @@ def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
     """Return the progress of the stopping rule and of the budget."""
     found, rule = [], run._rule
     if rule is not None:
-        near = nearness(rule, run._state, run.fit)
+        near = stop_progress(rule, run._state, run.fit)
         said = "approximate share of the evidence that the stopping rule requires"
         said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said
         found.append(Progress("stopping rule", near or 0.0, said))
@@ -262,7 +264,7 @@ def _event_parts(run: Experiment) -> dict[str, Any]:
     """Return the parts of the event log and of the pending pulls that the page shows."""
     state, now = run._state, run._now()
     book = state.book
-    out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.out][:LISTED_PULLS]]
+    out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.pending][:LISTED_PULLS]]
     return {
         "history": story(state, HISTORY_EVENTS)[::-1],
         "noted": [event for event in state.events if isinstance(event, e.Noted)][::-1],
