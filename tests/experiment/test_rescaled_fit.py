@@ -325,7 +325,7 @@ def test_another_variance_is_of_differences():
     assert run.fit(variance="robust").scale == "difference"
     assert run.fit(scale="odds").scale == "odds"
     assert run.fit(scale="auto").choice.tests
-    with pytest.raises(tp.InputError, match="variance='robust' is for scale='difference'"):
+    with pytest.raises(tp.InputError, match="variance='robust' requires scale='difference'"):
         run.fit(variance="robust", scale="ratio")
 
 
