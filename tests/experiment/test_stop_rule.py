@@ -241,7 +241,7 @@ def test_a_retired_arm_stays_beside_the_others():
 
 
 def test_all_moments_pass_once(monkeypatch):
-    monkeypatch.setattr(checkpoints_module, "MOMENTS", 3)
+    monkeypatch.setattr(checkpoints_module, "CHECKPOINTS", 3)
     run, made = sure(rule="proven", confidence=0.9999), []
     summed = ToldRewards.laplacian_of
     monkeypatch.setattr(
@@ -271,7 +271,7 @@ def test_low_rewards_may_be_good():
 def test_without_a_budget_the_proven_rule_comes_after_the_cap(monkeypatch):
     from tideproof.experiment.stopping import stop_rule as module
 
-    monkeypatch.setattr(module, "CAP", 30)
+    monkeypatch.setattr(module, "DEFAULT_BUDGET", 30)
     run = sure(budget=None, confidence=0.99)
     play(run, 30)
     assert run.recommend().rule == "calibrated"

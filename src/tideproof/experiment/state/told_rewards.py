@@ -33,7 +33,7 @@ from tideproof.stats.scales.scale_test import Scale
 from tideproof.stats.solve.least_squares import Solution, group_components
 
 _ZERO = np.uint64(0)
-BATCHES_PER_SOLVE = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
+BATCHES_PER_SOLVE = 4096  # batches between two new solutions; a million updates drift by 2e-8 without
 
 
 class _Cell(NamedTuple):
