@@ -44,7 +44,7 @@ def test_restored_it_goes_on_where_it_was(place, tmp_path):
     backup(url_of(tmp_path, "b.db"), url_of(place))
     again = tp.Experiment.open(url_of(place), "prices")
     assert again.pulls_out() == out
-    assert memory_of(again).numbers.buffers() == state[1]
+    assert memory_of(again).policy_state.buffers() == state[1]
     pull = again.ask(environment="x")
     assert (pull.arm, pull.environment) == (lost.arm, lost.environment)
     assert pull.id != lost.id  # whoever still has the lost one cannot tell it for this one
@@ -142,7 +142,7 @@ def test_of_a_file_that_cannot_be_written(tmp_path):
     finally:
         (tmp_path / "shut").chmod(0o755)
     copy = tp.Experiment.open(url_of(tmp_path, "b.db"), "prices")
-    assert memory_of(copy).numbers.buffers() == state.policy_state.buffers()
+    assert memory_of(copy).policy_state.buffers() == state.policy_state.buffers()
     copy.tell(copy.ask(environment="x"), 1.0)
 
 

@@ -64,11 +64,11 @@ def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
 def test_an_arm_that_this_code_would_not_ask_is_found(place):
     run = opened(place)
     play(run, 20)
-    ask = memory_of(run).numbers.ask
-    memory_of(run).numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
+    ask = memory_of(run).policy_state.ask
+    memory_of(run).policy_state.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
     run.ask(environment="x")
     number = len(run.events())
-    del memory_of(run).numbers.ask
+    del memory_of(run).policy_state.ask
     shared_log_of(run).may_differ = True  # its numbers believe in another arm
     play(run, 5)
     assert recompute_asks(log_of(run)).other == number
