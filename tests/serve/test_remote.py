@@ -140,9 +140,9 @@ def test_joining_and_beginning(remote, served):
         remote("nobody", budget=5)
     with pytest.raises(tp.InputError, match="uses its own clock"):
         remote("nobody", ARMS, clock=lambda: 0.0)
-    with pytest.raises(tp.InputError, match="valid key"):
+    with pytest.raises(tp.InputError, match="valid API key"):
         remote("joined", key="tp_wrong")
-    with pytest.raises(tp.InputError, match="which experiment"):
+    with pytest.raises(tp.InputError, match="must be named once"):
         tp.connect(served.url, ADMIN)
     itself = tp.connect(f"{served.url}/v1/experiments/joined", ADMIN)
     assert itself.budget == 50
