@@ -1,0 +1,128 @@
+"""Thresholds of the warnings about likely mistakes: each case lies just at or just beyond one."""
+
+import pytest
+
+from experiments import experiment, saved_state
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.usage_warnings import DAY, UsageMonitor, usage_facts
+
+# Counts of an experiment that gives no reason for a warning.
+QUIET = usage_facts(saved_state(experiment()))
+APART = (("A", "B"), ("C",))
+
+
+def remarks(groups=(), rewards=(), **changes):
+    """Return the warnings for these counts, once these rewards have been recorded."""
+    events = [e.Told(0.0, None, tuple(range(len(rewards))), tuple(rewards))]
+    return UsageMonitor().remarks(events, QUIET._replace(**changes), groups)
+
+
+ONE_LABEL = {"labels": 1, "label": "shop", "tide": "labels"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (ONE_LABEL | {"pulls": 101, "asked_over": DAY}, None),
+        (
+            ONE_LABEL | {"pulls": 101, "asked_over": 1.01 * DAY},
+            "all 101 pulls are in one environment, 'shop'",
+        ),
+        (ONE_LABEL | {"pulls": 101, "asked_over": 1.5 * DAY}, "all 101 pulls are in"),
+        (ONE_LABEL | {"pulls": 101, "asked_over": 1.6 * DAY}, "all 101 pulls, asked for over 2 days, are in"),
+        (ONE_LABEL | {"pulls": 100, "asked_over": 9 * DAY}, None),
+        (ONE_LABEL | {"pulls": 101, "label": 1}, "all 101 pulls are in one environment, 1"),
+        (ONE_LABEL | {"pulls": 101, "label": 2}, None),
+        (ONE_LABEL | {"pulls": 101, "label": 1, "labels": 2}, None),
+        (ONE_LABEL | {"pulls": 101, "label": 1, "tide": "hidden"}, None),
+        ({"told": 20, "environments": 16}, None),
+        ({"told": 20, "environments": 17}, "17 environments for 20 rewards"),
+        ({"told": 19, "environments": 19}, None),
+        ({"groups": APART, "arms": 3, "told": 30}, "A and C never met"),
+        ({"groups": APART, "arms": 3, "told": 29}, None),
+        ({"groups": APART[:1], "arms": 3, "told": 30}, None),
+        ({"late": 1}, "1 pull"),
+        ({"budget": 10, "surplus": 20, "settled": 3}, None),
+        ({"budget": 10, "surplus": 21, "settled": 3}, "21 rewards beyond the 3 pulls"),
+        ({"budget": None, "surplus": 21, "settled": 3}, None),
+    ],
+)
+def test_counts_at_and_beyond_a_threshold(counts, words):
+    found = remarks(**counts)
+    if words is None:
+        assert found == ()
+    else:
+        [remark] = found
+        assert words in remark
+
+
+@pytest.mark.parametrize(
+    ("rewards", "settled", "pending", "warned"),
+    [
+        ((1.0,), 20, 100, True),
+        ((1.0,), 20, 99, False),
+        ((1.0,), 19, 100, False),
+        ((1.0,), 40, 120, True),
+        ((1.0,), 40, 119, False),
+        ((1.0, 0.0), 20, 100, False),
+        ((), 20, 100, False),
+    ],
+)
+def test_many_pending_pulls_beside_equal_rewards(rewards, settled, pending, warned):
+    found = remarks(rewards=rewards, settled=settled, pending=pending)
+    assert len(found) == warned
+    assert all(f"{pending} pulls" in remark and "lease=" in remark for remark in found)
+
+
+@pytest.mark.parametrize(("distinct", "warned"), [(31, False), (32, True)])
+def test_a_reward_is_called_outlying_beside_31_other_values(distinct, warned):
+    found = remarks(rewards=[*map(float, range(distinct - 1)), 1e6])
+    assert len(found) == warned
+    assert all("1e+06" in remark and "correct(pull, reward)" in remark for remark in found)
+
+
+@pytest.mark.parametrize(("others", "warned"), [(3, True), (4, False)])
+def test_up_to_three_rewards_on_one_side_can_be_outlying(others, warned):
+    found = remarks(rewards=[*map(float, range(40)), *(1e6 + i for i in range(others))])
+    assert len(found) == warned
+
+
+def test_only_looks_at_growing_data_before_the_end_count():
+    watch = UsageMonitor()
+    for told in range(1, 5):
+        for _ in range(3):
+            assert watch.remarks([], QUIET._replace(told=told), ()) == ()
+    assert watch.remarks([], QUIET._replace(told=5), (), looking=False) == ()
+    assert watch.remarks([], QUIET._replace(told=5, done=True), ()) == ()
+    assert watch.looks == 4
+    [remark] = watch.remarks([], QUIET._replace(told=5), ())
+    assert "look 5" in remark
+    assert "confidence=0.95" in remark
+    assert watch.remarks([], QUIET._replace(told=6, stops=True), ()) == ()
+    [plain] = watch.remarks([], QUIET._replace(told=7), ())
+    [other] = watch.remarks([], QUIET._replace(told=8, plain=False), ())
+    assert "without options" in other
+    assert "without options" not in plain
+
+
+def test_nothing_told_is_no_look():
+    watch = UsageMonitor()
+    watch.remarks([], QUIET._replace(told=0), ())
+    assert watch.looks == 0
+
+
+def test_diagnostics_are_no_look():
+    run = experiment()
+    for _ in range(8):
+        run.tell(run.ask(environment=0), 1.0)
+        assert not any("look " in remark for remark in run.diagnostics().remarks)
+
+
+def test_the_time_between_first_and_last_ask_is_counted():
+    now = [50.0]
+    run = experiment(clock=lambda: now[0])
+    assert usage_facts(saved_state(run)).asked_over == 0.0
+    for now[0] in (60.0, 75.0):
+        run.ask(environment="x")
+    found = usage_facts(saved_state(run))
+    assert (found.asked_over, found.pulls, found.pending, found.labels, found.label) == (15.0, 2, 2, 1, "x")
