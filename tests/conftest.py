@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Fixtures for tests of several packages."""
 
 import signal
 
@@ -12,7 +12,7 @@ hypothesis.settings.load_profile("tideproof")
 
 @pytest.fixture
 def own_ctrl_c():
-    """Ctrl-C as Python has it: another test's Spark, in the same process, may have taken it over."""
+    """Use Python's own handler of SIGINT, which Spark in another test may have replaced."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -20,7 +20,7 @@ def own_ctrl_c():
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """A real PostgreSQL, for databases that a test makes for itself; who kills it starts it again."""
+    """Start a PostgreSQL server on which tests create their own databases."""
     from store.servers import Server
 
     server = Server()

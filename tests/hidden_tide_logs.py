@@ -1,4 +1,4 @@
-"""Logs whose tide nobody labelled: randomised rounds of arms, and the tide that was there."""
+"""Logs with a hidden tide: randomised rounds of arms, their rewards and the true shifts."""
 
 import numpy as np
 

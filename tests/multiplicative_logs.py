@@ -1,4 +1,4 @@
-"""Logs on the scales that multiply, and conditional likelihoods by enumeration."""
+"""Logs with multiplicative shifts, and conditional likelihoods by enumeration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideproof.stats.cells import Cells, bernoulli_moments
 
 
 def conversions(counts, chance, random):
-    """Draw 0/1 rewards: (J, K) how many of each arm in each environment, and their chance of 1."""
+    """Return cells of drawn 0/1 rewards; counts and probabilities of 1 are (J, K) arrays."""
     return from_events(counts, random.binomial(counts.astype(int), chance))
 
 
@@ -26,7 +26,7 @@ def from_events(counts, events):
 
 
 def from_sums(counts, total):
-    """Return the cells of rewards of which only the sums matter; both arrays (J, K)."""
+    """Return the cells of rewards with these counts and sums, (J, K) arrays."""
     environment, arm = np.nonzero(counts)
     n = counts[environment, arm].astype(float)
     labels = list(range(counts.shape[1])), list(range(counts.shape[0]))
@@ -43,7 +43,7 @@ def rows(cells):
 
 
 def outcomes(n, T):
-    """Yield every way in which arms with n rewards each have T events together, and how many ways it has."""
+    """Yield every division of T events among arms with n rewards each, and its number of arrangements."""
     for s in product(*(range(min(int(size), int(T)) + 1) for size in n)):
         if sum(s) == T:
             yield (
@@ -66,7 +66,7 @@ LIFTS = np.array([1.05, 1.00, 1.12])
 
 
 def on_scale(scale, rate, lift):
-    """Return the chance of each arm in each environment, alike on that scale: (J, K)."""
+    """Return the (J, K) probability of each arm in each environment, with equal effects on that scale."""
     rate = rate[:, None]
     if scale == "ratio":
         return rate * lift
@@ -85,7 +85,7 @@ def multiplying_log(random, scale, tests=100, size=3000):
 
 
 def sparse_log(random, scale, tests=150, size=60):
-    """Draw environments with a handful of events each, and lifts that are large."""
+    """Draw environments with a few events each, and large effects."""
     rate = np.exp(random.uniform(np.log(0.01), np.log(0.1), tests))
     counts = random.integers(1, size, (tests, 4))
     return conversions(counts, on_scale(scale, rate, np.array([1.0, 1.2, 1.5, 0.8])), random)

@@ -1,4 +1,4 @@
-"""An experiment written a second time, as a list of pulls and of summaries, and fitted densely."""
+"""A naive implementation of an experiment: lists of pulls and summaries with dense fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tideproof.kernels.fit.unequal_noise import RATIOS
 
 @dataclass
 class Naive:
-    """What an experiment should be: lists, and nothing that is kept up to date.
+    """Experiment kept as plain lists, without any running sums.
 
     `pulls` are [arm, label, status, reward], `summaries` are (arm, label, n, mean, variance), `warm` are
     (arm, label, reward) from before; `units` have the number of their pull.
@@ -59,7 +59,7 @@ class Naive:
         self.summaries.append((arm, label, n, mean, variance))
 
     def rewards(self, out=False):
-        """Return (arm, label, reward) of everything told, and of what is out if that is wanted."""
+        """Return arm, label and reward of all recorded rewards and, if wanted, of pending pulls."""
         found = [(arm, label, reward) for arm, label, _, reward in self.pulls if reward is not None]
         found += self.warm
         for arm, label, n, mean, variance in self.summaries:
@@ -96,7 +96,7 @@ def gap(found, i, k):
 
 
 def check_numbers(run, naive):
-    """Compare the fit, the recommendation and the design ahead with the dense ones."""
+    """Compare the fit, the recommendation and the design with pending pulls with the dense ones."""
     if not naive.rewards():
         assert run.recommend().arm is None
         return
@@ -126,7 +126,7 @@ def check_numbers(run, naive):
 
 
 def check_followed(run, naive):
-    """Compare what the filter knows with the kernels, driven by hand in the order of asking."""
+    """Compare the numbers of the filter with kernels that are called in the order of asking."""
     arms = naive.active
     fit, slot = allocate(HiddenTide, len(arms)).view, allocate(Slot, len(arms)).view
     observe = hidden_tide.observe_labelled if naive.tide == "both" else hidden_tide.observe
@@ -183,7 +183,7 @@ NUMBERS = (
 
 
 def check_uneven(run):
-    """Compare the fits of `interaction=` with dense generalised least squares, pulls that are out included.
+    """Compare the fits of `interaction=`, pending pulls included, with dense generalised least squares.
 
     With `noise="by-arm"` and `robust="cells"`, which depend on the order, nothing but how much was told.
     """

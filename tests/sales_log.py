@@ -1,4 +1,4 @@
-"""A log of sales, written to files of every kind, and what NumPy says of its cells."""
+"""A log of sales, written to files of every type, and its cells computed by NumPy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_dict(c):
 
 
 def expected(arm, environment, reward):
-    """Return what NumPy finds, cell by cell, in long double where there is one."""
+    """Return count, mean and squared deviations of each cell, computed by NumPy in long double."""
     groups = {}
     for key, value in zip(zip(arm, environment, strict=True), reward, strict=True):
         groups.setdefault(key, []).append(value)
@@ -51,7 +51,7 @@ def expected(arm, environment, reward):
 
 
 def assert_tails(cells, arm, environment, reward, rel=1e-9):
-    """Compare third and fourth powers of deviations with those that NumPy finds, in long double."""
+    """Compare sums of third and fourth powers of deviations with NumPy's in long double."""
     sigma = float(np.sqrt(cells.squares.sum() / cells.n.sum()))
     places = zip(cells.arm, cells.environment, strict=True)
     for c, place in enumerate((cells.arms[i], cells.environments[j]) for i, j in places):

@@ -1,4 +1,4 @@
-"""What tests of the lab share: a small study, executors that misbehave, policies made up."""
+"""Helpers for tests of simulations: a small study, misbehaving executors and made-up policies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def same(a, b):
 
 
 class Inline(Executor):
-    """Runs each task where it is submitted."""
+    """Executor that runs each task when it is submitted."""
 
     def submit(self, task, /, *args):
         future = Future()
@@ -37,7 +37,7 @@ class Inline(Executor):
 
 
 class Backwards(Executor):
-    """Runs nothing until a result is wanted, then the task submitted last comes first."""
+    """Executor that runs tasks only when a result is read, the last submitted task first."""
 
     def __init__(self):
         self.tasks = []
@@ -56,7 +56,7 @@ class Backwards(Executor):
 
 
 class Interrupting(Inline):
-    """Ctrl-C arrives while the chunk of that number is awaited."""
+    """Executor that raises KeyboardInterrupt when the result of one task is read."""
 
     def __init__(self, at):
         self.at, self.futures = at, []
@@ -73,7 +73,7 @@ class Interrupting(Inline):
 
 
 class Pressed(Inline):
-    """Ctrl-C is pressed while the task of that number, from 1, is handed out, so often."""
+    """Executor that sends SIGINT some times when one task, counted from 1, is submitted."""
 
     def __init__(self, times, at=2):
         self.times, self.at, self.begun, self.ended = times, at, 0, 0

@@ -1,4 +1,4 @@
-"""Small synthetic logs like the real ones that people bring: what is odd about each, and its truth.
+"""Small synthetic logs that resemble real ones: their peculiarities and the truth behind them.
 
 No line comes from the data they are named after. Each function draws a log, a mapping of columns as `tp.fit`
 takes it, from the seed it is given; its docstring says which arm is best and what would mislead.
@@ -55,7 +55,7 @@ def headlines(seed):
 
 
 def mails(seed, rows=12_000):
-    """Draw customers with a mail about men's or women's goods or none: visit, conversion, spend.
+    """Draw customers who got a mail about men's or women's goods or none: visit, conversion, spend.
 
     Men's is best in visits (27 % more than women's) and conversions, and in spend, of which 99 % are 0. Women's
     went to those who spent much before, who visit more often.
@@ -76,7 +76,7 @@ def mails(seed, rows=12_000):
 
 
 def players(seed, rows=6_000):
-    """Draw players of a game whose gate stands at level 30 or 40: back after a day and a week, and rounds.
+    """Draw players of a game with a gate at level 30 or 40: return after a day and a week, and rounds played.
 
     Gate 30 keeps more of them (20 % and 15 % after a week). Rounds are more with gate 40, by a quarter, but one
     player with gate 30 played 49,854.
@@ -94,7 +94,7 @@ def players(seed, rows=6_000):
 
 
 def daily_summaries(seed):
-    """Draw a shop's experiment as platforms keep it: count, mean and standard deviation a day and variant.
+    """Draw a shop's experiment as count, mean and standard deviation of each variant and day.
 
     The treatment is better by 0.15. It was rolled out as the season went down, from 5 % of the traffic to 80 %.
     """
@@ -208,7 +208,7 @@ def years(seed):
 
 
 def chain_of_fields():
-    """Return four varieties, each grown beside the next in one field, once: C is best, nothing says how sure.
+    """Return four varieties, each grown once beside the next in one field: C is best, and no variance is known.
 
     B is 1 better than A, C 2 better than B, D 1 worse than C; fields lie 5 apart.
     """

@@ -1,4 +1,4 @@
-"""Limits of a live run that stops when it is sure: those of the lab's proof, true at all looks at once."""
+"""Anytime intervals of a live run: equal to those of simulations, and valid at all looks together."""
 
 import math
 from itertools import combinations
@@ -19,7 +19,7 @@ MEANS = {"A": 0.0, "B": 0.3, "C": 0.6}
 
 
 @pytest.mark.parametrize(("sign", "direction"), [(1.0, "maximize"), (-1.0, "minimize")])
-def test_limits_are_those_of_the_proof_in_the_lab(sign, direction):
+def test_bounds_are_those_of_the_proof_in_simulations(sign, direction):
     budget = 150
     spec = tp.policy("contrast", confidence=0.9999999, rule="proven")
     trace = empty_trace(budget, 4)
@@ -40,7 +40,7 @@ def test_limits_are_those_of_the_proof_in_the_lab(sign, direction):
     assert found.high - found.low > 1.5 * (gap.high - gap.low)  # for one look at the end
 
 
-def test_what_is_said_at_each_moment():
+def test_the_recommendation_says_whether_its_interval_holds_at_all_looks():
     run = tp.Experiment(["A", "B"], budget=60, confidence=0.95)
     for step in range(3):
         run.tell(run.ask(environment=0), float(step % 2))
@@ -62,7 +62,7 @@ def test_what_is_said_at_each_moment():
 
 
 def play(run, random, steps, means, each=8):
-    """Ask and tell one by one, these steps of a tide; yield after each."""
+    """Ask and tell one by one, and yield the number of each step."""
     for step in steps:
         pull = run.ask(environment=step // each)
         run.tell(pull, means[pull.arm] + step // each % 4 + random.standard_normal())
@@ -85,7 +85,7 @@ def width(run, i, k):
     return high - low
 
 
-def test_a_new_arm_leaves_the_limits_of_the_others():
+def test_a_new_arm_does_not_change_the_bounds_of_the_others():
     run, random = tp.Experiment(["A", "B"], confidence=0.9999, seed=1), np.random.default_rng(1)
     list(play(run, random, range(64), MEANS))
     known = width(run, 0, 1)
@@ -97,7 +97,7 @@ def test_a_new_arm_leaves_the_limits_of_the_others():
     assert width(run, 0, 2) < math.inf
 
 
-def test_limits_begin_anew_where_all_arms_are_new():
+def test_bounds_begin_anew_if_all_arms_are_new():
     run, random = tp.Experiment(["A", "B"], confidence=0.9999, seed=1), np.random.default_rng(1)
     list(play(run, random, range(64), MEANS))
     run.add_arm("C")
@@ -110,7 +110,7 @@ def test_limits_begin_anew_where_all_arms_are_new():
     assert width(run, 2, 3) < math.inf
 
 
-def test_who_replays_the_events_has_the_same_limits(tmp_path):
+def test_a_loaded_experiment_has_the_same_bounds(tmp_path):
     run, random = tp.Experiment(["A", "B"], confidence=0.9999, seed=2), np.random.default_rng(2)
     list(play(run, random, range(40), MEANS))
     run.add_arm("C")
@@ -175,7 +175,7 @@ class Dense:
         return np.logaddexp.reduce(ratios) - math.log(CHECKPOINTS)
 
 
-def test_limits_after_an_arm_joined_by_densities_one_by_one():
+def test_bounds_after_an_arm_joined_agree_with_a_product_of_densities():
     run, random, dense = (
         tp.Experiment(["A", "B"], confidence=0.9999, seed=3),
         np.random.default_rng(3),
@@ -196,7 +196,7 @@ def test_limits_after_an_arm_joined_by_densities_one_by_one():
 
 
 def misses(run, means=MEANS):
-    """Tell whether limits of any pair miss the truth."""
+    """Return whether the interval of any pair of arms misses the true difference."""
     limits = interval_bounds(run)
     for (i, a), (k, b) in combinations(enumerate(run.arms), 2):
         low, high = limits(i, k)
@@ -205,8 +205,8 @@ def misses(run, means=MEANS):
     return False
 
 
-def test_all_pairs_at_all_looks_of_runs_that_stop():
-    """25 runs of three arms: 95 % of runs have no miss, false alarm `ALARM`; some of them stop."""
+def test_bounds_cover_all_pairs_at_all_looks_of_runs_that_stop():
+    """Of 25 runs of three arms, 95 % must have no miss (false alarm `ALARM`); some runs stop."""
     runs, wrong, stopped = 25, 0, 0
     for seed in range(runs):
         run = tp.Experiment(list(MEANS), budget=120, confidence=0.95, seed=seed)
@@ -223,8 +223,8 @@ def test_all_pairs_at_all_looks_of_runs_that_stop():
     assert stopped >= 3
 
 
-def test_all_pairs_at_all_looks_of_runs_that_arms_join():
-    """40 runs; two arms join when the others look apart: 95 % of runs have no miss, false alarm `ALARM`."""
+def test_bounds_cover_all_pairs_at_all_looks_if_arms_are_added():
+    """Of 40 runs, 95 % must have no miss (false alarm `ALARM`); two arms are added when the others look different."""
     runs, wrong, means = 40, 0, {"A": 0.0, "B": 0.0, "C": 0.3, "D": 0.0}
     for seed in range(runs):
         run, missed = tp.Experiment(["A", "B"], confidence=0.9999, rule="proven", seed=seed), False
@@ -239,7 +239,7 @@ def test_all_pairs_at_all_looks_of_runs_that_arms_join():
 
 
 def daily_conversions(seed):
-    """Yield an experiment after each of ten days, two equal rates."""
+    """Yield an experiment with two equal conversion rates after each of ten days."""
     run, random = (
         tp.Experiment(list("AB"), confidence=0.95, rewards="conversions"),
         np.random.default_rng(seed),
@@ -251,8 +251,8 @@ def daily_conversions(seed):
         yield run
 
 
-def test_all_pairs_at_all_looks_of_conversions():
-    """25 runs: 95 % of them have no miss at any look, false alarm `ALARM`."""
+def test_bounds_cover_the_difference_of_conversions_at_all_looks():
+    """Of 25 runs, 95 % must have no miss at any look (false alarm `ALARM`)."""
     runs, wrong = 25, 0
     for seed in range(runs):
         seen = [run.recommend() for run in daily_conversions(seed)]
@@ -263,7 +263,7 @@ def test_all_pairs_at_all_looks_of_conversions():
     assert wrong <= binom.isf(ALARM, runs, 0.05)
 
 
-def test_limits_of_conversions_are_those_of_the_fit_at_any_time():
+def test_bounds_of_conversions_are_those_of_the_anytime_fit():
     (*_, run) = daily_conversions(0)
     found = run.recommend()
     ever, once = (run.fit(anytime=anytime).contrast(found.arm, found.runner_up) for anytime in (True, False))

@@ -1,4 +1,4 @@
-"""The example of an experiment on an event loop: all visitors are told, and the loop goes on meanwhile."""
+"""The example of an experiment on an event loop: every visitor is recorded while the loop keeps running."""
 
 import asyncio
 import runpy
@@ -11,14 +11,14 @@ from experiments import drive, experiment
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "asyncio_shop.py"
 
 
-def test_the_example_finds_the_best_arm_and_the_loop_goes_on():
+def test_the_example_finds_the_best_arm_while_the_loop_runs():
     found, late = asyncio.run(runpy.run_path(str(EXAMPLE))["shop"]())
     assert found.arm == "C"  # better by 0.7 standard deviations of 450 rewards: P(error) < 1e-6
     assert 400 < found.told < 500
     assert late  # the loop went on; how late it came back says more of the machine than of us
 
 
-def test_the_loop_goes_on_while_a_recommendation_is_made(monkeypatch):
+def test_the_loop_runs_while_a_recommendation_is_computed(monkeypatch):
     run = drive(experiment(), 100)
     going, made = threading.Event(), threading.Event()
 

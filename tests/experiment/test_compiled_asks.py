@@ -1,4 +1,4 @@
-"""An experiment is interpreted on arrays, on plain numbers, or compiled: the arms and all bytes are the same."""
+"""Programs that run on arrays, on plain numbers or compiled: they choose the same arms and give the same bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def played(policy, arms, seed, batch=7):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("arms", [2, 5, 11, 20])
-def test_plain_numbers_give_the_bits_of_arrays(monkeypatch, policy, arms):
+def test_programs_on_plain_numbers_and_on_arrays_agree_bit_by_bit(monkeypatch, policy, arms):
     assert PolicySpec.plain_program(tp.policy(policy)) is not None
     fast = played(policy, arms, seed=arms)
     monkeypatch.setattr(PolicySpec, "plain_program", lambda self: None)
@@ -63,7 +63,7 @@ def test_plain_numbers_give_the_bits_of_arrays(monkeypatch, policy, arms):
 @pytest.mark.parametrize(
     "policy", ["contrast", "linlucb", "top-two-thompson", "reduce:lucb", "round-robin+ols"]
 )
-def test_compiled_asks_give_the_bits_of_interpreted_ones(monkeypatch, policy):
+def test_compiled_and_interpreted_asks_agree_bit_by_bit(monkeypatch, policy):
     pytest.importorskip("numba")
     slow = played(policy, 4, seed=3)
     used = []
@@ -103,7 +103,7 @@ def test_a_batch_is_interpreted_where_nothing_can_be_compiled(monkeypatch):
 
 
 @pytest.mark.parametrize("arms", [2, 3, 8, 9, 17, 40])
-def test_matrices_by_numpy_have_the_bits_of_loops(arms):
+def test_numpy_and_loops_agree_on_matrices_bit_by_bit(arms):
     rng = np.random.default_rng(arms)
     for _ in range(20):
         half = rng.standard_normal((arms, arms))
@@ -136,7 +136,7 @@ def test_matrices_by_numpy_have_the_bits_of_loops(arms):
         assert both[0] == both[1]
 
 
-def test_a_matrix_is_reached_by_two_indices_too():
+def test_a_matrix_can_be_indexed_by_row_and_column():
     array = np.arange(6.0).reshape(2, 3)
     matrix = Matrix(array)
     matrix[1, 2] = 9.0
@@ -145,8 +145,8 @@ def test_a_matrix_is_reached_by_two_indices_too():
 
 @pytest.mark.parametrize("policy", ["contrast", "round-robin+period", "ucb1-normal"])
 @pytest.mark.parametrize("retired", [False, True])
-def test_slots_that_are_laid_at_once_are_those_laid_one_by_one(policy, retired, monkeypatch):
-    """Twenty environments change between two asks, some of them with pulls out; a mean may be -0."""
+def test_slots_updated_together_or_one_by_one_agree_bit_by_bit(policy, retired, monkeypatch):
+    """Twenty environments change between two asks, some of them with pending pulls; a mean may be -0."""
 
     def bytes_of():
         run = tp.Experiment(["A", "B", "C"], budget=500, policy=policy, seed=2, direction="minimize")
@@ -167,7 +167,7 @@ def test_slots_that_are_laid_at_once_are_those_laid_one_by_one(policy, retired, 
     assert bytes_of() == at_once
 
 
-def test_the_slots_seen_last_are_kept_ready():
+def test_the_slots_used_last_stay_in_memory():
     places = EnvironmentTable(3, 3, lambda view: view)
     rows = [places.row(label) for label in range(300)]
     slots = [places.slot(row) for row in rows]

@@ -1,4 +1,4 @@
-"""A test that changes while it runs: arms, budget, rewards, pauses; each an event that folds again."""
+"""Changes of a running experiment (arms, budget, rewards, pauses), each recorded as an event that can be replayed."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def folds_again(run, tmp_path):
 
 
 def dense(run):
-    """Least squares by numpy of every told reward in the history: of each arm, less the first that has any."""
+    """Return each arm's difference to the first arm with rewards, by NumPy's least squares of the history."""
     rows = [row for row in run.history().to_dicts() if row["status"] in ("told", "defaulted")]
     arms = list(dict.fromkeys(row["arm"] for row in rows))
     labels = list(dict.fromkeys(row["environment"] for row in rows))
@@ -48,13 +48,13 @@ def dense(run):
 
 
 def goes_by(run):
-    """Return the fit of the policy, or least squares if it reads none; high rewards are good."""
+    """Return the fit that the policy uses, or least squares if it uses none; high rewards are good."""
     numbers = saved_state(run).policy_state
     return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solve()
 
 
 def check_estimates(run):
-    """What the policy goes by, and the fit, are least squares of the history."""
+    """Check that the policy's estimates and the fit are least squares of the history."""
     expected = dense(run)
     first = next(iter(expected))
     found, retired = goes_by(run), any(isinstance(event, e.ArmRetired) for event in run.events())
@@ -71,7 +71,7 @@ def check_estimates(run):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_an_arm_is_added(policy, tmp_path):
+def test_arms_can_be_added(policy, tmp_path):
     run = drive(experiment(policy=policy), 60)
     out = run.ask(n=5, environment=9)
     run.add_arm("D", by="me")
@@ -87,7 +87,7 @@ def test_an_arm_is_added(policy, tmp_path):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_an_arm_is_retired(policy, tmp_path):
+def test_arms_can_be_retired(policy, tmp_path):
     run = drive(experiment(policy=policy), 60)
     out = run.ask(n=6, environment=9)
     run.retire_arm("C")
@@ -102,8 +102,8 @@ def test_an_arm_is_retired(policy, tmp_path):
     folds_again(run, tmp_path)
 
 
-def test_a_retired_arm_does_not_move_the_others_apart():
-    """With two arms left, what the policy goes by is least squares of these two alone."""
+def test_a_retired_arm_does_not_change_the_difference_of_the_others():
+    """With two arms left, the policy uses least squares of these two alone."""
     run = drive(experiment(), 60)
     run.retire_arm("C")
     rows = [row for row in run.history().to_dicts() if row["arm"] != "C"]
@@ -113,7 +113,7 @@ def test_a_retired_arm_does_not_move_the_others_apart():
     assert float(found.rss[0]) == pytest.approx(alone.sigma**2 * alone.freedom, rel=1e-9)
 
 
-def test_arms_that_cannot_come_or_go():
+def test_invalid_arms_cannot_be_added_or_retired():
     run = tp.Experiment(["A", "B"], budget=50)
     for arm, words in (("A", "more than once: A"), (3, "must be a string, not 3")):
         with pytest.raises(tp.InputError, match=words):
@@ -129,7 +129,7 @@ def test_arms_that_cannot_come_or_go():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_corrected_reward_is_as_if_told_at_first(policy, tmp_path):
+def test_a_corrected_reward_counts_as_if_it_had_been_told_at_first(policy, tmp_path):
     run = drive(experiment(policy=policy), 60)
     before = run.history().to_dicts()
     for number, reward in ((0, 9.0), (17, -4.0), (17, 2.5), (59, 0.0)):
@@ -148,7 +148,7 @@ def test_a_corrected_reward_is_as_if_told_at_first(policy, tmp_path):
     folds_again(run, tmp_path)
 
 
-def test_what_cannot_be_corrected():
+def test_invalid_corrections_are_refused():
     run = drive(experiment(limits=(-100, 100)), 12)
     pull, told = run.ask(), run.history()["pull"][0]
     size = len(run.events())
@@ -163,7 +163,7 @@ def test_what_cannot_be_corrected():
 
 
 @pytest.mark.parametrize("reward", [1e200, -1e101, float("inf"), float("nan"), "1", None])
-def test_an_outlier_is_refused_and_poisons_nothing(reward):
+def test_an_enormous_reward_is_refused_and_changes_nothing(reward):
     run = drive(experiment(), 24)
     pull, before = run.ask(), saved_numbers(run)
     for tell in (
@@ -177,7 +177,7 @@ def test_an_outlier_is_refused_and_poisons_nothing(reward):
     assert run.recommend().arm is not None
 
 
-def test_pulls_are_cancelled_all_or_none():
+def test_several_pulls_are_cancelled_all_or_none():
     run = experiment()
     pulls = run.ask(n=9, environment=1)
     run.tell(pulls[4], 1.0)
@@ -196,7 +196,7 @@ def test_pulls_are_cancelled_all_or_none():
 # ------------------------------------------------------------------- budget and pauses
 
 
-def test_another_budget_is_another_horizon(tmp_path):
+def test_another_budget_gives_the_policy_another_horizon(tmp_path):
     run, long = experiment(budget=60), experiment(budget=200)
     run.extend(200, by="boss")
     assert (run.budget, run.remaining) == (200, 200)
@@ -212,13 +212,13 @@ def test_another_budget_is_another_horizon(tmp_path):
     folds_again(run, tmp_path)
 
 
-def test_extending_to_what_it_is_changes_nothing():
+def test_extending_to_the_present_budget_changes_nothing():
     run = experiment()
     run.extend(300)
     assert len(run.events()) == 1
 
 
-def test_paused_resumed_and_stopped(tmp_path):
+def test_pause_resume_and_stop_are_recorded(tmp_path):
     run = experiment()
     pull = run.ask(environment=1)
     run.pause("a release", by="ops")
@@ -246,7 +246,7 @@ def test_paused_resumed_and_stopped(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["note", "pause", "stop"])
-def test_what_python_does_not_write_is_no_note(call):
+def test_numbers_with_too_many_digits_cannot_be_noted(call):
     run = tp.Experiment(["A", "B"])
     with pytest.raises(
         tp.InputError, match="must be text that can be printed, not a number of more than 4300"
@@ -261,8 +261,8 @@ def test_what_python_does_not_write_is_no_note(call):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_looking_does_not_show_in_any_later_bit(policy):
-    """The same course of asks, tells and cancels, with somebody who looks after each and without."""
+def test_queries_change_no_later_number(policy):
+    """Compare the same asks, tells and cancels with and without queries after each."""
     looked, not_looked = experiment(policy=policy), experiment(policy=policy)
     for run in (looked, not_looked):
         random, out = np.random.default_rng(12), []
@@ -310,8 +310,8 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
     assert same_contents(run, replay(run))
 
 
-def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
-    """The sums over environments took in a reward that was then taken back."""
+def test_an_interrupted_fresh_solve_is_rolled_back(monkeypatch):
+    """The running sums over environments include a reward that is then rolled back."""
     monkeypatch.setattr("tideproof.experiment.state.told_rewards.BATCHES_PER_SOLVE", 8)
     run = drive(experiment(), 31)
     pulls = run.ask(n=20, environment=40)
@@ -336,8 +336,8 @@ def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_course_of_events_folds_again(seed, tmp_path):
-    """Random courses: the state is that of the events, the fit that of the history, counts those of pulls."""
+def test_random_courses_of_events_can_be_replayed(seed, tmp_path):
+    """After random calls, the state is that of the events, the fit that of the history, and counts are right."""
     random, now = np.random.default_rng(seed), [0.0]
     policy = POLICIES[seed]
     options = {"lease": 6.0, "default": 0.5} if seed % 2 else {"lease": 9.0}
@@ -388,8 +388,8 @@ def variances(P):
     return P.diagonal() + P.diagonal()[:, None] - 2.0 * P
 
 
-def test_pulls_cancelled_one_after_another_leave_no_place_behind():
-    """The design ahead is that of the pulls told and still out, by a dense pseudoinverse."""
+def test_cancelled_pulls_leave_the_design():
+    """The design counts recorded and pending pulls, by comparison with a dense pseudoinverse."""
     run = tp.Experiment(["A", "B", "C"], budget=200, seed=4)
     for i, pull in enumerate(run.ask(n=12, environment="told")):
         run.tell(pull, i % 5)

@@ -1,4 +1,4 @@
-"""Conversions with a lease: what is told before the window closes counts when it closes."""
+"""Conversions with a lease: a reward that is told within the window counts when the window closes."""
 
 import numpy as np
 import pytest
@@ -43,15 +43,15 @@ def midway(**options):
     return run, clock
 
 
-def test_rates_are_inflated_if_successes_count_at_once_and_failures_later():
-    """Negative control: half of the failures are still out, so that a rate of 1/5 looks like 1/3."""
+def test_successes_before_failures_would_inflate_rates():
+    """Negative control: half of the failures are still pending, so that a rate of 1/5 looks like 1/3."""
     run, _ = midway(default=0.0)
     history = run.history()
     rewards = [reward or 0.0 for reward in history["reward"][:2000]]
     assert sum(rewards) / sum(history["n"]) == pytest.approx(1 / 3, abs=0.04)
 
 
-def test_a_unit_counts_when_its_window_closes():
+def test_a_pull_counts_when_its_window_closes():
     """The standard error of a rate of 1,000 visitors is .013: the bound is five of them, 6e-7."""
     run, clock = midway(rewards="conversions")
     assert sum(run.history()["n"]) == 1000 + 100  # the first ten batches and the one whose time is just over
@@ -63,7 +63,7 @@ def test_a_unit_counts_when_its_window_closes():
     assert sum(run.history()["reward"]) == (np.random.default_rng(3).random(2000) < 0.2).sum()
 
 
-def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
+def test_rewards_in_an_open_window_can_be_repeated_corrected_and_cancelled():
     clock = Clock()
     run = shop(clock, rewards="conversions")
     first, second, third, fourth = run.ask(n=4, environment=1)
@@ -84,8 +84,8 @@ def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
     assert saved_numbers(again) == saved_numbers(run)
 
 
-def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_path):
-    """Else rates would depend on how long one waits: on an arm played early more than on one played late."""
+def test_a_reward_after_the_window_is_late_and_does_not_count(tmp_path):
+    """Otherwise rates would depend on the waiting time, which is longer for arms that were played early."""
     clock = Clock()
     run = shop(clock, rewards="conversions")
     in_time, missed, _ = run.ask(n=3, environment=1)
@@ -118,7 +118,7 @@ def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_pat
         assert replay(again).history() == again.history()
 
 
-def test_a_unit_that_converts_late_does_not_count():
+def test_a_late_conversion_of_a_unit_does_not_count():
     clock = Clock()
     run = shop(clock, rewards="conversions")
     pulls = [run.ask(unit=name, environment=1) for name in ("ann", "bob", "eve")]
@@ -155,7 +155,7 @@ def test_rates_do_not_grow_with_waiting():
 
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupted_tell_is_recorded_for_all_pulls_or_for_none(late):
-    """Interrupt at every line a tell of four conversions, in their window or after it."""
+    """Interrupt a tell of four conversions at every line, within their window or after it."""
     line, recorded = 0, set()
     while True:
         line += 1
@@ -179,7 +179,7 @@ def test_an_interrupted_tell_is_recorded_for_all_pulls_or_for_none(late):
     assert 0 in recorded <= {0, 1}
 
 
-def test_it_is_held_back_in_files_too(tmp_path):
+def test_files_keep_the_rewards_of_open_windows(tmp_path):
     clock = Clock()
     run = shop(clock, rewards="conversions")
     run.tell_many(run.ask(n=6, environment=1), [1, 0, 1, 0, 1, 1])
@@ -190,7 +190,7 @@ def test_it_is_held_back_in_files_too(tmp_path):
     assert again.history()["reward"] == run.history()["reward"] == [1, 0, 1, 0, 1, 1]
 
 
-def test_a_unit_converts_once():
+def test_several_conversions_of_a_unit_count_once():
     clock = Clock()
     run = shop(clock, rewards="conversions")
     pull = run.ask(unit="ann", environment=1)

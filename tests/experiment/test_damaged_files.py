@@ -1,4 +1,4 @@
-"""Damaged files: an InputError or exactly the same experiment, nothing else. `make faults` tries 2,000 of each."""
+"""Damaged files give an InputError or exactly the same experiment. `make faults` tries 2,000 of each kind."""
 
 import contextlib
 import copy
@@ -19,7 +19,7 @@ from tideproof.experiment.snapshots.experiment_file import checksum
 
 @pytest.fixture(scope="module", params=["events", "snapshot"])
 def saved(request, tmp_path_factory):
-    """Return a run with everything in it, and its file, with a snapshot or without."""
+    """Return a run with events of every kind, and its file, with a snapshot or without."""
     run = busy("contrast")
     run.warm_start(
         {"arm": ["A", "B"], "day": ["old"] * 2, "sales": [1.0, 2.0]},
@@ -44,7 +44,7 @@ def saved(request, tmp_path_factory):
 
 
 def loaded(path, data):
-    """Load what was written; None if it is refused."""
+    """Write these bytes to a file and load it; return None if that is refused."""
     path.write_bytes(data)
     try:
         return tp.Experiment.load(path)
@@ -80,7 +80,7 @@ ODD = [None, True, "", "x", 2.5, -1, 10**30, 1e308, -1e200, [], {}, [[]], {"a": 
 
 
 def changed(document, random):
-    """Drop a field or give it another type, somewhere."""
+    """Return a document in which a random field is missing or has another type."""
     document = copy.deepcopy(document)
     holder, place = holders(document)[int(random.integers(len(holders(document))))]
     value = holder[place]
@@ -97,7 +97,7 @@ def changed(document, random):
 
 
 def holders(value):
-    """Return (holder, place) of every value in a document."""
+    """Return container and key of every value in a document."""
     found = []
     places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for place, inner in places:
@@ -106,7 +106,7 @@ def holders(value):
 
 
 @pytest.mark.parametrize("damage", [cut, flipped, digit, changed_in_words])
-def test_a_damaged_file_is_refused_or_the_same(saved, tmp_path, damage):
+def test_a_damaged_file_is_refused_or_gives_the_same_experiment(saved, tmp_path, damage):
     run, data = saved
     random = np.random.default_rng(7)
     refused = 0
@@ -117,8 +117,8 @@ def test_a_damaged_file_is_refused_or_the_same(saved, tmp_path, damage):
     assert refused > 0
 
 
-def test_a_damaged_file_with_the_right_checksum_is_refused_or_works(saved, tmp_path):
-    """What it says then may be another experiment, of somebody else or at another time, but a whole one."""
+def test_a_changed_file_with_a_right_checksum_is_refused_or_works(saved, tmp_path):
+    """The file may then describe another experiment, but a complete one."""
     run, data = saved
     random = np.random.default_rng(8)
     refused = works = 0
@@ -159,7 +159,7 @@ def test_permissions_are_kept_and_links_followed(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "run.json"]
 
 
-def test_a_new_file_has_the_permissions_of_any_other(tmp_path):
+def test_a_new_file_has_the_usual_permissions(tmp_path):
     old = os.umask(0o027)
     try:
         busy("linlucb").save(tmp_path / "run.json")

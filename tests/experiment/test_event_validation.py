@@ -1,4 +1,4 @@
-"""Events that cannot follow those before them are refused when a file is loaded, one by one."""
+"""Validation of events: those that cannot follow the events before them are refused when a file is loaded."""
 
 import json
 
@@ -14,7 +14,7 @@ NOW = (1e9, None)
 
 
 def run():
-    """Return a run of three arms, C retired, with pulls that are told, out, cancelled and a unit's."""
+    """Return a run with told, pending and cancelled pulls, a summary and a retired arm."""
     made = tp.Experiment(["A", "B", "C", "D"], budget=60, policy="round-robin")
     told, out, lost = made.ask(n=3, environment="mon")
     made.tell(told, 1.0)
@@ -76,14 +76,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_an_event_that_does_not_fit(name):
+def test_impossible_events_are_refused(name):
     made = run()
     replay(made)
     with pytest.raises(tp.InputError):
         rebuild_state([*made.events(), BAD[name](made)], None)
 
 
-def test_the_last_two_arms_stay():
+def test_the_last_two_arms_cannot_be_retired():
     made = run()
     made.retire_arm("D")
     with pytest.raises(tp.InputError, match="is not possible after"):
@@ -114,19 +114,19 @@ def test_the_last_two_arms_stay():
         ),
     ],
 )
-def test_a_beginning_that_cannot_be(change, words):
+def test_an_impossible_first_event_is_refused(change, words):
     created = run().events()[0]
     with pytest.raises(tp.InputError, match=words):
         rebuild_state([created._replace(**change)], None)
 
 
-def test_no_events_are_no_experiment():
+def test_a_list_without_a_first_event_is_refused():
     for happened in ([], run().events()[1:]):
         with pytest.raises(tp.InputError, match="its first event must be"):
             rebuild_state(happened, None)
 
 
-def test_limits_come_back_as_they_were(tmp_path):
+def test_limits_are_restored_from_a_file(tmp_path):
     made = tp.Experiment(["A", "B"], limits=(0.0, 1.0), floors={"A": 0.2}, lease=60.0, default=0.0)
     made.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
@@ -137,7 +137,7 @@ def test_limits_come_back_as_they_were(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid|divide):RuntimeWarning")
 @pytest.mark.parametrize("policy", ["contrast", "by-arm:auto:contrast"])
-def test_rewards_that_are_too_large_today_are_read(policy, tmp_path, monkeypatch):
+def test_files_may_contain_larger_rewards_than_are_accepted_today(policy, tmp_path, monkeypatch):
     with monkeypatch.context() as before:
         before.setattr(tells, "LARGEST", 1e100)
         made = tp.Experiment(["A", "B"], budget=80, policy=policy, tide="labels")
@@ -150,7 +150,7 @@ def test_rewards_that_are_too_large_today_are_read(policy, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1" * 5000, "NaN", "1e999"])
-def test_numbers_that_are_none(number, tmp_path):
+def test_invalid_numbers_in_a_file_are_refused(number, tmp_path):
     path = tmp_path / "run.json"
     made = run()
     made.save(path)

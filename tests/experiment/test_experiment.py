@@ -1,4 +1,4 @@
-"""Experiment: every promise of ask, tell, summaries, saving, threads; every bad input."""
+"""Asks, rewards, summaries, threads and invalid input of an experiment."""
 
 import datetime
 import threading
@@ -44,14 +44,14 @@ def test_the_best_arm_is_found_under_a_tide():
     assert recommendation.adaptive
 
 
-def test_without_a_label_it_stays_where_it_was():
+def test_an_ask_without_a_label_stays_in_the_last_environment():
     run = experiment(tide="labels")
     assert run.ask().environment == 1
     assert run.ask(environment="tuesday").environment == "tuesday"
     assert run.ask().environment == "tuesday"
 
 
-def test_a_label_that_comes_back_is_the_same_environment():
+def test_a_repeated_label_is_the_same_environment():
     run = experiment(policy="round-robin+ols")
     for label in ["mon", "tue", "mon", "tue"]:
         pull = run.ask(environment=label)
@@ -60,7 +60,7 @@ def test_a_label_that_comes_back_is_the_same_environment():
     assert run.fit().shifts["n"] == [2, 2]
 
 
-def test_a_list_of_pulls():
+def test_an_ask_may_return_several_pulls():
     run = experiment()
     pulls = run.ask(n=30, environment="mon")
     assert [number(p) for p in pulls] == list(range(30))
@@ -70,7 +70,7 @@ def test_a_list_of_pulls():
     assert run.remaining == 170
 
 
-def test_late_and_in_any_order_gives_the_same_fit():
+def test_rewards_in_any_order_give_the_same_fit():
     first, second = experiment(), experiment()
     pulls = first.ask(n=60, environment="mon")
     others = second.ask(n=60, environment="mon")
@@ -90,7 +90,7 @@ def test_a_reward_belongs_to_the_environment_of_its_ask():
     assert run.fit().shifts["environment"] == ["mon"]
 
 
-def test_a_repeat_is_harmless():
+def test_telling_a_reward_twice_is_harmless():
     run = experiment()
     pull = run.ask()
     run.tell(pull, 1.5)
@@ -100,14 +100,14 @@ def test_a_repeat_is_harmless():
     assert contents(run) == before
 
 
-def test_asking_changes_only_the_list_of_pulls_out():
+def test_asking_does_not_change_the_numbers_of_recorded_rewards():
     run = drive(experiment(), 40)
     before = saved_numbers(run)
     run.ask(n=20, environment="new")
     assert saved_numbers(run)[:2] == before[:2]  # the numbers of told rewards
 
 
-def test_a_hundred_asks_in_a_row_spread():
+def test_a_hundred_asks_in_a_row_are_spread_over_the_arms():
     run = experiment()
     random = np.random.default_rng(0)
     for step in range(40):  # three equal arms
@@ -117,7 +117,7 @@ def test_a_hundred_asks_in_a_row_spread():
     assert min(arms.count(arm) for arm in ARMS) >= 15
 
 
-def test_pulls_out_count_as_a_visit_to_the_environment():
+def test_pending_pulls_count_in_their_environment():
     """The first two pulls of a new environment differ, told or not."""
     run = drive(experiment(), 40)
     one = run.ask(environment="new")
@@ -125,7 +125,7 @@ def test_pulls_out_count_as_a_visit_to_the_environment():
     assert one.arm != two.arm
 
 
-def test_cancelling_returns_the_pull():
+def test_a_cancelled_pull_returns_to_the_budget():
     run = drive(experiment(), 30)
     before = run.remaining, next_arm(run, 6)
     pull = run.ask(environment=6)
@@ -176,14 +176,14 @@ def test_recommend_says_what_is_not_comparable():
 # ------------------------------------------------------------------ what it begins with
 
 
-def test_defaults():
+def test_default_options():
     plain = tp.Experiment(ARMS)
     assert (plain.budget, plain.seed, plain.direction) == (None, 0, "maximize")
     assert plain.policy.label == "contrast"
     assert plain.arms == tuple(ARMS)
 
 
-def test_any_seed_of_64_bits():
+def test_every_seed_of_64_bits_is_allowed():
     first = [tp.Experiment(ARMS, seed=seed).ask(n=12) for seed in (0, 2**63, 2**64 - 1)]
     arms = [[pull.arm for pull in pulls] for pulls in first]
     assert arms[0] != arms[1] != arms[2] != arms[0]
@@ -191,7 +191,7 @@ def test_any_seed_of_64_bits():
         tp.Experiment(ARMS, seed=2**64)
 
 
-def test_arms_named_twice_are_all_named():
+def test_the_error_names_all_repeated_arms():
     with pytest.raises(tp.InputError, match=r"more than once: A, C$"):
         tp.Experiment(["C", "A", "B", "C", "A"])
 
@@ -199,7 +199,7 @@ def test_arms_named_twice_are_all_named():
 # -------------------------------------------------------------------- counting pulls
 
 
-def test_what_is_left_and_what_is_out():
+def test_remaining_and_pending_pulls_are_counted():
     run = experiment(budget=30, policy="round-robin")
     assert (run.remaining, run.done) == (30, False)
     assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 0 asked, 0 pending>"
@@ -237,7 +237,7 @@ def test_history_has_every_pull_and_every_summary():
     assert table["status"] == ["out", "told", "cancelled", "summary", "summary", "summary"]
 
 
-def test_a_pull_by_its_id_and_nothing_else():
+def test_a_pull_is_known_by_its_id_only():
     run = experiment()
     pulls = run.ask(n=2)
     run.tell(pulls[1].id, 2.0)
@@ -248,8 +248,8 @@ def test_a_pull_by_its_id_and_nothing_else():
     assert run.history()["reward"] == [None, 2.0]
 
 
-def test_numbers_that_python_does_not_write_are_refused_in_words(tmp_path):
-    """They come back neither from a file nor in a message; one digit less does."""
+def test_numbers_with_too_many_digits_are_refused(tmp_path):
+    """Such numbers could be neither saved nor printed; numbers with one digit less can."""
     run, too_long = experiment(), 10**4300
     pull = run.ask(environment=too_long - 1)
     run.save(tmp_path / "run.json")
@@ -275,7 +275,7 @@ def test_numbers_that_python_does_not_write_are_refused_in_words(tmp_path):
     assert run.events() == before
 
 
-def test_labels_may_be_empty_zero_numbers_of_numpy_and_dates():
+def test_labels_may_be_empty_or_zero_or_of_numpy_or_dates():
     run = experiment(policy="round-robin")
     for label, kept in [
         (0, 0),
@@ -291,7 +291,7 @@ def test_labels_may_be_empty_zero_numbers_of_numpy_and_dates():
         assert run.ask().environment == kept
 
 
-def test_one_pull_told_the_same_twice_in_one_call_counts_once():
+def test_a_reward_given_twice_in_one_call_counts_once():
     run = experiment()
     pull = run.ask(environment="mon")
     run.tell_many([pull, pull.id], [1.5, 1.5])
@@ -368,7 +368,7 @@ TOLD = [(arm, day) for day in ("mon", "tue", "wed") for arm in ("A", "B", "C", "
 
 
 def test_a_pending_pull_counts_where_it_was_asked_and_not_elsewhere(script):
-    """The leader and its rival were both asked for in one new environment: the next there is free to differ."""
+    """Pending pulls count in the design and in the counts of their own environment only."""
     out = [("A", "new"), ("B", "new"), ("A", "new"), ("C", "other"), ("B", "wed")]
     run = played(script, experiment(), TOLD, out)
     numbers = saved_state(run).policy_state
@@ -424,7 +424,7 @@ def test_a_policy_hears_of_the_pending_pulls_of_an_arm_where_it_was_asked_last(s
         assert script.heard[:3] == [(0, 2 * n, [n, n, 0]), (2, n, [0, n, n]), (1, 2 * n, [0, n, n])]
 
 
-def test_asking_for_many_is_asking_one_after_another():
+def test_asking_for_many_gives_the_arms_of_single_asks():
     many, single = experiment(), experiment()
     one_by_one = [single.ask(environment="mon") for _ in range(40)]
     assert without_sessions(many.ask(n=40, environment="mon")) == without_sessions(one_by_one)
@@ -439,7 +439,7 @@ def decided(**options):
     return experiment(budget=None, policy=policy, **options)
 
 
-def test_it_is_done_when_the_policy_stops_and_says_what_it_selects():
+def test_an_experiment_is_done_when_its_policy_stops():
     run, asked = decided(), 0
     while not run.done:
         pull = run.ask(environment=asked // 4)
@@ -452,8 +452,8 @@ def test_it_is_done_when_the_policy_stops_and_says_what_it_selects():
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
 
-def test_a_list_is_asked_for_whole_or_not_at_all(script):
-    """SER3 waits for rewards that are out and cycles; it can only stop between told rounds."""
+def test_several_pulls_are_asked_for_all_or_none(script):
+    """A policy that stops in the middle of a batch leaves no pull of that batch."""
     run = drive(experiment(policy="round-robin"), 10)
     script.arms[:] = [0, 1, -1, -1]
     before = contents(run)
@@ -486,7 +486,7 @@ def test_a_summary_equals_its_rewards():
         assert one.contrast(a, b).se == pytest.approx(two.contrast(a, b).se, rel=1e-12)
 
 
-def test_a_summary_settles_the_oldest_pulls_out():
+def test_a_summary_settles_the_oldest_pending_pulls():
     run = experiment()
     pulls = [p for p in run.ask(n=30, environment="mon") if p.arm == "B"]
     run.tell_summary(arm="B", environment="mon", n=4, mean=1.0, variance=0.5)
@@ -516,7 +516,7 @@ def test_a_single_reward_needs_no_variance_and_two_do():
     assert run.fit().arms["n"][0] == 3
 
 
-def test_a_single_reward_has_no_variance_whether_that_is_said_or_not():
+def test_the_variance_of_a_single_reward_is_ignored():
     run = experiment()
     run.tell_summary(arm="A", environment=1, n=1, mean=1.0, key="k")
     before = contents(run)
@@ -531,7 +531,7 @@ def test_the_variance_of_a_summary_has_divisor_n_minus_1():
     assert run.fit().sigma == pytest.approx(((4 * 0.5 + 2 * 2.0) / 6) ** 0.5)
 
 
-def test_a_surplus_is_data_outside_the_budget():
+def test_surplus_rewards_use_no_budget():
     run = experiment()
     run.ask(n=3, environment="mon")
     run.tell_summary(arm="A", environment="mon", n=10_000, mean=1.0, variance=0.5)
@@ -539,7 +539,7 @@ def test_a_surplus_is_data_outside_the_budget():
     assert run.fit().arms["n"][0] == 10_000
 
 
-def test_a_key_makes_a_repeat_harmless():
+def test_repeating_a_summary_with_its_key_is_harmless():
     run = experiment()
     told = {"arm": "A", "environment": "mon", "n": 5, "mean": 1.0, "variance": 0.5, "key": "mon-A"}
     run.tell_summary(**told)
@@ -624,7 +624,7 @@ def test_threads_share_one_experiment():
         ({"policy": 3}, tp.InputError, "not 3"),
     ],
 )
-def test_bad_experiments(options, error, words):
+def test_invalid_experiments_are_refused(options, error, words):
     with pytest.raises(error, match=words):
         tp.Experiment(**{"arms": ARMS, "budget": 100, "policy": "linlucb", **options})
 
@@ -639,7 +639,7 @@ def test_bad_experiments(options, error, words):
         ({"n_0": 3}, "did you mean 'n0'"),
     ],
 )
-def test_bad_options(options, words):
+def test_invalid_policy_options_are_refused(options, words):
     with pytest.raises(tp.InputError, match=words):
         tp.policy("linlucb", **options)
 
@@ -778,7 +778,7 @@ def test_bad_calls_leave_the_experiment_as_it_was(name):
     assert contents(run) == before
 
 
-def test_an_arm_too_many_for_the_budget():
+def test_an_arm_too_many_for_the_budget_is_refused():
     run = experiment(budget=19)
     before = contents(run)
     with pytest.raises(tp.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; give at least 24"):
@@ -792,7 +792,7 @@ def test_asking_beyond_the_budget_names_the_selection():
         run.ask()
 
 
-def test_fitting_before_anything_was_told():
+def test_a_fit_without_rewards_raises_an_error():
     with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
         experiment().fit()
 
@@ -802,7 +802,7 @@ def test_fitting_before_anything_was_told():
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
-    """Whatever was told, groups that have not met yet included."""
+    """Random summaries, also of arms that have not met yet."""
     solved, solve = [], module.ToldRewards.solve
     monkeypatch.setattr(module.ToldRewards, "solve", lambda numbers: solved.append(1) or solve(numbers))
     random = np.random.default_rng(8)
@@ -839,7 +839,7 @@ def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
 
 @pytest.mark.no_cover
 def test_updates_do_not_drift():
-    """Estimates within 1e-8 sigma, contrast variances within 1e-8 of a fresh solve; `make faults`: a million."""
+    """Estimates and variances stay within 1e-8 of a fresh solve; `make faults` tries a million rewards."""
     run = experiment(budget=None, policy="round-robin+ols")
     random = np.random.default_rng(6)
     total = 500 * count(300)
@@ -877,7 +877,7 @@ BY = {
 
 @pytest.mark.parametrize("call", BY)
 @pytest.mark.parametrize("by", [5, float("nan"), {"name"}])
-def test_who_did_it_is_a_string_or_the_file_could_not_be_read_again(call, by, tmp_path):
+def test_the_author_of_a_call_must_be_a_string(call, by, tmp_path):
     run = tp.Experiment(["A", "B"], budget=20)
     pull = run.ask(environment=1)
     with pytest.raises(tp.InputError, match="by must be a string"):
@@ -914,7 +914,7 @@ def test_who_did_it_is_a_string_or_the_file_could_not_be_read_again(call, by, tm
         (lambda run: run.fit(variance=[]), "variance must be one of"),
     ],
 )
-def test_values_of_another_kind_are_refused_in_words(call, words):
+def test_values_of_another_type_are_refused(call, words):
     run = tp.Experiment(["A", "B", "C"], budget=20)
     for pull in run.ask(environment=1, n=6)[:5]:
         run.tell(pull, 1.0)

@@ -1,4 +1,4 @@
-"""What an experiment says of itself while it runs, and its report."""
+"""Diagnostics and report of a running experiment."""
 
 import json
 
@@ -8,7 +8,7 @@ import tideproof as tp
 from experiments import drive, experiment
 
 
-def test_counts():
+def test_diagnostics_count_pulls_and_rewards():
     now = [1000.0]
     run = drive(experiment(clock=lambda: now[0]), 30)
     now[0] = 1010.0
@@ -24,7 +24,7 @@ def test_counts():
     assert found.remarks == ()
 
 
-def test_printed_it_is_a_few_lines():
+def test_printed_diagnostics_have_a_line_for_each_test():
     now = [1000.0]
     run = drive(experiment(policy="round-robin+ols", clock=lambda: now[0]), 100, each=20)
     run.ask(environment=9)
@@ -42,7 +42,7 @@ def test_printed_it_is_a_few_lines():
     )
 
 
-def test_remarks_are_printed():
+def test_printed_diagnostics_contain_the_remarks():
     run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7)
@@ -56,7 +56,7 @@ def test_the_report_of_an_adaptive_run_says_which_limits_allow_for_that(tmp_path
     assert ("allow for an adaptive run" in (tmp_path / "report.html").read_text()) == said
 
 
-def test_tests_are_those_of_the_fit():
+def test_diagnostic_tests_are_those_of_the_fit():
     run = drive(experiment(policy="round-robin+ols"), 100, each=20)
     found, fit = run.diagnostics(), run.fit()
     assert found.additivity == fit.additivity()
@@ -64,13 +64,13 @@ def test_tests_are_those_of_the_fit():
     assert found.sample_ratio == fit.sample_ratio()
 
 
-def test_shares_of_a_policy_that_looks_at_rewards_are_no_sample_ratio():
+def test_adaptive_policies_have_no_test_of_the_sample_ratio():
     found = drive(experiment(policy="linlucb"), 100, each=20).diagnostics()
     assert found.sample_ratio is None
     assert found.additivity is not None
 
 
-def test_with_too_little_there_are_no_tests():
+def test_too_few_rewards_give_no_tests():
     run = experiment()
     empty = run.diagnostics()
     assert (empty.told, empty.additivity, empty.spread, empty.oldest_out) == (0, None, None, None)
@@ -79,21 +79,21 @@ def test_with_too_little_there_are_no_tests():
     assert (one.told, one.additivity, one.spread) == (1, None, None)
 
 
-def test_looking_at_diagnostics_is_no_look_at_the_winner():
+def test_diagnostics_do_not_count_as_looks():
     run = experiment()
     for step in range(20):
         drive(run, 1, seed=step)
         assert run.diagnostics().remarks == ()
 
 
-def test_remarks_are_said():
+def test_diagnostics_contain_the_remarks():
     run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7)
     assert "labels forgotten" in run.diagnostics().remarks[0]
 
 
-def test_results_are_plain_for_json():
+def test_results_can_be_written_as_json():
     run = drive(experiment(policy="round-robin+ols"), 100, each=20)
     found = json.loads(json.dumps(run.diagnostics().to_dict()))
     assert found["additivity"]["worst"] == run.fit().additivity().worst.to_dicts()
@@ -125,7 +125,7 @@ def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
     assert "50 % interval" in path.read_text(encoding="utf-8")
 
 
-def test_a_report_that_cannot_be_written(tmp_path):
+def test_a_report_that_cannot_be_written_raises_an_error(tmp_path):
     run = experiment()
     with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
         run.report(tmp_path / "report.html")

@@ -1,4 +1,4 @@
-"""Saving and loading: it goes on exactly, and a file that is something else is refused."""
+"""Saving and loading: the experiment continues exactly, and other files are refused."""
 
 import json
 import os
@@ -15,13 +15,13 @@ OLD_ARMS = "BA" * 10  # what 0.1.0 asks for next
 
 
 def numbers(run):
-    """Return what a run knows, but for the ids, which no other has, and the times."""
+    """Return the numbers and results of a run without ids and times, which differ between runs."""
     table = run.history()
     kept = {name: table[name] for name in ("arm", "environment", "n", "reward", "variance", "status")}
     return saved_numbers(run), kept, run.remaining, run.recommend()
 
 
-def test_files_that_cannot_be_had(tmp_path):
+def test_files_that_cannot_be_read_or_written_raise_errors(tmp_path):
     path = tmp_path / "no" / "x.json"
     with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
         tp.Experiment(["a", "b"]).save(path)
@@ -34,19 +34,19 @@ def test_files_that_cannot_be_had(tmp_path):
 
 
 @pytest.mark.parametrize("path", [None, 3, b"run.json", ["run.json"], "run\0.json", [10**5000]])
-def test_what_is_no_path(path):
+def test_invalid_paths_are_refused(path):
     run = tp.Experiment(["a", "b"])
     for call in (run.save, tp.Experiment.load, run.report):
         with pytest.raises(tp.InputError, match=r"a path must be a string or a pathlib\.Path, not "):
             call(path)
 
 
-def test_a_name_that_the_system_finds_too_long(tmp_path):
+def test_a_file_name_that_is_too_long_raises_an_error(tmp_path):
     with pytest.raises(tp.InputError, match=r"cannot write .*: File name too long"):
         tp.Experiment(["a", "b"]).save(tmp_path / ("a" * 300))
 
 
-def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
+def test_a_loaded_experiment_continues_exactly(tmp_path):
     path = tmp_path / "run.json"
     here = drive(experiment(policy=tp.policy("linlucb", n0=3, label="mine")), 57, tide=np.arange(40.0))
     here.cancel(here.ask(n=3, environment="out")[1])
@@ -85,14 +85,14 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "3", '{"arms": ["A"]}'])
-def test_a_file_that_is_no_experiment(tmp_path, text):
+def test_a_file_that_is_no_experiment_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(tp.InputError, match="not a saved tideproof experiment"):
         tp.Experiment.load(path)
 
 
-def test_a_file_of_another_format(tmp_path):
+def test_a_file_of_another_format_is_refused(tmp_path):
     path = tmp_path / "run.json"
     experiment().save(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), "tideproof_experiment": 99}))
@@ -101,7 +101,7 @@ def test_a_file_of_another_format(tmp_path):
 
 
 def half_told(path):
-    """Save a run with a pull in every state, and return it loaded."""
+    """Save a run with a pull of every status, load it and return both."""
     run = experiment(direction="minimize", policy="round-robin")
     pulls = run.ask(n=6, environment="mon")
     run.tell(pulls[0], 1.5)
@@ -113,19 +113,19 @@ def half_told(path):
     return run, tp.Experiment.load(path)
 
 
-def test_what_is_left_of_the_budget_is_kept(tmp_path):
+def test_a_loaded_experiment_keeps_its_budget(tmp_path):
     run, again = half_told(tmp_path / "run.json")
     assert again.remaining == run.remaining == 200 - 7 + 2
     assert repr(again) == repr(run)
     assert again.direction == "minimize"
 
 
-def test_it_stays_where_it_was(tmp_path):
+def test_a_loaded_experiment_stays_in_its_environment(tmp_path):
     _, again = half_told(tmp_path / "run.json")
     assert again.ask().environment == "tue"
 
 
-def test_every_pull_is_in_its_state(tmp_path):
+def test_a_loaded_experiment_keeps_the_status_of_every_pull(tmp_path):
     run, again = half_told(tmp_path / "run.json")
     assert again.history() == run.history()
     states = again.history()["status"]
@@ -141,7 +141,7 @@ def test_every_pull_is_in_its_state(tmp_path):
         again.tell(ids[0][:-1] + "7", 1.0)
 
 
-def test_a_summary_is_known_by_its_key(tmp_path):
+def test_a_loaded_experiment_knows_the_keys_of_summaries(tmp_path):
     run, again = half_told(tmp_path / "run.json")
     before = contents(again)
     again.tell_summary(arm=run.history()["arm"][3], environment="mon", n=1, mean=0.25, key="k")
@@ -151,7 +151,7 @@ def test_a_summary_is_known_by_its_key(tmp_path):
 
 
 def as_old():
-    """Play what the old file has."""
+    """Return a run with the same calls as the one in the old file."""
     run = tp.Experiment(ARMS, budget=60, policy="linlucb", seed=5, direction="minimize")
     for step in range(30):
         pull = run.ask(environment=f"day {step // 6}")
@@ -161,8 +161,8 @@ def as_old():
     return run
 
 
-def test_an_old_file():
-    """What 0.1.0 wrote still loads, with ids that are numbers, and goes on as it would have gone on then."""
+def test_an_old_file_continues_as_a_new_run():
+    """A file of version 0.1.0, in which ids are numbers, still loads and continues as it would have then."""
     run, old = as_old(), tp.Experiment.load(OLD)
     for name in ("arm", "environment", "n", "reward", "variance", "status"):
         assert old.history()[name] == run.history()[name]
@@ -179,8 +179,8 @@ def test_an_old_file():
     assert old.recommend().margin == pytest.approx(run.recommend().margin, rel=1e-12)
 
 
-def test_an_old_file_goes_on_with_the_arms_of_the_version_that_wrote_it():
-    """Written down from 0.1.0."""
+def test_an_old_file_continues_with_the_arms_of_version_0_1_0():
+    """The expected arms come from version 0.1.0."""
     old = tp.Experiment.load(OLD)
     arms = []
     for step in range(20):
@@ -190,7 +190,7 @@ def test_an_old_file_goes_on_with_the_arms_of_the_version_that_wrote_it():
     assert "".join(arms) == OLD_ARMS
 
 
-def test_an_old_file_is_told_by_number_and_saved_in_the_new_format(tmp_path):
+def test_an_old_file_takes_pull_numbers_and_is_saved_in_the_new_format(tmp_path):
     old = tp.Experiment.load(OLD)
     old.tell(30, 1.0)
     old.tell_many(["32"], [2.0])
@@ -202,7 +202,7 @@ def test_an_old_file_is_told_by_number_and_saved_in_the_new_format(tmp_path):
     assert again.ask().arm == old.ask().arm
 
 
-def test_pulls_that_are_out_keep_their_numbers(tmp_path):
+def test_pending_pulls_keep_their_numbers(tmp_path):
     run = tp.Experiment(["A", "B"], seed=1)
     pulls = run.ask(n=3)
     run.cancel(pulls[1])

@@ -1,4 +1,4 @@
-"""A unit's pull counts once the unit has seen it."""
+"""Reserved pulls: the pull of a unit counts once `expose` says that the unit has seen it."""
 
 import random
 
@@ -25,7 +25,7 @@ def begun(clock, **options):
     return tp.Experiment(["A", "B"], clock=clock, **given)
 
 
-def test_who_saw_it_counts_and_who_did_not_is_taken_back():
+def test_pulls_that_units_did_not_see_in_time_are_cancelled():
     clock = Clock()
     run = begun(clock)
     seen, unseen = (run.ask(unit=name, environment="monday") for name in ("ann", "bob"))
@@ -47,7 +47,7 @@ def test_who_saw_it_counts_and_who_did_not_is_taken_back():
     assert [type(event) for event in run.events()].count(e.Exposed) == 1
 
 
-def test_what_nobody_saw_brings_nothing():
+def test_reserved_pulls_take_no_reward():
     clock = Clock()
     run = begun(clock)
     pull = run.ask(unit="ann", environment="monday")
@@ -61,7 +61,7 @@ def test_what_nobody_saw_brings_nothing():
     assert run.pull_of("cid") is None
 
 
-def test_without_a_reserve_everybody_counts():
+def test_without_a_reserve_every_pull_counts():
     run = tp.Experiment(["A", "B"], budget=10)
     pull = run.ask(unit="ann")
     run.expose(pull)
@@ -70,7 +70,7 @@ def test_without_a_reserve_everybody_counts():
     assert not any(isinstance(event, e.Exposed) for event in run.events())
 
 
-def test_pulls_that_no_unit_got_need_no_exposure():
+def test_pulls_without_a_unit_need_no_exposure():
     run = begun(Clock())
     pull = run.ask(environment="monday")
     run.tell(pull, 1)
@@ -86,12 +86,12 @@ def test_pulls_that_no_unit_got_need_no_exposure():
         ({"reserve": "soon"}, "reserve must be"),
     ],
 )
-def test_a_reserve_that_is_none(options, message):
+def test_invalid_reserves_are_refused(options, message):
     with pytest.raises(tp.InputError, match=message):
         begun(Clock(), **options)
 
 
-def test_an_event_that_does_not_fit():
+def test_impossible_events_are_refused():
     run = begun(Clock())
     run.ask(unit="ann")
     with pytest.raises(tp.InputError, match="is not possible after"):
@@ -102,8 +102,8 @@ def test_an_event_that_does_not_fit():
         rebuild_state([*run.events(), e.Added(1.0, None, (0,), (1.0,), (None,))], None)
 
 
-def test_saved_and_stored_it_goes_on_the_same(tmp_path):
-    """Random exposures and hours: memory, a saved file and a database agree, also by a snapshot."""
+def test_memory_file_and_store_agree_on_reserved_pulls(tmp_path):
+    """After random exposures, memory, a saved file and a database agree, also with a snapshot."""
     clocks = Clock(), Clock()
     kept = tp.Experiment.open(
         f"sqlite:///{tmp_path}/a.db",
@@ -132,7 +132,7 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
     kept.close(), other.close()
 
 
-def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
+def test_an_interrupted_exposure_is_recorded_entirely_or_not_at_all():
     line, outcomes = 0, set()
     while True:
         line += 1
@@ -148,7 +148,7 @@ def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
     assert 3 in outcomes
 
 
-def test_an_exposure_that_is_interrupted_is_undone():
+def test_an_interrupted_exposure_is_rolled_back():
     run = begun(Clock())
     for name in "abc":
         run.ask(unit=name)

@@ -20,7 +20,7 @@ POLICIES = ["contrast", "linlucb", "ucb1-normal", "both:contrast", "by-arm:contr
 
 
 def finished_run(policy):
-    """Return an experiment with pulls in every state: told, corrected, cancelled, summarised, pending."""
+    """Return an experiment with told, corrected, cancelled, summarised and pending pulls."""
     run = tp.Experiment(["A", "B", "C"], budget=900, policy=policy, seed=3)
     random = np.random.default_rng(5)
     for step in range(110):
@@ -62,7 +62,7 @@ def differences(left, right, where="snapshot"):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_numbers_of_a_snapshot_belong_to_its_version(policy):
+def test_the_numbers_of_a_snapshot_change_only_with_its_version(policy):
     recorded = json.loads(FILE.read_text())
     assert recorded["version"] == snapshot.FOLD_VERSION, f"run python {Path(__file__).name}"
     assert differences(current(policy), recorded[policy]) == [], "increase FOLD_VERSION"

@@ -1,4 +1,4 @@
-"""Experiments that follow their tide: who says so, late rewards, pulls that are out, and what is refused."""
+"""Experiments with a hidden tide: how it is chosen, late rewards, pending pulls, and refused options."""
 
 import copy
 import shutil
@@ -33,7 +33,7 @@ def hidden(**options):
 
 
 def tides(steps, seed=0, chance=0.1):
-    """Return the level of a tide that jumps now and then."""
+    """Return the shift at each step for a tide that jumps at random steps."""
     random = np.random.default_rng(seed)
     return np.cumsum(np.where(random.random(steps) < chance, random.normal(0.0, 10.0, steps), 0.0))
 
@@ -47,7 +47,7 @@ def play(run, steps, seed=0, label=None):
 
 
 def memory(run):
-    """Return the bytes of what the policy knows of told rewards, caught up."""
+    """Return the bytes of the policy's numbers, with all recorded rewards processed."""
     state = saved_state(run)
     state.update_policy_state()
     return state.policy_state.buffers()[:2]
@@ -67,7 +67,7 @@ def kinds(run):
 # -- who says so
 
 
-def test_without_any_label_the_tide_is_hidden_from_the_first_pull_on():
+def test_a_first_ask_without_a_label_makes_the_tide_hidden():
     run = experiment(policy="contrast")
     assert run.tide == "auto"
     run.shares(n=5)
@@ -84,7 +84,7 @@ def test_without_any_label_the_tide_is_hidden_from_the_first_pull_on():
     assert run.diagnostics().additivity is None
 
 
-def test_a_unit_without_a_label_hides_it_too():
+def test_a_first_unit_without_a_label_makes_the_tide_hidden():
     run = experiment(policy="contrast")
     pull = run.ask(unit="u")
     assert run.tide == "hidden"
@@ -95,7 +95,7 @@ def test_a_unit_without_a_label_hides_it_too():
     check_replay(run)
 
 
-def test_the_first_label_settles_it():
+def test_a_first_label_excludes_a_hidden_tide():
     run = experiment(policy="contrast")
     run.ask(environment="mon")
     assert run.tide == "labels"
@@ -111,7 +111,7 @@ def test_the_first_label_settles_it():
 
 
 @pytest.mark.parametrize("begun", [hidden, experiment])
-def test_a_label_that_comes_later_is_refused_and_nothing_is_lost(begun):
+def test_a_later_label_is_refused_and_changes_nothing(begun):
     run = play(begun(), 10)
     before = run.events()
     for call in (run.ask, run.shares):
@@ -143,7 +143,7 @@ def test_a_label_that_comes_later_is_refused_and_nothing_is_lost(begun):
         ({"tide": "labels", "policy": "hidden:contrast"}, "hidden:contrast already has a model"),
     ],
 )
-def test_what_does_not_go_together_is_said(options, message):
+def test_options_that_contradict_each_other_are_refused(options, message):
     with pytest.raises(tp.InputError, match=message):
         experiment(**options)
 
@@ -151,14 +151,14 @@ def test_what_does_not_go_together_is_said(options, message):
 @pytest.mark.parametrize(
     "options", [{"confidence": 0.95}, {"rewards": "conversions"}, {"policy": "ucb1-normal"}]
 )
-def test_who_cannot_do_without_labels_has_one_environment(options):
+def test_experiments_that_need_labels_have_one_environment_without(options):
     run = experiment(**{"policy": "contrast", **options})
     run.tell(run.ask(), 1.0)
     assert run.tide == "labels"
     assert run.history()["environment"] == [1]
 
 
-def test_a_policy_may_bring_its_tide():
+def test_a_policy_may_set_the_tide():
     named, chosen = hidden(policy="hidden:linlucb"), experiment(policy=tp.policy("linlucb", tide="hidden"))
     for run in (named, chosen):
         assert run.tide == "hidden"
@@ -167,7 +167,7 @@ def test_a_policy_may_bring_its_tide():
     assert memory(named) == memory(chosen)
 
 
-def test_runs_of_before_keep_one_environment(tmp_path):
+def test_old_files_and_stores_keep_one_environment(tmp_path):
     run = experiment(policy="contrast", tide="labels")
     assert "tide" not in run.events()[0].options  # as files and stores of before
     again = replay(play(run, 30))
@@ -204,7 +204,7 @@ def test_events_that_do_not_fit_are_refused():
 
 
 def by_hand(run):
-    """Replay told rewards in the order of asking, as the lab does: ask, then take, one by one."""
+    """Return the arms and the memory of a policy that processes the rewards in the order of asking, as simulations do."""
     spec = run.policy.on_tide("hidden")
     program, own = spec.program(), spec.memory(3).view
     params, seed, zero = spec.params(3, run.budget), np.uint64(run.seed), np.uint64(0)
@@ -218,7 +218,7 @@ def by_hand(run):
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "top-two-thompson"])
-def test_one_by_one_it_is_what_the_lab_plays(policy):
+def test_live_runs_and_simulations_ask_for_the_same_arms(policy):
     run = play(hidden(policy=policy), 80)
     arms, own = by_hand(run)
     assert run.history()["arm"] == arms
@@ -228,7 +228,7 @@ def test_one_by_one_it_is_what_the_lab_plays(policy):
 
 
 @pytest.mark.parametrize("looks", [False, True])
-def test_rewards_in_any_order_end_in_the_same_bytes(looks):
+def test_rewards_in_any_order_give_the_same_bytes(looks):
     random = np.random.default_rng(4)
     one, other = hidden(budget=300), hidden(budget=300)
     pulls = one.ask(n=120)
@@ -249,8 +249,8 @@ def test_rewards_in_any_order_end_in_the_same_bytes(looks):
 
 
 @pytest.mark.parametrize("place", [0, 7, SPACING - 1, SPACING, 49])
-def test_a_correction_is_as_if_it_had_been_told(place):
-    """Just before and after a copy, too."""
+def test_a_corrected_reward_counts_as_if_it_had_been_told_at_first(place):
+    """The places include the pulls just before and after a stored copy."""
     run = play(hidden(), 50)
     before, reward = memory(run), run.history()["reward"][place]
     run.correct(run.history()["pull"][place], 99.0)
@@ -260,7 +260,7 @@ def test_a_correction_is_as_if_it_had_been_told(place):
 
 
 @pytest.mark.parametrize("late", [1, 30, 150, 390])
-def test_a_late_reward_costs_as_many_steps_as_it_is_late(late, monkeypatch):
+def test_the_cost_of_a_late_reward_is_proportional_to_its_delay(late, monkeypatch):
     steps = []
 
     def counted(program):
@@ -280,7 +280,7 @@ def test_a_late_reward_costs_as_many_steps_as_it_is_late(late, monkeypatch):
     assert late <= len(steps) <= 4 * late / 3 + SPACING
 
 
-def test_equal_rewards_and_enormous_ones():
+def test_equal_and_enormous_rewards_give_no_probability():
     run = hidden(budget=400)
     for _ in range(40):
         run.tell(run.ask(), 1.0)
@@ -293,7 +293,7 @@ def test_equal_rewards_and_enormous_ones():
 
 
 def visitors(run, steps, kind, seed=0):
-    """Tell what visitors did of whom 6, 7.5 and 9 % buy, for 1 or for lognormal amounts."""
+    """Tell rewards of visitors of whom 6, 7.5 and 9 % buy, for 1 or for lognormal amounts."""
     random = np.random.default_rng(seed)
     for step in range(steps):
         pull = run.ask(environment=step // 50) if run.tide == "both" else run.ask()
@@ -305,7 +305,7 @@ def visitors(run, steps, kind, seed=0):
 @pytest.mark.parametrize("tide", ["auto", "hidden", "both"])
 @pytest.mark.parametrize("kind", ["money", "conversions"])
 def test_rewards_that_cannot_show_a_tide_have_no_margin(kind, tide):
-    """It used to select A with a margin of 0.003 (-0.05 to 0.06) where B was ahead by 1.5."""
+    """An earlier version selected A with a margin of 0.003 (-0.05 to 0.06) although B led by 1.5."""
     run = visitors(experiment(policy="contrast", tide=tide, budget=200), 200, kind)
     found = run.recommend()
     assert (found.arm, found.runner_up, found.margin, found.low, found.high, found.p_best) == (None,) * 6
@@ -321,7 +321,7 @@ def test_rewards_that_cannot_show_a_tide_have_no_margin(kind, tide):
         run.ask()
 
 
-def test_what_was_told_can_be_put_into_bins_as_is_said():
+def test_rewards_can_be_grouped_into_bins_as_the_message_suggests():
     ticks = iter(range(10**6))
     run = visitors(hidden(budget=900, clock=lambda: 1.7e9 + next(ticks)), 800, "conversions")
     run.ask()
@@ -334,7 +334,7 @@ def test_what_was_told_can_be_put_into_bins_as_is_said():
 
 
 @pytest.mark.parametrize("tail", ["normal", "t5"])
-def test_tails_alike_on_both_sides_keep_their_margin(tail):
+def test_symmetric_rewards_have_a_margin(tail):
     random = np.random.default_rng(7)
     run = hidden(budget=400)
     for _ in range(400):
@@ -347,7 +347,7 @@ def test_tails_alike_on_both_sides_keep_their_margin(tail):
 @pytest.mark.parametrize("tide", ["hidden", "both"])
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson"])
 @pytest.mark.parametrize("levels", [(0.0, 0.1, 0.2), (1 / 3, 0.7, 0.1), (1e9, 1e9 + 1.0, -1e9)])
-def test_rewards_that_never_vary_stop_no_policy(levels, policy, tide):
+def test_constant_rewards_stop_no_policy(levels, policy, tide):
     run, rewards = hidden(policy=policy, tide=tide), dict(zip(ARMS, levels, strict=True))
     for step in range(60):
         pull = run.ask() if tide == "hidden" else run.ask(environment=step // 2)
@@ -358,7 +358,7 @@ def test_rewards_that_never_vary_stop_no_policy(levels, policy, tide):
 # -- pulls that are out
 
 
-def test_pulls_that_are_out_stand_in_the_design_as_if_told_now():
+def test_pending_pulls_count_in_the_design_as_if_told_now():
     run = play(hidden(policy="round-robin+ols"), 30)
     run.ask(n=4)
     numbers = saved_state(run).policy_state
@@ -369,8 +369,8 @@ def test_pulls_that_are_out_stand_in_the_design_as_if_told_now():
     np.testing.assert_allclose(ahead, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_pulls_that_are_out_are_not_asked_for_again():
-    """Round robin goes on where it was, and who is cancelled leaves the design."""
+def test_pending_pulls_are_not_asked_for_again():
+    """Round robin continues with the next arm, and cancelled pulls leave the design."""
     run = hidden(policy="round-robin+ols")
     arms = [pull.arm for pull in run.ask(n=4)]
     assert sorted(arms[:3]) == ARMS
@@ -385,7 +385,7 @@ def test_pulls_that_are_out_are_not_asked_for_again():
 # -- both
 
 
-def test_both_is_told_of_jumps_and_follows_drift():
+def test_tide_both_uses_labels_and_estimates_drift():
     run = play(experiment(policy="contrast", tide="both"), 100, label=lambda step: step // 5)
     assert run.recommend().tide == "both"
     assert "no labels" not in str(run.recommend())
@@ -395,7 +395,7 @@ def test_both_is_told_of_jumps_and_follows_drift():
     check_replay(run)
 
 
-def test_both_needs_a_label():
+def test_tide_both_needs_a_label():
     run = experiment(policy="contrast", tide="both")
     with pytest.raises(tp.InputError, match="tide='both' needs an environment label"):
         run.ask()
@@ -406,8 +406,8 @@ def test_both_needs_a_label():
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_with_both_a_label_that_comes_back_is_a_new_environment(told):
-    """Also if nothing was told of the one between."""
+def test_with_tide_both_a_repeated_label_is_a_new_environment(told):
+    """The same holds if the environment between has no reward."""
     runs = []
     for labels in (("mon", "tue", "mon"), ("mon", "tue", "another")):
         run, random = experiment(policy="round-robin+ols", tide="both"), np.random.default_rng(8)
@@ -428,7 +428,7 @@ def test_with_both_a_label_that_comes_back_is_a_new_environment(told):
 # -- what is read
 
 
-def test_the_fit_is_the_filters():
+def test_the_fit_is_that_of_the_filter():
     run = play(hidden(policy="round-robin+ols"), 150)
     fit = run.fit()
     assert fit.arms["n"] == [50, 50, 50]
@@ -455,7 +455,7 @@ def test_a_report_needs_labels(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_low_rewards_may_be_good():
+def test_minimizing_selects_the_lowest_arm():
     run = play(hidden(direction="minimize"), 100)
     found = run.recommend()
     assert (found.arm, found.runner_up) == ("A", "B")
@@ -463,7 +463,7 @@ def test_low_rewards_may_be_good():
     assert found.low < found.margin < found.high
 
 
-def test_nothing_and_one_arm_told():
+def test_without_rewards_of_two_arms_nothing_is_selected():
     run = hidden()
     assert run.recommend().arm is None
     with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
@@ -486,7 +486,7 @@ def test_shares_are_those_of_the_next_asks():
 # -- kept
 
 
-def test_saved_with_and_without_a_snapshot(tmp_path):
+def test_files_with_and_without_a_snapshot_continue_the_run(tmp_path):
     run = play(experiment(policy="contrast", budget=400), 150)
     late = run.ask(n=3)
     play(run, 5)
@@ -501,7 +501,7 @@ def test_saved_with_and_without_a_snapshot(tmp_path):
 
 
 @pytest.mark.parametrize("tide", ["auto", "hidden"])
-def test_in_a_store(tmp_path, tide):
+def test_handles_of_a_store_agree_on_the_tide(tmp_path, tide):
     url = f"sqlite:///{tmp_path}/shop.db"
     run = tp.Experiment.open(url, "prices", ARMS, budget=200, tide=tide)
     play(run, 30)
@@ -530,7 +530,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_interrupted_anywhere_it_is_as_before_or_as_after(name):
+def test_an_interrupted_call_happens_entirely_or_not_at_all(name):
     first = play(experiment(policy="contrast"), 6)
     first.ask(n=4)
     play(first, 20)
@@ -549,7 +549,7 @@ def test_interrupted_anywhere_it_is_as_before_or_as_after(name):
         assert next_arm(run) == next_arm(again)
 
 
-def test_the_beginning_may_be_interrupted():
+def test_an_interrupted_first_ask_is_rolled_back():
     for line in range(1, 200, 15):
         run = experiment(policy="contrast")
         interrupted_at(line, run.ask)

@@ -1,4 +1,4 @@
-"""The history is a log that `tp.fit` reads: the same fit as the experiment's own."""
+"""The history table: `tp.fit` reads it as a log and gives the fit of the experiment."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ BEFORE = {"arm": ["A", "B", "A"], "day": ["old", "old", "old"], "sales": [1.0, 2
 
 
 def played(**options):
-    """Return an experiment in which every kind of row stands in the history."""
+    """Return an experiment whose history has every kind of row."""
     run = experiment(**options)
     run.warm_start(BEFORE, arm="arm", environment="day", reward="sales")
     drive(run, 60)
@@ -73,7 +73,7 @@ def test_the_history_through_a_frame_and_a_file(tmp_path):
         assert tp.fit(log, **COLUMNS).contrast("A", "C").estimate == pytest.approx(expected, rel=1e-12)
 
 
-def test_times_of_asking_and_telling():
+def test_history_has_the_times_of_asks_and_rewards():
     now = [100.0]
     run = experiment(policy="round-robin", clock=lambda: now[0])
     a, b, c = run.ask(n=3, environment="mon")
@@ -91,7 +91,7 @@ def test_times_of_asking_and_telling():
     assert table["told_at"] == [110.0, 120.0, None, 130.0, 130.0]
 
 
-def test_rewards_from_before_come_first():
+def test_warm_start_rewards_come_first():
     table = played().history()
     assert table["status"][:3] == ["warm", "warm", "told"]
     assert [table[name][:2] for name in ("pull", "arm", "n", "reward", "variance", "asked_at")] == [

@@ -1,4 +1,4 @@
-"""Interrupted anywhere, an experiment is as before the call or as after it, never between.
+"""An interrupted call of an experiment happens entirely or not at all.
 
 `make faults` tries 2,000 signals, and every tenth line of every call; `make test` a hundred signals, in a
 process of their own: inside the counting of lines a signal would keep its lock for ever.
@@ -22,13 +22,13 @@ faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make f
 
 @pytest.fixture(autouse=True)
 def solves_often(monkeypatch):
-    """Let every fifth reward bring a fresh solve, which is interrupted too."""
+    """Solve anew after every fifth reward, so that this is interrupted, too."""
     monkeypatch.setattr(module, "BATCHES_PER_SOLVE", 5)
 
 
 @pytest.fixture
 def late_alarms():
-    """Let a signal that another thread caught late be heard by somebody who does nothing."""
+    """Ignore signals that arrive after the test."""
     old = signal.signal(signal.SIGALRM, lambda *_: None)
     yield
     time.sleep(0.05)
@@ -36,7 +36,7 @@ def late_alarms():
 
 
 def interrupted_by_signal(call, seconds, times):
-    """Make a call that signals interrupt after so many seconds and, if `times` says, soon again; did they?"""
+    """Make a call that up to `times` signals interrupt after so many seconds; return whether one did."""
     left, heard = times, False
 
     def handler(_, frame):
@@ -60,8 +60,8 @@ def interrupted_by_signal(call, seconds, times):
 
 
 @pytest.mark.skipif("TIDEPROOF_FAULTS" in os.environ, reason="make faults tries more of them")
-def test_a_hundred_signals():
-    """The test below, where nobody counts lines."""
+def test_a_hundred_signals_in_another_process():
+    """Run the test below in a process without coverage measurement."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
     options = ["-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", "-k", "random_points"]
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_a_hundred_signals():
 @faults
 @pytest.mark.usefixtures("late_alarms")
 def test_signals_at_random_points_of_every_method():
-    """So many that came before the call had ended; those that came too late are not counted."""
+    """Only signals that came before the call had ended are counted."""
     random = np.random.default_rng(18)
     names, heard, trial = list(CALLS), 0, 0
     while heard < count(100):
@@ -97,7 +97,7 @@ def test_signals_at_random_points_of_every_method():
 @faults
 @pytest.mark.parametrize("name", CALLS)
 def test_an_interruption_before_any_line(name):
-    """A seventh or so of the lines, another part for each policy."""
+    """Interrupt at about every seventh line, starting at another line for each policy."""
     random = np.random.default_rng(len(name))
     for policy in POLICIES:
         line = int(random.integers(1, 30))

@@ -1,4 +1,4 @@
-"""Leases: pulls whose time is over return to the budget, or have the default until a late reward comes."""
+"""Leases: expired pulls return to the budget or get the default reward, which a late reward replaces."""
 
 import copy
 import math
@@ -38,7 +38,7 @@ def expirations(run):
     return [event for event in run.events() if isinstance(event, e.Expired)]
 
 
-def test_a_pull_returns_to_the_budget_when_its_time_is_over():
+def test_an_expired_pull_returns_to_the_budget():
     clock = Clock()
     run = experiment(clock)
     first = run.ask(n=4, environment="mon")
@@ -58,7 +58,7 @@ def test_a_pull_returns_to_the_budget_when_its_time_is_over():
     same(run, replay(run))
 
 
-def test_every_call_looks_at_the_clock():
+def test_every_call_expires_pulls():
     for call in ("ask", "tell", "recommend", "pulls_out", "remaining", "done", "shares", "fit", "history"):
         clock = Clock()
         run = experiment(clock, default=0.0)
@@ -71,7 +71,7 @@ def test_every_call_looks_at_the_clock():
         assert len(expirations(run)) == 1, call
 
 
-def test_the_default_is_told_and_a_late_reward_replaces_it():
+def test_a_late_reward_replaces_the_default():
     clock = Clock()
     run, plain = experiment(clock, default=0.0), experiment(clock, lease=None)
     rewards = np.random.default_rng(3).normal(size=12)
@@ -99,7 +99,7 @@ def test_the_default_is_told_and_a_late_reward_replaces_it():
     assert run.history()["status"][9] == "told"
 
 
-def test_a_late_reward_of_a_pull_without_default_is_taken():
+def test_a_late_reward_counts_if_there_is_no_default():
     clock = Clock()
     run = experiment(clock, budget=6)
     pulls = run.ask(n=6, environment="mon")
@@ -118,7 +118,7 @@ def test_a_late_reward_of_a_pull_without_default_is_taken():
     same(run, replay(run))
 
 
-def test_saved_and_loaded(tmp_path):
+def test_a_loaded_experiment_keeps_its_leases(tmp_path):
     clock = Clock()
     run = experiment(clock, default=-1.0, limits=(-2.0, 5.0))
     pulls = run.ask(n=3, environment="mon")
@@ -132,7 +132,7 @@ def test_saved_and_loaded(tmp_path):
     same(loaded, replay(loaded))
 
 
-def test_only_those_that_are_out_expire():
+def test_only_pending_pulls_expire():
     clock = Clock()
     run = experiment(clock, default=0.0)
     pulls = run.ask(n=5, environment="mon")
@@ -146,7 +146,7 @@ def test_only_those_that_are_out_expire():
     assert run.history()["status"][:5] == status
 
 
-def test_a_clock_that_goes_back_loses_nothing():
+def test_a_clock_that_goes_back_expires_nothing():
     clock = Clock()
     run = experiment(clock)
     run.ask(n=2, environment="mon")
@@ -157,7 +157,7 @@ def test_a_clock_that_goes_back_loses_nothing():
     assert run.pulls_out() == []
 
 
-def test_no_event_where_nothing_is_over():
+def test_no_event_is_recorded_if_nothing_expires():
     clock = Clock()
     run = experiment(clock)
     for _ in range(20):
@@ -203,12 +203,12 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
         ({"clock": lambda: math.nan}, "clock must be a finite number, not nan"),
     ],
 )
-def test_bad_leases(options, words):
+def test_invalid_leases_are_refused(options, words):
     with pytest.raises(tp.InputError, match=words):
         tp.Experiment(ARMS, **{"lease": 10.0, **options})
 
 
-def test_a_copy_goes_by_the_same_clock():
+def test_a_copy_has_the_same_clock():
     now = [0.0]
     run = tp.Experiment(["A", "B"], lease=5, clock=lambda: now[0])
     pulls = run.ask(environment=1, n=4)

@@ -18,7 +18,7 @@ from tideproof.experiment.unit_assignments import batch_size, checked_unit
 
 @pytest.fixture
 def book():
-    """The book of three pending pulls, asked for at 0, 10 and 20 seconds; the first two belong to units."""
+    """Return the book of three pending pulls, asked for at 0, 10 and 20 seconds; units have the first two."""
     now = [0.0]
     run = tp.Experiment(["A", "B"], lease=100.0, reserve=50.0, clock=lambda: now[0])
     run.ask(unit="a", environment=1)

@@ -1,4 +1,4 @@
-"""The shares of the next batch: what asking would give, without asking."""
+"""Shares of the next batch: the arms that asking would give, without asking."""
 
 import threading
 from collections import Counter
@@ -31,7 +31,7 @@ def asked(run, **where):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("options", [{}, {"floors": {"A": 0.3}, "caps": {"C": 0.4}}], ids=["free", "bound"])
-def test_they_are_those_of_the_arms_that_ask_returns(policy, options):
+def test_shares_are_those_of_the_arms_that_ask_returns(policy, options):
     run = experiment(policy=policy, **options)
     for label, n in ((9, 1), (9, 40), ("new", 60), ("new", 200)):
         found = run.shares(environment=label, n=n)
@@ -39,7 +39,7 @@ def test_they_are_those_of_the_arms_that_ask_returns(policy, options):
         assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_looking_changes_nothing():
+def test_computing_shares_changes_nothing():
     run, other = experiment(), experiment()
     for n in (1, 100, 1000):
         run.shares(environment="new", n=n)
@@ -51,7 +51,7 @@ def test_looking_changes_nothing():
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols"])
-def test_a_large_batch_is_decided_in_steps(policy):
+def test_shares_of_a_large_batch_are_approximate(policy):
     run = experiment(policy=policy)
     found = run.shares(environment="new", n=1500)
     exact = asked(run, environment="new", n=1500)
@@ -60,7 +60,7 @@ def test_a_large_batch_is_decided_in_steps(policy):
         assert found[arm] == pytest.approx(exact[arm], abs=0.03)
 
 
-def test_a_large_batch_honours_floors_and_caps():
+def test_shares_of_a_large_batch_keep_minimum_and_maximum_shares():
     found = experiment(floors={"A": 0.5}, caps={"C": 0.1}).shares(environment="new", n=1001)
     run = experiment(floors={"A": 0.5}, caps={"C": 0.1})
     asked = Counter(run.history()["arm"])
@@ -69,20 +69,20 @@ def test_a_large_batch_honours_floors_and_caps():
     assert found["C"] * 1001 + asked["C"] <= 0.1 * total + 1
 
 
-def test_by_default_a_hundred_or_what_is_left():
+def test_shares_are_by_default_of_a_hundred_pulls_or_of_those_left():
     run = tp.Experiment(ARMS, budget=104, policy="round-robin")
     assert run.shares(environment=0)["A"] == 0.34
     run.ask(n=100, environment=0)
     assert run.shares() == {"A": 0.25, "B": 0.5, "C": 0.25}  # pulls 100 to 103 of A B C A ...
 
 
-def test_a_retired_arm_has_none():
+def test_a_retired_arm_has_a_share_of_zero():
     run = experiment()
     run.retire_arm("B")
     assert run.shares(environment=9)["B"] == 0.0
 
 
-def test_where_nothing_can_be_asked():
+def test_shares_raise_the_errors_of_ask():
     run = tp.Experiment(ARMS, budget=5)
     with pytest.raises(tp.Finished, match=r"asked for 6 pulls, 5 of 5 left"):
         run.shares(n=6)

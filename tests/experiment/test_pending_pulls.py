@@ -1,4 +1,4 @@
-"""What a repeated ask owes until somebody looks is, once paid, what would have been done at once."""
+"""Deferred updates: numbers that are brought up to date late are those of an immediate update."""
 
 from copy import deepcopy
 
@@ -15,7 +15,7 @@ ARMS = ["A", "B", "C", "D"]
 
 
 def played(steps=300, seed=5, **options):
-    """Return the events of a run in which asks, rewards and what takes places away come in any order."""
+    """Return the events of a run with asks, rewards, cancelled pulls and summaries in random order."""
     run = tp.Experiment(ARMS, budget=5000, seed=3, **options)
     random, waiting = np.random.default_rng(seed), []
     for step in range(steps):
@@ -37,7 +37,7 @@ def played(steps=300, seed=5, **options):
 
 
 def copy_of(state):
-    """Return its numbers as a snapshot keeps them: whoever looks at that leaves no trace in the state."""
+    """Return a copy of the numbers of a state; queries of the copy do not change the state."""
     book, numbers = state.book, State(state.created, state.spec).policy_state
     params = state.params(len(book.active), book.horizon)
     numbers.refill(len(book.arms), book.active, params, deepcopy(state.policy_state.contents()))
@@ -45,7 +45,7 @@ def copy_of(state):
 
 
 def folded(happened, looks, waits=True, monkeypatch=None):
-    """Return what the numbers are at some events and at the end."""
+    """Return the bytes of the numbers after some of the events and at the end."""
     if not waits:
         monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
     state, found = State(happened[0], policy_from_description(happened[0].policy, None)), []
@@ -69,7 +69,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_paid_late_is_paid_in_full(options, monkeypatch):
+def test_deferred_updates_give_the_numbers_of_immediate_ones(options, monkeypatch):
     happened = played(**options)
     looks = {*np.flatnonzero(np.random.default_rng(1).random(len(happened)) < 0.1).tolist()}
     late, at_once = folded(happened, looks), folded(happened, looks, False, monkeypatch)
@@ -78,8 +78,8 @@ def test_paid_late_is_paid_in_full(options, monkeypatch):
 
 
 @pytest.mark.parametrize("rewards", ["normal", "conversions", "counts", "money"])
-def test_paid_at_any_event_of_the_beginning(rewards, monkeypatch):
-    """Where the scale of ratios begins, too: before, there is none, and the fit is that of differences."""
+def test_deferred_updates_agree_after_each_of_the_first_events(rewards, monkeypatch):
+    """The first events include the one from which arms are compared by ratios."""
     happened = played(steps=25, rewards=rewards)
     late = [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
     monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
@@ -87,7 +87,7 @@ def test_paid_at_any_event_of_the_beginning(rewards, monkeypatch):
 
 
 @pytest.mark.parametrize("scale", ["ratio", "odds"])
-def test_a_loaded_run_on_another_scale_goes_on_as_it_would_have(scale, tmp_path):
+def test_a_loaded_run_on_another_scale_asks_for_the_same_arms(scale, tmp_path):
     run = tp.Experiment(["A", "B", "C"], budget=60, seed=1, rewards="conversions", scale=scale)
     pulls = run.ask(n=8, environment="d")
     run.tell_many(pulls[:6], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
@@ -98,8 +98,8 @@ def test_a_loaded_run_on_another_scale_goes_on_as_it_would_have(scale, tmp_path)
     assert asked[0] == asked[1]
 
 
-def test_most_of_what_is_owed_is_never_paid(monkeypatch):
-    """Without that, the policy would be brought up to date at each of 200 asks."""
+def test_most_deferred_updates_are_never_made(monkeypatch):
+    """Without deferring, the policy would be brought up to date at each of 200 asks."""
     noticed = []
 
     def counted(program):
@@ -117,7 +117,7 @@ def test_most_of_what_is_owed_is_never_paid(monkeypatch):
     assert saved_numbers(again) == saved_numbers(run)
 
 
-def test_interrupted_work_that_was_put_off_is_done_again(monkeypatch, tmp_path):
+def test_an_interrupted_deferred_update_is_made_again(monkeypatch, tmp_path):
     armed = []
 
     def interrupting(program):

@@ -1,4 +1,4 @@
-"""Threads, forks, copies and crashes: who is where, and whose pull is whose."""
+"""Threads, forked processes, copies and crashes: environments and pulls belong to the right one."""
 
 import os
 import pickle
@@ -14,7 +14,7 @@ from faults import CALLS, POLICIES, busy, check_whole
 # ---------------------------------------------------------------------------------------- threads
 
 
-def test_a_thread_without_a_label_stays_where_it_was_itself():
+def test_each_thread_keeps_its_own_environment():
     run = experiment(policy="round-robin")
     met, labels = threading.Barrier(2), {}
 
@@ -62,7 +62,7 @@ def in_a_child(work):
 
 
 def refusals(run):
-    """Return how many of the calls say that the experiment is another process's, and what did not."""
+    """Return the calls that do not raise the error about a forked process."""
     others = []
     for name, call in CALLS.items():
         try:
@@ -79,7 +79,7 @@ def refusals(run):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_is_told_so_whatever_it_calls():
+def test_every_call_in_a_forked_child_raises_an_error():
     run = busy("linlucb")
     assert in_a_child(lambda: refusals(run)) == "[]"
     assert in_a_child(lambda: (repr(run), run.arms)) == str((repr(run), run.arms))
@@ -87,7 +87,7 @@ def test_a_forked_child_is_told_so_whatever_it_calls():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_while_another_thread_is_inside_does_not_hang():
+def test_a_fork_while_another_thread_holds_the_lock_does_not_hang():
     inside, leave, main = threading.Event(), threading.Event(), threading.current_thread()
 
     def clock():
@@ -111,7 +111,7 @@ def test_a_fork_while_another_thread_is_inside_does_not_hang():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_child_may_load_what_its_parent_saved(tmp_path):
+def test_a_forked_child_may_load_the_file_of_its_parent(tmp_path):
     run = busy("linlucb")
     run.save(tmp_path / "run.json")
     there = in_a_child(lambda: tp.Experiment.load(tmp_path / "run.json").ask(environment=1).arm)
@@ -122,7 +122,7 @@ def test_a_child_may_load_what_its_parent_saved(tmp_path):
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, "reduce:ucb1-normal"])
-def test_a_pickled_copy_goes_on_with_ids_of_its_own(policy):
+def test_a_pickled_copy_gives_other_pull_ids(policy):
     run = busy(policy)
     copy = pickle.loads(pickle.dumps(run))
     assert (copy.events(), saved_numbers(copy)) == (run.events(), saved_numbers(run))
@@ -139,7 +139,7 @@ def test_a_pickled_copy_goes_on_with_ids_of_its_own(policy):
     assert saved_numbers(copy) == saved_numbers(run)
 
 
-def test_a_copy_of_a_copy_has_other_ids_again():
+def test_every_copy_gives_other_pull_ids():
     run = busy("linlucb")
     ids = {pickle.loads(pickle.dumps(run)).ask().id for _ in range(20)}
     assert len(ids) == 20
@@ -148,8 +148,8 @@ def test_a_copy_of_a_copy_has_other_ids_again():
 # ---------------------------------------------------------------------------------------- crashes
 
 
-def test_pulls_of_a_session_that_was_lost_are_unknown(tmp_path):
-    """Asked after the last save, then the process died: their rewards are nobody's."""
+def test_pulls_asked_after_the_last_save_are_unknown_once_it_is_loaded(tmp_path):
+    """Rewards of pulls that no saved file contains cannot be told."""
     run = drive(experiment(), 20)
     known = run.ask(n=2, environment="kept")
     run.save(tmp_path / "run.json")
@@ -173,11 +173,11 @@ def test_pulls_of_a_session_that_was_lost_are_unknown(tmp_path):
 
 
 class Broken(Exception):
-    """What a kernel raises."""
+    """Exception that a broken kernel raises."""
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_an_error_at_any_call_of_any_kernel(policy, monkeypatch):
+def test_an_error_in_any_kernel_call_is_rolled_back(policy, monkeypatch):
     """Kernels run longest, so Ctrl-C mostly comes in one of them."""
     random, left = np.random.default_rng(5), 0
 
@@ -210,7 +210,7 @@ def test_an_error_at_any_call_of_any_kernel(policy, monkeypatch):
             check_whole(run, before, name)
 
 
-def test_a_full_disk_leaves_the_file_and_the_experiment(tmp_path, monkeypatch):
+def test_a_full_disk_changes_neither_file_nor_experiment(tmp_path, monkeypatch):
     run = busy("linlucb")
     run.save(tmp_path / "run.json")
     before, old = run.events(), (tmp_path / "run.json").read_bytes()

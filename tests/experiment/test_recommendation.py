@@ -1,4 +1,4 @@
-"""What an experiment says it would select: numbers against the fit and closed forms, and its one sentence."""
+"""Recommendations: their numbers against the fit and closed forms, and their text."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from experiments import ARMS, experiment
 
 
 def told(rewards, **options):
-    """Return an experiment told rewards of (arm, environment)."""
+    """Return an experiment with these rewards by arm and environment."""
     run = experiment(**options)
     for (arm, environment), values in rewards.items():
         for value in values:
@@ -34,7 +34,7 @@ def test_margin_and_interval_are_those_of_two_means():
     assert not found.adaptive
 
 
-def test_when_minimising_a_margin_is_what_is_saved():
+def test_the_margin_is_positive_if_low_rewards_are_good():
     found = told(REWARDS, policy="round-robin+ols", direction="minimize").recommend()
     assert (found.arm, found.runner_up) == ("C", "A")
     assert found.margin == pytest.approx(2.0)
@@ -74,7 +74,7 @@ def test_the_largest_rewards_have_the_limits_of_small_ones(policy):
     assert large.p_best == pytest.approx(small.p_best, rel=1e-6)
 
 
-def test_while_arms_have_not_met_none_is_selected():
+def test_arms_without_a_common_environment_are_not_selected():
     found = told({("B", 1): [1.0, 2.0]}).recommend()
     assert (found.arm, found.runner_up, found.margin, found.low, found.p_best) == (None,) * 5
     assert found.told == 2
@@ -91,7 +91,7 @@ def test_rewards_that_do_not_vary_have_a_margin_and_no_probability():
 
 @pytest.mark.parametrize("height", [1e6, 1e12])
 def test_rewards_that_do_not_vary_are_known_as_such_under_shifts_far_larger_than_the_arms(height):
-    """And noise of a thousand times their rounding is noise, in `recommend` as in `fit`."""
+    """Noise of a thousand times the rounding error counts as noise, in `recommend` as in `fit`."""
     places = [(arm, day) for day in range(4) for arm in ARMS for _ in range(2)]
     levels = {place: height * (1.0 + place[1] / 7.0) + 0.1 * ARMS.index(place[0]) for place in places}
     for step, exact in ((0.0, True), (1e3 * np.spacing(height), False)):
@@ -102,7 +102,7 @@ def test_rewards_that_do_not_vary_are_known_as_such_under_shifts_far_larger_than
         assert (run.recommend().p_best is None) == exact
 
 
-def test_before_anything_is_told_all_arms_are_alone():
+def test_nothing_is_selected_without_rewards():
     found = experiment().recommend()
     assert found.arm is found.runner_up is found.margin is found.low is found.high is found.p_best is None
     assert found.groups == (("A",), ("B",), ("C",))
@@ -113,7 +113,7 @@ def test_before_anything_is_told_all_arms_are_alone():
 ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 
 
-def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
+def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval():
     found = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
     for sure, low, said in (
         (
@@ -154,13 +154,13 @@ def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
         ((None, None, None, None, None, 0, TWO), None, "no reward yet"),
     ],
 )  # fmt: skip
-def test_one_sentence(found, chance, sentence):
+def test_the_text_of_a_recommendation(found, chance, sentence):
     assert str(tp.Recommendation(*found, adaptive=True, chance=lambda: chance)) == sentence
     said = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
     assert str(said) == f"{sentence}; look twice"
 
 
-def test_where_low_rewards_are_good_it_says_how_far_below_the_runner_up():
+def test_the_text_says_how_far_below_the_runner_up_an_arm_is():
     run = tp.Experiment(["A", "B"], budget=40, direction="minimize", seed=1)
     pulls = run.ask(n=40, environment="mon")
     run.tell_many(pulls, [(1.0 if p.arm == "A" else 3.0) + i % 3 for i, p in enumerate(pulls)])

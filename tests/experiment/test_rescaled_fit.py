@@ -1,4 +1,4 @@
-"""Policies that compare arms by ratios or odds: their fit against statsmodels, what is ahead against dense sums."""
+"""Policies that compare arms by ratios or odds: their fit against statsmodels, their design against dense sums."""
 
 import html
 import json
@@ -37,7 +37,7 @@ def covariances(P):
 
 @pytest.mark.parametrize("unit", [1.0, 7.0])
 def test_ratios_are_a_quasi_poisson_regression_with_half_an_event_more(unit):
-    """Of conversions, and of money: seven a sale, where half an event is 3.5."""
+    """For conversions, and for money with seven per sale, where half an event is 3.5."""
     environment, arm = np.nonzero(PULLS)
     n, more = PULLS[environment, arm], with_half_an_event(PULLS, EVENTS)[environment, arm] * unit
     X = np.column_stack([arm == 1, arm == 2, *(environment == j for j in range(3))]).astype(float)
@@ -93,7 +93,7 @@ def told(run, pulls=PULLS, events=EVENTS):
     return run
 
 
-def test_a_policy_sees_the_fit_on_its_scale():
+def test_policies_use_the_fit_on_their_scale():
     run = told(conversions())
     numbers = saved_state(run).policy_state
     numbers.look_ahead()
@@ -119,7 +119,7 @@ def test_a_policy_sees_the_fit_on_its_scale():
     )
 
 
-def test_pulls_that_are_out_have_their_place_in_the_design():
+def test_pending_pulls_count_in_the_design():
     run = told(conversions())
     for environment, count in (("new", 30), (1, 20)):
         run.ask(n=count, environment=environment)
@@ -145,7 +145,7 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
     assert numbers.memory_with_pending.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
 
 
-def test_what_is_recommended_is_a_lift():
+def test_the_margin_is_on_the_scale_of_the_experiment():
     run = told(conversions())
     found, gap = run.recommend(), run.fit().contrast("C", "B", picked=True)
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
@@ -167,8 +167,8 @@ def test_what_is_recommended_is_a_lift():
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson"])
 @pytest.mark.parametrize("scale", ["ratio", "odds"])
-def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
-    """A run of asks and rewards in any order, the one looked at after each, the other not."""
+def test_files_replays_and_queries_give_the_same_run(policy, scale, tmp_path):
+    """Compare two runs of the same calls, with and without queries after each."""
     runs = [conversions(policy=policy, scale=scale, budget=400) for _ in range(2)]
     for run in runs:
         rng = np.random.default_rng(7)
@@ -197,8 +197,8 @@ def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["ask", "tell", "expire", "look"])
-def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
-    """Every fiftieth line or so, held rewards and pulls out in two environments among what may be half done."""
+def test_an_interrupted_call_happens_entirely_or_not_at_all(call):
+    """Interrupt at some lines of a call, with rewards in open windows and pending pulls in two environments."""
     now = [0.0]
     run = told(conversions(lease=10.0, clock=lambda: now[0]))
     run.tell_many(run.ask(n=12, environment=1)[:6], [1, 0, 0, 1, 0, 0])
@@ -224,7 +224,7 @@ def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
     assert line > 300
 
 
-def test_a_summary_of_successes_is_its_zeros_and_ones():
+def test_a_summary_of_successes_equals_single_rewards():
     one, other = conversions(budget=60), conversions(budget=60)
     for pull in one.ask(n=30, environment=1):
         one.tell(pull, float(pull.arm == "B"))
@@ -243,8 +243,8 @@ def test_a_summary_of_successes_is_its_zeros_and_ones():
     assert single.history()["variance"] == [None, 0.25]
 
 
-def test_a_total_of_counts_varies_as_its_mean():
-    """As Poisson counts do: of 30 events in 10 pulls the variance of one is 3, of any sample on average."""
+def test_a_total_of_counts_has_the_variance_of_poisson_counts():
+    """Thirty events in ten pulls have a variance of 3 per pull, as samples of Poisson counts have on average."""
     run = tp.Experiment(ARMS, rewards="counts")
     run.tell_summary(arm="A", environment=1, n=10, total=30)
     run.tell_summary(arm="B", environment=1, n=1, total=7)
@@ -302,7 +302,7 @@ def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_p
 
 
 @pytest.mark.parametrize("scale", ["ratio", "odds"])
-def test_until_there_is_an_event_arms_are_compared_by_differences(scale):
+def test_arms_are_compared_by_differences_until_the_first_event(scale):
     run = conversions(scale=scale)
     for arm in ARMS:
         run.tell_summary(arm=arm, environment=1, n=20, successes=0)
@@ -320,7 +320,7 @@ def test_until_there_is_an_event_arms_are_compared_by_differences(scale):
     assert str(found).startswith("select B")
 
 
-def test_another_variance_is_of_differences():
+def test_another_variance_is_for_differences():
     run = told(conversions())
     assert run.fit(variance="robust").scale == "difference"
     assert run.fit(scale="odds").scale == "odds"
@@ -382,18 +382,18 @@ def summary(rewards="conversions", **told):
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
-def test_what_cannot_be_is_refused(make, message):
+def test_invalid_rewards_and_scales_are_refused(make, message):
     with pytest.raises(tp.InputError, match=message):
         make()
 
 
-def test_a_policy_that_knows_no_fit_compares_as_it_always_did():
+def test_policies_without_a_fit_compare_by_differences():
     assert conversions(policy="round-robin").scale == "difference"
     assert conversions(policy="lucb").scale == "difference"
     assert conversions().scale == "ratio"
     assert tp.Experiment(ARMS, budget=9).scale == "difference"
 
 
-def test_normal_runs_are_written_as_before():
+def test_normal_rewards_store_no_option():
     assert "rewards" not in tp.Experiment(ARMS, budget=9).events()[0].options
     assert conversions().events()[0].options["scale"] == "ratio"

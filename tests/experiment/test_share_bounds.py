@@ -1,4 +1,4 @@
-"""Floors and caps: the shares they promise hold at every pull, whatever the policy wants."""
+"""Minimum and maximum shares of arms hold at every pull, whatever the policy chooses."""
 
 import math
 
@@ -33,27 +33,27 @@ def drive(run, steps, means=(0.0, 0.0, 0.0, 3.0), each=8):
     return pulls
 
 
-def test_the_rule_by_hand():
-    """Floor 1/4 of the first arm, cap 1/2 of the third, a policy that only wants the third."""
+def test_bounds_choose_the_arms_that_were_worked_out_by_hand():
+    """The first arm has at least 1/4, the third at most 1/2, and the policy always chooses the third."""
     play = ShareBounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
     # pull 1: arm 0 lacks 0.25. 2 and 3: the cap is 1 of 2, 2 of 3. 4: the cap of 4 pulls is 2: the
     # least-played other. 5: arm 0 lacks 0.25 of 1.25. Then the same again.
     assert [play(2) for _ in range(9)] == [0, 2, 2, 1, 0, 2, 2, 1, 0]
 
 
-def test_who_lacks_most_of_its_floor_is_first():
+def test_the_arm_that_lacks_most_of_its_minimum_share_is_first():
     play = ShareBounds({0: 0.1, 1: 0.5, 2: 0.4}, {}).rule([0, 0, 0], [0, 1, 2])
     assert [play(0) for _ in range(5)] == [1, 2, 1, 2, 0]  # lacks: .5, .8 of 2, .5 of 3, .6 of 4, .5 (first)
 
 
-def test_whole_pulls_are_not_mistaken_for_a_little_more():
+def test_rounding_does_not_add_a_pull():
     play = ShareBounds({0: 0.1}, {}).rule([3, 26], [0, 1])  # 0.1 * 30 is 3.0000000000000004 in some orders
     assert play(1) == 1
     play = ShareBounds({}, {0: 0.07}).rule([7, 92], [0, 1])  # 0.07 * 100 is 7.000000000000001
     assert play(0) == 1
 
 
-def test_a_control_arm_has_its_share_at_every_pull():
+def test_a_minimum_share_holds_at_every_pull():
     plain = counts(drive(experiment(), 300))
     pulls = drive(experiment(floors={"A": 0.4}), 300)
     assert plain[0] < 100  # the policy alone would play it rarely
@@ -62,7 +62,7 @@ def test_a_control_arm_has_its_share_at_every_pull():
     assert counts(pulls)[0] == 120  # and not more than it must
 
 
-def test_an_arm_never_has_more_than_its_cap():
+def test_a_maximum_share_holds_at_every_pull():
     plain = counts(drive(experiment(policy="ucb1-normal"), 200, each=200))
     pulls = drive(experiment(policy="ucb1-normal", caps={"D": 0.2}), 200, each=200)
     assert plain[3] > 60  # the policy alone would play it more often
@@ -71,13 +71,13 @@ def test_an_arm_never_has_more_than_its_cap():
     assert counts(pulls)[3] == 40
 
 
-def test_floors_equal_to_caps_are_a_fixed_plan():
+def test_equal_minimum_and_maximum_shares_are_a_fixed_plan():
     shares = dict(zip(ARMS, (0.1, 0.2, 0.3, 0.4), strict=True))
     run = experiment(floors=shares, caps=shares)
     assert counts(run.ask(n=100, environment=0)) == [10, 20, 30, 40]
 
 
-def test_lost_pulls_do_not_count():
+def test_cancelled_pulls_do_not_count():
     run = experiment(floors={"A": 0.5})
     pulls = run.ask(n=10, environment=0)
     run.cancel_many([pull for pull in pulls if pull.arm == "A"])
@@ -87,7 +87,7 @@ def test_lost_pulls_do_not_count():
     assert live_book(run)["asked"] == [kept.count(arm) for arm in ARMS]
 
 
-def test_they_outlive_arms_that_come_and_go(tmp_path):
+def test_bounds_hold_while_arms_are_added_and_retired(tmp_path):
     run = experiment(floors={"A": 0.25, "B": 0.25}, caps={"D": 0.25})
     run.ask(n=40, environment=0)
     run.retire_arm("B")
@@ -105,7 +105,7 @@ def test_they_outlive_arms_that_come_and_go(tmp_path):
         assert [p.arm for p in same] == [p.arm for p in refolded(run).ask(n=30, environment=2)]
 
 
-def test_a_policy_that_stops_is_not_kept_going():
+def test_bounds_do_not_continue_a_policy_that_stops():
     run = tp.Experiment(["A", "B"], policy="reduce:successive-rejects", budget=20, floors={"A": 0.9})
     pulls = run.ask(n=20, environment=0)
     assert sum(pull.arm == "A" for pull in pulls) == 18
@@ -127,7 +127,7 @@ def test_a_policy_that_stops_is_not_kept_going():
         ({"floors": 0.2}, "floors must be shares by arm, such as {'A': 0.2}, not 0.2"),
     ],
 )
-def test_bad_bounds(options, words):
+def test_invalid_bounds_are_refused(options, words):
     with pytest.raises(tp.TideproofError, match=words.replace("{", r"\{")):
         experiment(**options)
 
@@ -139,5 +139,5 @@ def test_an_arm_is_not_retired_if_caps_forbid_the_others():
     assert len(run.events()) == 1
 
 
-def test_bounds_without_any_are_none():
+def test_bounds_without_shares_are_false():
     assert not checked_bounds(None, {}, ARMS)

@@ -1,4 +1,4 @@
-"""A snapshot is what folding gives, byte by byte, and is not used where it might not be."""
+"""Snapshots restore the bytes that a replay gives, and invalid ones are ignored."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tideproof.policies.policy_spec import PolicySpec
 
 
 def busy(policy="contrast", steps=260, seed=2):
-    """Return an experiment with pulls in every state, told late and in any order."""
+    """Return an experiment with pulls of every status, told late and in random order."""
     run = tp.Experiment(ARMS, budget=2000, policy=policy, seed=1)
     random = np.random.default_rng(seed)
     waiting = []
@@ -47,7 +47,7 @@ def folded_events(monkeypatch):
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "ucb1-normal", "reduce:lucb"])
-def test_a_snapshot_is_what_folding_gives(policy, tmp_path, monkeypatch):
+def test_a_snapshot_restores_the_numbers_of_a_replay(policy, tmp_path, monkeypatch):
     run = busy(policy)
     run.save(tmp_path / "run.json")
     seen = folded_events(monkeypatch)
@@ -68,7 +68,7 @@ def test_a_snapshot_is_what_folding_gives(policy, tmp_path, monkeypatch):
     assert saved_numbers(again) == saved_numbers(run) == saved_numbers(fresh)
 
 
-def test_other_code_folds_anew(tmp_path, monkeypatch):
+def test_a_snapshot_of_other_code_is_ignored(tmp_path, monkeypatch):
     run = busy()
     run.save(tmp_path / "run.json")
     saved = json.loads((tmp_path / "run.json").read_text())
@@ -82,7 +82,7 @@ def test_other_code_folds_anew(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", [{}, [], {"mark": "x"}, "numbers", 3])
-def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
+def test_an_invalid_snapshot_is_ignored(damage, tmp_path):
     run = busy(steps=230)
     state = rebuild_state(run.events(), None)
     state.begin()
@@ -91,7 +91,7 @@ def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
     assert state.policy_state.buffers() == saved_numbers(run)
 
 
-def test_numbers_that_do_not_fit_are_not_used(tmp_path):
+def test_a_snapshot_with_wrong_shapes_is_ignored(tmp_path):
     run = busy(steps=230)
     good = module.pack_snapshot(run.policy, module.copy_policy_state(saved_state(run)))
     for change in (lambda n: n.pop(), lambda n: n[0].update(shape=[3]), lambda n: n[3][0].append(1)):
@@ -104,7 +104,7 @@ def test_numbers_that_do_not_fit_are_not_used(tmp_path):
             assert state.policy_state.buffers() == saved_numbers(run)
 
 
-def test_a_short_experiment_has_none(tmp_path):
+def test_a_short_experiment_has_no_snapshot(tmp_path):
     run = tp.Experiment(ARMS)
     run.ask(n=20)
     run.save(tmp_path / "run.json")
@@ -113,8 +113,8 @@ def test_a_short_experiment_has_none(tmp_path):
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson"])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
-    """One solve and the slots from the cells, against a step for each cell: the same but for rounding."""
+def test_a_rebuild_at_once_agrees_with_a_rebuild_cell_by_cell(policy, direction):
+    """One solve of all cells agrees with a step for each cell, up to rounding."""
     run = tp.Experiment([*ARMS, "D"], budget=900, policy=policy, direction=direction)
     random = np.random.default_rng(4)
     for step in range(120):
@@ -142,7 +142,7 @@ def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
         assert old[: 3 + 3] == pytest.approx(slot.floats[: 3 + 3], rel=1e-12)  # counts, size, each, mean
 
 
-def test_loading_does_not_look_for_pulls_where_none_is_out(tmp_path, monkeypatch):
+def test_loading_searches_pending_pulls_only_where_there_are_some(tmp_path, monkeypatch):
     run = tp.Experiment(["A", "B"], seed=1)
     pulls = run.ask(environment="out", n=50)
     for i in range(250):

@@ -1,4 +1,4 @@
-"""Every event in any order, against the naive second writing in `naive_experiment.py`."""
+"""Random calls of an experiment, compared with the naive implementation in `naive_experiment.py`."""
 
 import pickle
 import tempfile
@@ -23,7 +23,7 @@ POLICIES = [
 
 
 class Machine(RuleBasedStateMachine):
-    """What happens to `run` happens to `naive`, and both must agree."""
+    """State machine that makes the same calls to `run` and `naive`, which must agree."""
 
     @initialize(
         policy=st.sampled_from(POLICIES),

@@ -1,4 +1,4 @@
-"""How near a run is to its stop: below 1 until it stops, 1 when it has."""
+"""Progress of a run towards its stop: below 1 until it stops, then 1."""
 
 import random
 
@@ -14,7 +14,7 @@ from tideproof.experiment.stopping.stop_rule import rule_of
     ("options", "rewards"),
     [({}, "normal"), ({"rule": "proven"}, "normal"), ({"budget": 4000}, "conversions")],
 )
-def test_a_run_comes_nearer_and_stops_at_one(options, rewards):
+def test_progress_grows_to_one_when_a_run_stops(options, rewards):
     run, noise = tp.Experiment(["A", "B"], confidence=0.9, rewards=rewards, **options), random.Random(1)
 
     def near():

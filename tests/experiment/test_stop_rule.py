@@ -1,4 +1,4 @@
-"""Live runs that stop when they are sure: the lab's stops, an event, what is said and what is refused."""
+"""Stopping rules of live runs: the stops of simulations, their events, their text and refused options."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def sure(**options):
 
 
 def play(run, most=2000, seed=1, means=MEANS):
-    """Play on until it is done, and return how many pulls that took."""
+    """Ask and tell until the run is done, and return the number of pulls."""
     random = np.random.default_rng(seed)
     for step in range(most):
         if run.done:
@@ -50,7 +50,7 @@ def evidence_needed(run):
 
 @pytest.mark.parametrize("rule", ["calibrated", "proven"])
 @pytest.mark.parametrize("name", ["contrast", "linlucb", "round-robin+ols", "reduce:lucb"])
-def test_it_stops_where_the_lab_does(name, rule):
+def test_live_runs_and_simulations_stop_at_the_same_pull(name, rule):
     world, budget = tp.World([0.0, 0.9, 0.2, 0.1], lengths=(2, 12), shifts=tp.Uniform(0.0, 20.0)), 1500
     spec = tp.policy(name, confidence=0.95, rule=rule)
     trace = empty_trace(budget, 4)
@@ -67,7 +67,7 @@ def test_it_stops_where_the_lab_does(name, rule):
     assert isinstance(run.events()[-1], e.Sure)
 
 
-def test_what_is_said():
+def test_the_recommendation_describes_the_rule():
     run = sure(rule="proven", budget=None)
     assert str(run.recommend()) == "no reward yet"
     play(run, 20)
@@ -91,7 +91,7 @@ def test_what_is_said():
     assert "(calibrated for a check after every reward, up to 2,000 pulls)" in str(calibrated.recommend())
 
 
-def test_who_looks_with_a_rule_is_not_warned():
+def test_looks_give_no_warning_with_a_rule():
     for options, warned in (({}, False), ({"confidence": None}, True)):
         run = sure(**options)
         for _ in range(8):
@@ -104,7 +104,7 @@ def test_who_looks_with_a_rule_is_not_warned():
 
 @pytest.mark.parametrize("rule", ["calibrated", "proven"])
 @pytest.mark.parametrize("break_off", [3, 30, 60])
-def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, break_off):
+def test_copies_stop_at_the_same_pull(tmp_path, rule, break_off):
     whole = sure(rule=rule)
     steps = play(whole)
     assert steps < 2000
@@ -134,7 +134,7 @@ def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, br
     check_same(whole, done)
 
 
-def test_moments_are_in_snapshots(tmp_path):
+def test_snapshots_contain_the_checkpoints(tmp_path):
     run = sure(rule="proven", confidence=0.9999)
     play(run, 150)  # more than 200 events
     run.save(tmp_path / "run.json")
@@ -149,13 +149,13 @@ def test_moments_are_in_snapshots(tmp_path):
     check_replay(again)
 
 
-def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
+def test_an_experiment_without_a_rule_stores_no_options_of_it(tmp_path):
     run = sure(confidence=None, tide="labels")
     assert set(run.events()[0].options) == {"limits"}
     assert saved_state(run).policy_state.checkpoints is None
 
 
-def test_looking_changes_no_bits():
+def test_queries_change_no_numbers():
     seen, unseen = sure(rule="proven"), sure(rule="proven")
     random = np.random.default_rng(0)
     for step in range(60):
@@ -169,7 +169,7 @@ def test_looking_changes_no_bits():
     assert saved_numbers(seen) == saved_numbers(unseen)
 
 
-def test_the_policy_goes_on_without_a_horizon_and_the_budget_is_a_cap():
+def test_with_a_rule_the_budget_is_only_a_maximum():
     run, open_ended = sure(budget=40, confidence=0.9999), tp.Experiment(["A", "B", "C"], seed=3)
     play(run, 41)
     play(open_ended, 40)
@@ -179,7 +179,7 @@ def test_the_policy_goes_on_without_a_horizon_and_the_budget_is_a_cap():
 
 
 @pytest.mark.parametrize("rule", ["calibrated", "proven"])
-def test_what_is_changed_afterwards(rule):
+def test_corrections_and_new_arms_cancel_a_stop(rule):
     run = sure(rule=rule)
     play(run)
     run.retire_arm("A")
@@ -198,7 +198,7 @@ def test_what_is_changed_afterwards(rule):
     check_replay(run)
 
 
-def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tmp_path):
+def test_the_rule_is_checked_again_after_a_correction_that_changes_no_estimate(tmp_path):
     """A reward alone in its environment only fixes the shift there."""
     run = sure()
     lone = run.ask(environment="alone")
@@ -212,7 +212,7 @@ def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tm
     assert tp.Experiment.load(tmp_path / "run.json").done
 
 
-def test_a_rival_that_is_retired_makes_a_look_due():
+def test_a_retired_arm_makes_a_check_due():
     run = sure()
     play(run, 20)
     assert not run.done
@@ -224,8 +224,8 @@ def test_a_rival_that_is_retired_makes_a_look_due():
     assert looks.is_due(saved_state(run))
 
 
-def test_a_retired_arm_stays_beside_the_others():
-    """Moments from before count on; evidence against it is not asked for."""
+def test_a_retired_arm_stays_in_the_proof():
+    """Earlier checkpoints still count, and no evidence against the retired arm is needed."""
     run = sure(rule="proven", confidence=0.999)
     play(run, 60)
     assert checkpoints(run).moments[0] > 1
@@ -240,7 +240,7 @@ def test_a_retired_arm_stays_beside_the_others():
     run.retire_arm("C")
 
 
-def test_all_moments_pass_once(monkeypatch):
+def test_each_checkpoint_is_taken_once(monkeypatch):
     monkeypatch.setattr(checkpoints_module, "CHECKPOINTS", 3)
     run, made = sure(rule="proven", confidence=0.9999), []
     summed = ToldRewards.laplacian_of
@@ -261,14 +261,14 @@ def test_a_correction_begins_the_proof_anew():
     assert checkpoints(run).next[0] == 120.0
 
 
-def test_low_rewards_may_be_good():
+def test_minimizing_selects_the_lowest_arm():
     run = sure(direction="minimize", rule="proven")
     play(run, means={"A": 0.0, "B": -0.8, "C": -0.2})
     assert run.recommend().arm == "B"
     assert run.recommend().sure
 
 
-def test_without_a_budget_the_proven_rule_comes_after_the_cap(monkeypatch):
+def test_without_a_budget_the_proven_rule_follows_the_calibrated_one(monkeypatch):
     from tideproof.experiment.stopping import stop_rule as module
 
     monkeypatch.setattr(module, "DEFAULT_BUDGET", 30)
@@ -286,7 +286,7 @@ def test_without_a_budget_the_proven_rule_comes_after_the_cap(monkeypatch):
     assert not extended.recommend().sure
 
 
-def test_a_policy_that_has_the_rule_already():
+def test_a_policy_may_set_the_rule():
     run = tp.Experiment(["A", "B"], policy=tp.policy("linlucb", confidence=0.9, rule="proven", n0=3))
     assert run.policy.label == "linlucb(n0=3)"
     assert run.events()[0].options["confidence"] == 0.9
@@ -302,8 +302,8 @@ def test_a_policy_that_has_the_rule_already():
 
 
 @pytest.mark.parametrize("rewards", ["conversions", "money"])
-def test_equal_arms_that_are_looked_at_daily(rewards):
-    """Of 60 runs more than 12 stop in one of 10,000 cases if 5 % do; two such tests."""
+def test_daily_checks_of_equal_arms_rarely_stop(rewards):
+    """If 5 % of runs stop, more than 12 of 60 do so once in 10,000 tests."""
     stopped = 0
     for seed in range(60):
         run = tp.Experiment(["A", "B"], budget=280_000, rewards=rewards, confidence=0.95, seed=seed)
@@ -327,7 +327,7 @@ def test_equal_arms_that_are_looked_at_daily(rewards):
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("scale", ["auto", "odds", "difference"])
-def test_a_better_rate_is_found(direction, scale):
+def test_the_best_rate_is_found(direction, scale):
     run = tp.Experiment(
         ["A", "B", "C"], rewards="conversions", confidence=0.95, scale=scale, direction=direction, budget=600
     )
@@ -343,7 +343,7 @@ def test_a_better_rate_is_found(direction, scale):
     check_replay(run)
 
 
-def test_a_handful_of_events_makes_nobody_sure():
+def test_a_few_events_do_not_stop_a_run():
     run = tp.Experiment(["A", "B"], rewards="conversions", confidence=0.95)
     for arm, successes in (("A", 0), ("B", 9)):
         run.tell_summary(arm=arm, environment="monday", n=9, successes=successes)
@@ -351,7 +351,7 @@ def test_a_handful_of_events_makes_nobody_sure():
     assert not run.done
 
 
-def test_a_summary_is_one_look():
+def test_a_summary_is_one_check():
     daily, single = (tp.Experiment(["A", "B"], budget=20_000, confidence=0.95) for _ in range(2))
     for run, n in ((daily, 1_000), (single, 1)):
         for arm in run.arms:
@@ -390,12 +390,12 @@ def test_a_summary_is_one_look():
         ),
     ],
 )
-def test_what_is_refused(options, error, said):
+def test_invalid_rules_are_refused(options, error, said):
     with pytest.raises(error, match=said):
         sure(**options)
 
 
-def test_a_file_that_says_more_than_happened(tmp_path):
+def test_a_file_with_impossible_stops_is_refused(tmp_path):
     run = sure()
     play(run)
     happened = run.events()
@@ -411,7 +411,7 @@ def test_a_file_that_says_more_than_happened(tmp_path):
             rebuild_state(wrong, None)
 
 
-def test_the_promise_says_what_it_rests_on_for_other_rewards():
+def test_the_promise_for_conversions_mentions_the_fit():
     run = sure(rewards="conversions")
     for day in range(3):
         for arm, successes in zip("ABC", (10, 60, 11), strict=True):

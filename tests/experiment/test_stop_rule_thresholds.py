@@ -79,7 +79,7 @@ def test_the_number_of_checks_up_to_the_maximum_follows_the_batch_size(given, ch
 
 
 def test_beyond_the_maximum_nothing_is_calibrated():
-    """With a lead that is sure at the last pull."""
+    """The lead is large enough to stop at any pull."""
     run = tp.Experiment(["A", "B"], budget=60, confidence=0.95, policy="round-robin+ols")
     for step, pull in enumerate(run.ask(n=40, environment="x")):
         run.tell(pull, float(pull.arm == "B") * 50.0 + step // 2 % 2)

@@ -1,4 +1,4 @@
-"""An experiment somewhere: who names no environment belongs to the date there."""
+"""Time zones: the local date is the environment of asks without a label."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -32,7 +32,7 @@ def somewhere(zone, hours=(0.0, 12.0)):
         ("America/New_York", ["2023-11-14", "2023-11-14"]),
     ],
 )
-def test_the_date_there_is_the_environment(zone, labels):
+def test_the_local_date_is_the_default_environment(zone, labels):
     run, found = somewhere(zone)
     assert found == labels
     assert run.tide in ("auto", "labels")  # a date is a label
@@ -41,7 +41,7 @@ def test_the_date_there_is_the_environment(zone, labels):
     assert sum(run.shares().values()) == pytest.approx(1.0)
 
 
-def test_it_is_kept(tmp_path):
+def test_files_and_stores_keep_the_time_zone(tmp_path):
     run, _ = somewhere("America/New_York")
     run.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
@@ -55,6 +55,6 @@ def test_it_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("zone", "said"), [("Mars", "unknown time zone 'Mars'"), (2, "not 2"), ("", "unknown time zone ''")]
 )
-def test_no_such_place(zone, said):
+def test_unknown_time_zones_are_refused(zone, said):
     with pytest.raises(tp.errors.InputError, match=said):
         tp.Experiment(["A", "B"], time_zone=zone)

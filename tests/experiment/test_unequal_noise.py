@@ -1,4 +1,4 @@
-"""Experiments whose policy allows for unequal noise, interactions or wrong cells."""
+"""Experiments whose policy allows for unequal noise, interactions or outlying cells."""
 
 import pickle
 import subprocess
@@ -22,7 +22,7 @@ WRONG = replace(tp.mdm(3), outliers=tp.Outliers(0.1, 20.0), lengths=(6, 12))
 
 
 def play(run, steps, seed=0, omega=0.6, each=6, wrong=()):
-    """Ask and tell; days move each arm by itself, and cells in `wrong` are off by 50."""
+    """Ask and tell; each arm has its own shift each day, and the rewards of cells in `wrong` are 50 too high."""
     random, alone = np.random.default_rng(seed), {}
     for step in range(steps):
         day = f"day {step // each}"
@@ -34,7 +34,7 @@ def play(run, steps, seed=0, omega=0.6, each=6, wrong=()):
 
 
 def known(run):
-    """Return the kinds of numbers that say what the policy knows of told rewards."""
+    """Return the fit of the recorded rewards that the policy uses."""
     return saved_state(run).policy_state.memory.view.data.fit
 
 
@@ -46,7 +46,7 @@ def looking_ahead(run):
 
 
 def contrasts(run):
-    """Return differences to the first arm and their covariance, in every fit that is kept."""
+    """Return differences to the first arm and their covariances, for every variance ratio."""
     fits, D = known(run).fits, np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
     return np.array([D @ fits.mu[f] for f in range(3)]), np.array([D @ fits.P[f] @ D.T for f in range(3)])
 
@@ -55,7 +55,7 @@ def contrasts(run):
 
 
 @pytest.mark.parametrize("name", [*KINDS, *OTHERS])
-def test_it_asks_for_the_arms_that_the_lab_plays(name):
+def test_live_runs_and_simulations_ask_for_the_same_arms(name):
     world = WRONG if name.startswith("robust") else ROUGH
     played = tp.replay(world, name, seed=5, budget=90)
     run = tp.Experiment(ARMS, budget=90, policy=name, seed=5)
@@ -68,7 +68,7 @@ def test_it_asks_for_the_arms_that_the_lab_plays(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_plain_numbers_are_the_same_bits(name):
+def test_programs_on_plain_numbers_and_on_arrays_agree_bit_by_bit(name):
     spec, random = tp.policy(name), np.random.default_rng(8)
     both = [
         (spec.program(), spec.memory(4), lambda view: view),
@@ -93,7 +93,7 @@ def test_plain_numbers_are_the_same_bits(name):
 # -- the order of rewards
 
 
-def test_rewards_in_any_order_and_summaries_are_the_same_fits():
+def test_rewards_in_any_order_and_summaries_give_the_same_fits():
     random = np.random.default_rng(1)
     rows = [(ARMS[i], day, float(random.normal(i + day))) for day in range(5) for i in (0, 1, 2, 1, 0, 2)]
     runs = [experiment(policy="auto:contrast") for _ in range(3)]
@@ -133,7 +133,7 @@ def test_a_late_reward_costs_one_step(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_correction_begins_anew_from_the_cells(name):
+def test_a_correction_gives_the_fit_of_the_corrected_cells(name):
     run = play(experiment(policy=name), 60)
     place = 20
     pull, right = run.history()["pull"][place], run.history()["reward"][place]
@@ -166,7 +166,7 @@ def test_a_reward_that_was_a_mistake_leaves_no_trace_in_the_noise():
     assert known(run).fits.learned[arm] < 1.3 * before[arm]
 
 
-def test_rewards_that_are_added_up_and_defaults_that_are_replaced():
+def test_sums_of_rewards_and_replaced_defaults_give_the_right_fit():
     now = [0.0]
     run = experiment(policy="by-arm:auto:contrast", lease=10.0, default=0.0, clock=lambda: now[0])
     for unit in range(40):
@@ -187,7 +187,7 @@ def test_rewards_that_are_added_up_and_defaults_that_are_replaced():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_pulls_that_are_out_are_not_learned_from(name):
+def test_pending_pulls_do_not_change_estimates(name):
     run = play(experiment(policy=name), 40)
     before = known(run)
     mu, noise = before.mu.copy(), getattr(before, "fits", before).rss.copy()
@@ -204,7 +204,7 @@ def test_pulls_that_are_out_are_not_learned_from(name):
     check_replay(run)
 
 
-def test_pulls_that_are_out_stand_in_the_design():
+def test_pending_pulls_count_in_the_design():
     run = play(experiment(policy="auto:contrast"), 40)
     run.ask(n=7, environment="day 4")
     run.ask(environment="day 1")
@@ -226,7 +226,7 @@ def test_shares_are_those_of_the_next_asks(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_arms_come_and_go(name):
+def test_arms_are_added_and_retired(name):
     run = play(experiment(policy=name), 40)
     out = run.ask(n=3, environment="day 1")
     run.add_arm("D")
@@ -255,7 +255,7 @@ def test_arms_come_and_go(name):
         ("robust:contrast", {"robust": "cells"}),
     ],
 )
-def test_the_fit_is_the_one_of_the_log(name, options):
+def test_the_fit_of_a_run_is_the_fit_of_its_log(name, options):
     run = play(experiment(policy=name), 120)
     fit = run.fit()
     same = tp.fit(
@@ -274,7 +274,7 @@ def test_the_fit_is_the_one_of_the_log(name, options):
     assert plain_fit.left_out is None
 
 
-def test_wrong_cells_are_named_and_do_not_pick_the_winner():
+def test_outlying_cells_are_named_and_do_not_decide():
     wrong = {("A", f"day {day}") for day in (3, 5, 8, 11)}
     fooled = play(experiment(policy="contrast"), 120, omega=0.0, wrong=wrong)
     run = play(experiment(policy="robust:contrast"), 120, omega=0.0, wrong=wrong)
@@ -289,8 +289,8 @@ def test_wrong_cells_are_named_and_do_not_pick_the_winner():
     assert fooled.recommend().low < 0.0 or fooled.recommend().arm == "A"
 
 
-def test_what_is_left_out_may_leave_arms_that_cannot_be_compared():
-    """Four arms are compared in one environment only, of which nothing is believed."""
+def test_excluded_cells_may_leave_arms_that_cannot_be_compared():
+    """The four arms meet in one environment only, whose cells are all excluded."""
     cells = [("A", 0, 0.0), ("B", 0, 1.0), ("A", 1, 0.0), ("B", 1, 1.0), ("C", 2, 0.0), ("D", 2, 1.0)]
     cells += [("C", 4, 0.0), ("D", 4, 1.0), ("A", 3, 0.0), ("B", 3, 30.0), ("C", 3, -9.0), ("D", 3, 70.0)]
     run = tp.Experiment(list("ABCD"), policy="robust:round-robin")
@@ -305,7 +305,7 @@ def test_what_is_left_out_may_leave_arms_that_cannot_be_compared():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_from_the_first_reward_on_it_says_what_it_can(name, tmp_path):
+def test_queries_work_from_the_first_reward_on(name, tmp_path):
     run = experiment(policy=name)
     assert run.recommend().arm is None
     with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
@@ -321,7 +321,7 @@ def test_from_the_first_reward_on_it_says_what_it_can(name, tmp_path):
     assert "<svg" in (tmp_path / "run.svg").read_text()
 
 
-def test_limits_at_all_looks_take_none_of_it_for_granted():
+def test_anytime_intervals_are_refused_for_these_models():
     run = play(experiment(policy="auto:contrast"), 60)
     with pytest.raises(
         tp.InputError, match="anytime=True is not known to be valid with the noise model of auto:contrast"
@@ -344,12 +344,12 @@ def test_limits_at_all_looks_take_none_of_it_for_granted():
         ({"rewards": "conversions", "scale": "ratio"}, "scale='ratio' does not go with auto:contrast"),
     ],
 )
-def test_what_does_not_go_together_is_said(options, message):
+def test_options_that_contradict_each_other_are_refused(options, message):
     with pytest.raises(tp.InputError, match=message):
         experiment(policy=tp.policy("contrast", interaction="auto"), **options)
 
 
-def test_other_rewards_are_compared_by_differences():
+def test_conversions_are_compared_by_differences():
     run = experiment(policy="auto:contrast", rewards="conversions")
     assert run.scale == "difference"
     random = np.random.default_rng(3)
@@ -365,7 +365,7 @@ def test_other_rewards_are_compared_by_differences():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_saved_with_and_without_a_snapshot_and_pickled(tmp_path, name):
+def test_files_and_pickles_continue_the_same_run(tmp_path, name):
     run = play(experiment(policy=name, budget=400), 130)
     late = run.ask(n=3, environment="day 2")
     run.save(tmp_path / "run.json")
@@ -378,7 +378,7 @@ def test_saved_with_and_without_a_snapshot_and_pickled(tmp_path, name):
     check_replay(run)
 
 
-def test_a_file_with_a_policy_that_cannot_be_is_refused():
+def test_a_file_with_an_impossible_policy_is_refused():
     run = play(experiment(policy="auto:contrast"), 5)
     created = run.events()[0]
     for name, message in (("auto:mine+ols", "not registered"), ("auto:lucb+ols", "not for lucb")):
@@ -387,7 +387,7 @@ def test_a_file_with_a_policy_that_cannot_be_is_refused():
             rebuild_state([bad, *run.events()[1:]], None)
 
 
-def test_in_a_store_two_handles_and_another_process_agree(tmp_path):
+def test_two_handles_of_a_store_and_another_process_agree(tmp_path):
     url = f"sqlite:///{tmp_path}/shop.db"
     options = {"budget": 300, "policy": tp.policy("contrast", noise="by-arm", interaction="auto")}
     one = tp.Experiment.open(url, "prices", ARMS, **options)

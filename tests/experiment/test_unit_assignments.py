@@ -1,4 +1,4 @@
-"""Units: the same one, the same arm; drawn by a hash, kept as a hash; rewards are added up."""
+"""Units: each keeps its arm, which a hash chooses; only hashes are stored; rewards are added up."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
 
 @pytest.fixture(autouse=True)
 def salts(monkeypatch):
-    """Salts that are the same in every run."""
+    """Replace random salts by fixed ones."""
     salts = (f"{i:032x}" for i in range(1, 100))
     monkeypatch.setattr("tideproof.experiment.asks.new_salt", lambda: next(salts))
 
@@ -47,8 +47,8 @@ def test_the_same_unit_gets_the_same_pull():
     assert len(of_kind(run, e.Asked)) == 51
 
 
-def test_a_unit_falls_where_its_hash_says():
-    """By hand: blake2b keyed with the salt, 64 bits, against the shares in the record."""
+def test_the_hash_of_a_unit_chooses_its_arm():
+    """The expected arms come from 64 bits of blake2b with the salt and the recorded shares."""
     run = experiment(floors={"A": 0.5})
     pulls = {f"u{i}": run.ask(unit=f"u{i}", environment="mon") for i in range(300)}
     (salt,) = [event.salt for event in of_kind(run, e.Salted)]
@@ -78,7 +78,7 @@ def test_the_order_of_units_does_not_matter():
     assert one == two
 
 
-def test_a_point_and_its_arm():
+def test_shares_divide_the_unit_interval():
     shares = [0.2, 0.0, 0.5, 0.3, 0.0]
     assert [arm_at(p, shares) for p in (0.0, 0.19, 0.2, 0.69, 0.71, 0.999999, 1.0)] == [0, 0, 2, 2, 3, 3, 3]
     salt = "5a" * 16
@@ -94,7 +94,7 @@ def test_salts_are_128_random_bits():
     assert {len(bytes.fromhex(salt)) for salt in salts} == {16}
 
 
-def test_shares_hold_for_a_batch():
+def test_shares_are_kept_for_a_batch_of_units():
     assert [batch_size(5, asked, None) for asked in (0, 99, 110, 500, 10**6)] == [10, 10, 11, 50, 100]
     assert batch_size(5, 1000, 3) == 3
     run = experiment()
@@ -110,7 +110,7 @@ def test_shares_hold_for_a_batch():
     assert len(of_kind(run, e.Shared)) == len(sizes) + 1
 
 
-def test_names_are_not_kept(tmp_path):
+def test_names_of_units_are_not_stored(tmp_path):
     run = experiment()
     for who in ("ann@example.org", "bob@example.org"):
         run.ask(unit=who, environment="mon")
@@ -129,7 +129,7 @@ def test_names_are_not_kept(tmp_path):
     assert same_contents(run, replay(run))
 
 
-def test_units_that_were_forgotten_are_new():
+def test_forgotten_units_are_new():
     run = experiment()
     pull = run.ask(unit="ann", environment="mon")
     [old] = [event.salt for event in of_kind(run, e.Salted)]
@@ -148,7 +148,7 @@ def test_units_that_were_forgotten_are_new():
     assert same_contents(run, replay(run))
 
 
-def test_rewards_of_a_unit_are_added_up_where_it_was_first_seen(tmp_path):
+def test_rewards_of_a_unit_are_added_up_in_its_first_environment(tmp_path):
     run = experiment(policy="linlucb")
     ann, bob = (run.ask(unit=who, environment="mon") for who in ("ann", "bob"))
     plain = run.ask(environment="mon")
@@ -234,7 +234,7 @@ def test_a_cancelled_unit_gets_its_arm_again_as_a_new_pull():
     assert same_contents(run, replay(run))
 
 
-def test_arms_that_come_and_go():
+def test_units_keep_their_arms_while_arms_are_added_and_retired():
     run = experiment()
     first = {i: run.ask(unit=i, environment="mon") for i in range(30)}
     run.retire_arm("A")
@@ -247,7 +247,7 @@ def test_arms_that_come_and_go():
     assert same_contents(run, replay(run))
 
 
-def test_units_where_nothing_more_is_asked():
+def test_units_keep_their_arms_when_nothing_more_can_be_asked():
     run = tp.Experiment(ARMS, budget=7)
     pulls = [run.ask(unit=i, environment="mon") for i in range(7)]
     with pytest.raises(tp.Finished, match="0 of 7 left"):
@@ -264,7 +264,7 @@ def test_units_where_nothing_more_is_asked():
 
 
 @pytest.mark.parametrize("unit", ["", 1.5, True, b"x", ["a"]])
-def test_bad_units(unit):
+def test_invalid_units_are_refused(unit):
     run = experiment()
     with pytest.raises(tp.InputError, match="a unit must be a string or a whole number"):
         run.ask(unit=unit)
@@ -274,7 +274,7 @@ def test_bad_units(unit):
 
 
 @pytest.mark.parametrize("owner", [Book, PolicyState])
-def test_an_interrupted_unit_leaves_nothing(monkeypatch, owner):
+def test_an_interrupted_ask_of_a_unit_is_rolled_back(monkeypatch, owner):
     run = experiment()
     ann = run.ask(unit="ann", environment="mon")
     run.cancel(ann)
@@ -295,7 +295,7 @@ def test_an_interrupted_unit_leaves_nothing(monkeypatch, owner):
 
 
 @pytest.mark.parametrize("policy", ["contrast", "ucb1-normal"])  # the second begins anew where rewards change
-def test_an_interrupted_addition_leaves_nothing(monkeypatch, policy):
+def test_an_interrupted_sum_of_rewards_is_rolled_back(monkeypatch, policy):
     run = experiment(policy=policy)
     ann, bob = (run.ask(unit=who, environment="mon") for who in ("ann", "bob"))
     run.tell(ann, 1.0, key="1")
@@ -308,7 +308,7 @@ def test_an_interrupted_addition_leaves_nothing(monkeypatch, policy):
 
 
 def test_a_unit_costs_well_below_a_millisecond():
-    """Measured at 0.2 ms with a reward told after each; four times that here, for machines that are busy."""
+    """One ask and tell take 0.2 ms; the test allows more for busy machines."""
     run = tp.Experiment(["A", "B", "C", "D", "E"], budget=10_000)
     began = time.process_time()
     for i in range(1000):

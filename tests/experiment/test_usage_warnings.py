@@ -1,4 +1,4 @@
-"""What users get wrong is said, and nothing is said of an ordinary run."""
+"""Usage warnings: likely mistakes give one, ordinary runs do not."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def experiment(**options):
 
 
 def play(run, steps, label=lambda step: step // 10, reward=None):
-    """Ask and tell that many times; rewards are those of a normal world with shifts."""
+    """Ask and tell that many times, with normal rewards that have shifts."""
     random = np.random.default_rng(5)
     for step in range(steps):
         pull = run.ask(environment=label(step))
@@ -26,7 +26,7 @@ def play(run, steps, label=lambda step: step // 10, reward=None):
 
 
 def said(run, words):
-    """Return the remarks with these words, which the sentence of the recommendation has too."""
+    """Return the warnings that contain these words, after checking that the recommendation's text has them."""
     found = run.recommend()
     chosen = [remark for remark in found.remarks if words in remark]
     assert all(remark in str(found) and remark in found.to_dict()["remarks"] for remark in chosen)
@@ -43,14 +43,14 @@ QUIET = usage_facts(saved_state(experiment()))
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "lucb"])
-def test_nothing_is_said_of_an_ordinary_run(policy):
+def test_ordinary_runs_give_no_warning(policy):
     run = play(experiment(policy=policy), 300)
     assert run.recommend().remarks == ()
     run.tell_summary(arm="A", environment=3, n=40, mean=9.0, variance=1.0)
     assert run.recommend().remarks == ()
 
 
-def test_forgotten_labels():
+def test_forgotten_labels_give_a_warning():
     run = experiment(tide="labels")
     for step in range(101):
         run.tell(run.ask(), step % 7)
@@ -63,7 +63,7 @@ def test_forgotten_labels():
 
 
 @pytest.mark.parametrize("options", [{"confidence": 0.95}, {"rewards": "conversions"}])
-def test_forgotten_labels_where_no_hidden_tide_is_followed(options):
+def test_forgotten_labels_give_a_warning_without_a_hidden_tide(options):
     run = experiment(budget=1000, **options)
     for step in range(101):
         run.tell(run.ask(), step % 7 % 2)
@@ -71,7 +71,7 @@ def test_forgotten_labels_where_no_hidden_tide_is_followed(options):
     assert remark.startswith("all 101 pulls are in one environment, 1: were labels forgotten?")
 
 
-def test_one_named_environment_is_remarked_on_only_after_a_day():
+def test_one_named_environment_gives_a_warning_only_after_a_day():
     now = [1e9]
     run = play(experiment(clock=lambda: now[0]), 150, label=lambda step: "shop")
     assert said(run, "labels") == []
@@ -81,7 +81,7 @@ def test_one_named_environment_is_remarked_on_only_after_a_day():
     assert remark.startswith("all 151 pulls, asked for over 4 days, are in one environment, 'shop'")
 
 
-def test_a_label_for_each_pull():
+def test_a_label_for_each_pull_gives_a_warning():
     run = play(experiment(), 19, label=lambda step: f"visit {step}")
     assert said(run, "environments for") == []
     run = play(experiment(), 20, label=lambda step: f"visit {step}")
@@ -93,7 +93,7 @@ def test_a_label_for_each_pull():
 
 
 @pytest.mark.parametrize("labels", [[1, "1"], ["1", 1], [2, "-7", "1", 1], ["1", 1, "2", 2]])
-def test_labels_that_look_alike(labels):
+def test_labels_that_look_alike_give_a_warning(labels):
     run = experiment()
     run.ask(environment="01")
     run.ask(environment="mon")
@@ -107,7 +107,7 @@ def test_labels_that_look_alike(labels):
     ]
 
 
-def test_labels_of_summaries_count_too():
+def test_labels_of_summaries_are_compared_too():
     run = experiment()
     run.ask(environment=12)
     run.tell_summary(arm="A", environment="12", n=1, mean=0.0)
@@ -116,7 +116,7 @@ def test_labels_of_summaries_count_too():
     ]
 
 
-def test_arms_that_never_met():
+def test_arms_without_a_common_environment_give_a_warning():
     run = experiment(policy="round-robin+ols")
     for arm, label in {"A": "mon", "B": "tue", "C": "tue"}.items():
         run.tell_summary(arm=arm, environment=label, n=9, mean=1.0, variance=1.0)
@@ -130,7 +130,7 @@ def test_arms_that_never_met():
     assert run.recommend().arm is not None
 
 
-def test_only_conversions():
+def test_successes_without_failures_give_a_warning():
     run = experiment(budget=1000)
     pulls = [run.ask(environment=step // 100) for step in range(500)]
     run.tell_many(pulls[:60:3], [1.0] * 20)
@@ -141,14 +141,14 @@ def test_only_conversions():
     assert said(run, "only success") == []
 
 
-def test_few_pulls_out_are_no_conversions_forgotten():
+def test_few_pending_pulls_give_no_warning_of_missing_failures():
     run = experiment(budget=1000)
     pulls = [run.ask(environment=step // 100) for step in range(500)]
     run.tell_many(pulls[:126], [1.0] * 126)
     assert said(run, "only success") == []  # 374 out, fewer than three for each told
 
 
-def test_a_reward_far_outside_the_others():
+def test_an_outlying_reward_gives_a_warning():
     run = play(experiment(), 100, reward=lambda step, value: 1e6 if step == 50 else value)
     [remark] = said(run, "outside")
     assert remark.startswith("a reward of 1e+06 lies far outside all others")
@@ -157,7 +157,7 @@ def test_a_reward_far_outside_the_others():
     assert said(play(experiment(), 100, reward=lambda step, value: step % 2 * 1e9), "outside") == []
 
 
-def test_a_reward_is_far_outside_from_ten_widths_on():
+def test_a_reward_is_outlying_beyond_ten_widths_of_the_others():
     inside = [float(x) for x in range(41)]  # the fourth from either end: 3 and 37, a width of 34
     for far, expected in ((37 + 340.0, None), (37 + 340.5, 377.5), (3 - 340.5, -337.5)):
         watch = UsageMonitor()
@@ -167,7 +167,7 @@ def test_a_reward_is_far_outside_from_ten_widths_on():
         assert watch.outlying_reward == expected
 
 
-def test_summaries_in_other_units_than_the_budget():
+def test_summaries_in_other_units_than_the_budget_give_a_warning():
     run = experiment(budget=10)
     for step in range(3):
         pull = run.ask(environment=0)
@@ -181,7 +181,7 @@ def test_summaries_in_other_units_than_the_budget():
     )
 
 
-def test_many_looks_at_growing_data():
+def test_five_looks_at_growing_data_give_a_warning():
     run = experiment()
     play(run, 30)
     for _ in range(20):
@@ -193,7 +193,7 @@ def test_many_looks_at_growing_data():
     assert said(run, "look")[0].startswith("this is look 5 at growing data")
 
 
-def test_who_is_refused_does_not_look():
+def test_refused_asks_do_not_count_as_looks():
     run = experiment(budget=3)
     for _ in range(3):
         run.tell(run.ask(environment=0), 1.0)
@@ -203,7 +203,7 @@ def test_who_is_refused_does_not_look():
     assert said(run, "look") == []
 
 
-def test_what_was_noticed_is_noticed_again_once_loaded(tmp_path):
+def test_a_loaded_experiment_gives_the_same_warnings(tmp_path):
     run = play(experiment(), 150, label=lambda step: str(step // 75) if step % 2 else step // 75,
                reward=lambda step, value: 1e9 if step == 7 else value)  # fmt: skip
     run.save(tmp_path / "run.json")
@@ -212,7 +212,7 @@ def test_what_was_noticed_is_noticed_again_once_loaded(tmp_path):
     assert tp.Experiment.load(tmp_path / "run.json").recommend().remarks == before
 
 
-def test_a_look_reads_only_what_is_new():
+def test_a_look_reads_only_new_events():
     """A changed first event goes unnoticed, a new second event does not."""
     watch = UsageMonitor()
     number, text = (e.Asked(0.0, None, label, (0,), None) for label in (1, "1"))

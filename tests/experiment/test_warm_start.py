@@ -1,4 +1,4 @@
-"""Warm starts: rewards from before count in everything but the budget."""
+"""Warm starts: earlier rewards count in everything except the budget."""
 
 import datetime
 
@@ -28,7 +28,7 @@ def drive(run, steps):
         run.tell(pull, MEANS[pull.arm] + random.standard_normal())
 
 
-def test_a_log_and_its_fit_are_the_same_start():
+def test_a_log_and_its_fit_give_the_same_start():
     first, second = (tp.Experiment(ARMS, budget=100, seed=1) for _ in range(2))
     first.warm_start(log(), **NAMES)
     second.warm_start(tp.fit(log(), **NAMES), by="me")
@@ -42,7 +42,7 @@ def test_a_log_and_its_fit_are_the_same_start():
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson", "round-robin+ols"])
-def test_it_is_as_if_log_and_run_were_one_log(policy, tmp_path):
+def test_the_fit_is_that_of_log_and_run_together(policy, tmp_path):
     run = tp.Experiment(ARMS, budget=100, policy=policy, seed=1)
     run.warm_start(log(), **NAMES)
     drive(run, 70)
@@ -64,7 +64,7 @@ def test_it_is_as_if_log_and_run_were_one_log(policy, tmp_path):
     assert again.ask(environment="new").arm == replay(run).ask(environment="new").arm
 
 
-def test_it_does_not_eat_the_budget_nor_the_horizon():
+def test_earlier_rewards_use_no_budget():
     run = tp.Experiment(ARMS, budget=100, seed=1)
     run.warm_start(log(600), **NAMES)
     assert run.remaining == 100
@@ -76,7 +76,7 @@ def test_it_does_not_eat_the_budget_nor_the_horizon():
     assert run.history()["status"].count("told") == 100
 
 
-def test_it_may_come_in_the_middle_and_with_pulls_out():
+def test_a_warm_start_may_come_while_pulls_are_pending():
     run = tp.Experiment(ARMS, budget=100, seed=1)
     drive(run, 20)
     pulls = run.ask(n=10, environment="d9")
@@ -87,7 +87,7 @@ def test_it_may_come_in_the_middle_and_with_pulls_out():
     assert saved_numbers(again) == saved_numbers(run)
 
 
-def test_an_aggregated_log_and_dates():
+def test_an_aggregated_log_with_dates():
     run = tp.Experiment(["A", "B"])
     days = [datetime.date(2026, 11, 16)] * 2
     run.warm_start(
@@ -128,7 +128,7 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
         ({"arm": ["A", 10**5000], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "number of more than 4300 digits"),
     ],
 )
-def test_bad_starts(data, options, words):
+def test_invalid_data_are_refused(data, options, words):
     run = tp.Experiment(ARMS, limits=(-5, 10))
     before = saved_numbers(run)
     with pytest.raises(tp.TideproofError, match=words):
