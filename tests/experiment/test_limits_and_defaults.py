@@ -6,10 +6,12 @@ import pytest
 
 import tideproof as tp
 from experiments import ARMS, drive, experiment, replace_kernels, saved_state
+from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import Lease, checked_lease
 from tideproof.experiment.lookahead import STEPS
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import snapshot
+from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state import told_rewards
 from tideproof.experiment.unit_assignments import batch_size, checked_unit
 
@@ -204,3 +206,54 @@ def test_the_fit_is_solved_anew_after_4096_batches(monkeypatch):
         assert not solved, batch
         numbers.take("x", batch % 3, 1, float(batch % 5), 0.0, 0)
     assert len(solved) == 1
+
+
+# ------------------------------------------------------------------------------------ events of a file
+
+NOW = (0.0, None)
+
+
+@pytest.fixture(scope="module")
+def events():
+    """Return the events of a run whose first pull is told and whose second is pending."""
+    run = tp.Experiment(["A", "B"], budget=60, policy="round-robin")
+    run.tell(run.ask(n=2, environment="x")[0], 1.0)
+    return run.events()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (e.Shared(*NOW, "x", 1, (0.5, 0.5)), e.Shared(*NOW, "x", 0, (0.5, 0.5))),
+        (e.Shared(*NOW, "x", 5, (1.0, 0.0)), e.Shared(*NOW, "x", 5, (1.0 + 1e-12, -1e-12))),
+        (e.Shared(*NOW, "x", 5, (0.5, 0.5 + 9e-10)), e.Shared(*NOW, "x", 5, (0.5, 0.5 + 2e-9))),
+        (e.Told(*NOW, (1,), (1e100,)), e.Told(*NOW, (1,), (1.1e100,))),
+        (e.Told(*NOW, (1,), (-1e100,)), e.Told(*NOW, (1,), (-1.1e100,))),
+        (e.Told(*NOW, (1,), (0.0,)), e.Told(*NOW, (2,), (0.0,))),
+        (e.Corrected(*NOW, 0, 2.0), e.Corrected(*NOW, 1, 2.0)),
+        (e.Cancelled(*NOW, (1,)), e.Cancelled(*NOW, ())),
+        (e.Expired(*NOW, (1,), None), e.Expired(*NOW, (0, 1), None)),
+        (e.Summarised(*NOW, 1, "x", 2**53, 0.0, 0.0, None), e.Summarised(*NOW, 2, "x", 1, 0.0, 0.0, None)),
+        (e.Summarised(*NOW, 0, "x", 2, 0.0, 1e100, None), e.Summarised(*NOW, 0, "x", 2, 0.0, 1.1e100, None)),
+        (e.Summarised(*NOW, 0, "x", 1, 0.0, 0.0, "k"), e.Summarised(*NOW, 0, "x", 0, 0.0, 0.0, "k")),
+        (e.Extended(*NOW, 2), e.Extended(*NOW, 0)),
+        (e.Extended(*NOW, None), e.Extended(*NOW, 2**53 + 1)),
+        (e.Extended(*NOW, 2**53), e.Extended(*NOW, -1)),
+        (e.Warmed(*NOW, ((1, "x", 1, 0.0, 0.0),)), e.Warmed(*NOW, ((2, "x", 1, 0.0, 0.0),))),
+        (e.Warmed(*NOW, ((0, "x", 2**53, 0.0, 0.0),)), e.Warmed(*NOW, ((0, "x", 2**53 + 1, 0.0, 0.0),))),
+        (e.Salted(*NOW, "00"), e.Salted(*NOW, "0")),
+        (e.ArmAdded(*NOW, "C"), e.ArmRetired(*NOW, 0)),
+        (e.Asked(*NOW, "y", (1,), "unit"), e.Asked(*NOW, "y", (2,), None)),
+    ],
+)
+def test_events_at_and_beyond_a_limit(events, allowed, refused):
+    assert rebuild_state([*events, allowed], None).events[-1] == allowed
+    with pytest.raises(tp.InputError):
+        rebuild_state([*events, refused], None)
+
+
+def test_two_arms_of_three_may_remain(events):
+    added = [*events, e.ArmAdded(*NOW, "C"), e.ArmRetired(*NOW, 0)]
+    assert rebuild_state(added, None).book.active == [1, 2]
+    with pytest.raises(tp.InputError):
+        rebuild_state([*added, e.ArmRetired(*NOW, 1)], None)

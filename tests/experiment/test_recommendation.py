@@ -113,51 +113,56 @@ def test_nothing_is_selected_without_rewards():
 ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 
 
-def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval():
-    found = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
-    for sure, low, said in (
-        (
-            True,
-            -0.5,
-            "select A, sure at 95 % (proven): +1.0 against B "
-            "(95 % interval at all looks -0.5 to +2.0; the stopping rule uses a stronger test)",
-        ),
-        (
-            True,
-            0.5,
-            "select A, sure at 95 % (proven): +1.0 against B (95 % interval at all looks +0.5 to +2.0)",
-        ),
-        (
-            False,
-            -0.5,
-            "select A, not yet sure at 95 %: +1.0 against B (95 % interval at all looks -0.5 to +2.0)",
-        ),
-    ):
-        assert str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **found)) == said
+@pytest.mark.parametrize(
+    ("sure", "low", "stronger"),
+    [(True, -0.5, True), (True, 0.0, True), (True, 0.5, False), (False, -0.5, False)],
+)
+def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure, low, stronger):
+    fields = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
+    text = str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **fields))
+    assert f"95 % interval at all looks {low:+.1f} to +2.0" in text
+    assert ("stronger test" in text) == stronger
+    assert ("not yet sure at 95 %" in text) == (not sure)
+    assert ("sure at 95 % (proven)" in text) == sure
 
 
 @pytest.mark.parametrize(
-    ("found", "chance", "sentence"),
+    ("found", "chance", "words", "absent"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         "select A: +1.2 against B (95 % interval +0.5 to +2.0), best with probability 0.988 "
-         "(arms taken as exchangeable)"),
-        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25,
-         "select A: -0.25 against B (95 % interval -1.0 to +0.5), best with probability 0.250 "
-         "(arms taken as exchangeable)"),
-        (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
-        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1.0 against B (95 % interval +0.0 to +2.0)"),
-        (("A", "B", 1.0, None, None, 9, ONE), 0.5,
-         "select A: +1 against B, best with probability 0.500 (arms taken as exchangeable)"),
-        ((None, None, None, None, None, 9, TWO), None,
-         "no arm can be selected: not comparable yet: A, B | C"),
-        ((None, None, None, None, None, 0, TWO), None, "no reward yet"),
+         ("select A", "+1.2 against B", "95 % interval +0.5 to +2.0", "probability 0.988"), ("all looks", "sure")),
+        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("-0.25 against B", "-1.0 to +0.5", "0.250"), ("sure",)),
+        (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "+1 against B"), ("interval", "probability")),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("+1.0 against B", "+0.0 to +2.0"), ("probability",)),
+        (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("+1 against B", "0.500", "exchangeable"), ("interval",)),
+        ((None, None, None, None, None, 9, TWO), None, ("no arm can be selected", "A, B | C"), ("select A",)),
+        ((None, None, None, None, None, 9, ONE), None, ("no arm can be selected",), ("comparable",)),
+        ((None, None, None, None, None, 0, TWO), None, ("no reward",), ("select",)),
     ],
 )  # fmt: skip
-def test_the_text_of_a_recommendation(found, chance, sentence):
-    assert str(tp.Recommendation(*found, adaptive=True, chance=lambda: chance)) == sentence
-    said = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
-    assert str(said) == f"{sentence}; look twice"
+def test_the_text_of_a_recommendation(found, chance, words, absent):
+    text = str(tp.Recommendation(*found, adaptive=True, chance=lambda: chance))
+    assert [word for word in words if word not in text] == []
+    assert [word for word in absent if word in text] == []
+    remarked = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
+    assert str(remarked) == f"{text}; look twice"
+
+
+@pytest.mark.parametrize(("cells", "named", "more"), [(0, 0, ""), (1, 1, ""), (3, 3, ""), (4, 3, "1 more")])
+def test_the_text_names_up_to_three_excluded_cells(cells, named, more):
+    left_out = tuple(f"cell {number}" for number in range(cells))
+    text = str(tp.Recommendation("A", "B", 1.0, 0.5, 2.0, 9, ONE, adaptive=True, left_out=left_out))
+    assert text.count("cell ") == named
+    assert ("left out" in text) == (cells > 0)
+    assert more in text
+    assert ("more" in text) == bool(more)
+
+
+def test_the_text_gives_percentages_on_the_scales_of_ratios_and_odds():
+    for scale, unit in (("ratio", "%"), ("odds", "% in odds")):
+        text = str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, scale=scale))
+        assert f"+10 {unit} against B" in text
+    assert "labels" in str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, tide="hidden"))
 
 
 def test_the_text_says_how_far_below_the_runner_up_an_arm_is():
