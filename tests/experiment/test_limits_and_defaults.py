@@ -119,9 +119,15 @@ def test_shares_for_units_hold_for_a_tenth_of_the_pulls():
 @pytest.mark.parametrize("reward", [1e50, -1e50])
 def test_the_largest_reward_is_allowed(reward):
     run = experiment()
-    run.tell(run.ask(environment=1), reward)
+    pull = run.ask(environment=1)
+    run.tell(pull, reward)
     run.tell_summary(arm="A", environment=1, n=2, mean=reward, variance=1e100)
     assert run.history()["reward"] == [reward, reward]
+    for call in (lambda: run.tell(run.ask(), 1.5 * reward), lambda: run.correct(pull, 1.5 * reward)):
+        with pytest.raises(tp.InputError, match=r"1\.5e\+50"):
+            call()
+    with pytest.raises(tp.InputError, match=r"1\.5e\+100"):
+        run.tell_summary(arm="A", environment=1, n=2, mean=0.0, variance=1.5e100)
 
 
 def test_rewards_at_the_limits_are_allowed():
@@ -161,6 +167,8 @@ def test_a_summary_may_have_no_success_or_only_successes():
 
 
 def test_a_budget_may_shrink_to_the_pulls_that_were_not_lost():
+    with pytest.raises(tp.InputError, match="at least 1, not 0"):
+        experiment(budget=None).extend(0)
     run = experiment(budget=50)
     run.cancel_many(run.ask(n=20, environment=1)[:2])
     with pytest.raises(tp.InputError, match="at least 18, not 17"):

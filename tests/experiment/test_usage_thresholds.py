@@ -23,9 +23,9 @@ ONE_LABEL = {"labels": 1, "label": "shop", "tide": "labels"}
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
-        (ONE_LABEL | {"pulls": 101, "asked_over": DAY}, None),
+        (ONE_LABEL | {"pulls": 101, "asked_over": 86_400.0}, None),
         (
-            ONE_LABEL | {"pulls": 101, "asked_over": 1.01 * DAY},
+            ONE_LABEL | {"pulls": 101, "asked_over": 86_400.5},
             "all 101 pulls are in one environment, 'shop'",
         ),
         (ONE_LABEL | {"pulls": 101, "asked_over": 1.5 * DAY}, "all 101 pulls are in"),
