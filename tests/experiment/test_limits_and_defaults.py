@@ -124,7 +124,7 @@ def test_the_largest_reward_is_allowed(reward):
     run.tell_summary(arm="A", environment=1, n=2, mean=reward, variance=1e100)
     assert run.history()["reward"] == [reward, reward]
     for call in (lambda: run.tell(run.ask(), 1.5 * reward), lambda: run.correct(pull, 1.5 * reward)):
-        with pytest.raises(tp.InputError, match=r"1\.5e\+50"):
+        with pytest.raises(tp.InputError, match=r"1\.5\d*e\+50"):
             call()
     with pytest.raises(tp.InputError, match=r"1\.5e\+100"):
         run.tell_summary(arm="A", environment=1, n=2, mean=0.0, variance=1.5e100)
