@@ -2,17 +2,19 @@
 
 import math
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 import tideproof as tp
 from experiments import saved_state
+from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.stopping import stop_rule as module
 from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, StopRule, rule_of
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
-from tideproof.policies.calibrated_bounds import CAP, bound_for, normal_deviate
+from tideproof.policies.calibrated_bounds import DEFAULT_BUDGET, find_bound, normal_quantile_of_bound
 
 
 def book(settled=0, summaries=0):
@@ -25,7 +27,7 @@ def rule(**options):
 
 def test_what_options_mean():
     assert rule(budget=50) == StopRule(0.95, "calibrated", 50, later=False, normal=True)
-    assert rule() == StopRule(0.95, "calibrated", CAP, later=True, normal=True)
+    assert rule() == StopRule(0.95, "calibrated", DEFAULT_BUDGET, later=True, normal=True)
     assert rule(rule="proven").name == "proven"
     assert rule(rewards="money") == StopRule(0.95, "calibrated", 10_000_000, later=False, normal=False)
     assert rule_of(tp.Experiment(["A", "B"]).events()[0]) is None
@@ -51,10 +53,10 @@ def state(told, batches=None, surplus=0, warm=0, settled=None, arms=2):
 
 def test_the_open_ended_rule_leaves_a_fifth_of_the_error_to_the_proven_rule():
     found = StopRule(0.9, "calibrated", 30, later=True, normal=True)
-    assert found.needed(state(30)) == pytest.approx(bound_for(2, 30, 1.0 - 0.1 * 0.8))
+    assert found.needed(state(30)) == pytest.approx(find_bound(2, 30, 1.0 - 0.1 * 0.8))
     assert found.needed(state(31)) == pytest.approx(-math.log(0.1 * 0.2))
     with_budget = found._replace(later=False)
-    assert with_budget.needed(state(30)) == pytest.approx(bound_for(2, 30, 0.9))
+    assert with_budget.needed(state(30)) == pytest.approx(find_bound(2, 30, 0.9))
     assert with_budget._replace(name="proven").needed(state(30)) == pytest.approx(-math.log(0.1))
 
 
@@ -74,7 +76,7 @@ def test_the_number_of_checks_up_to_the_maximum_follows_the_batch_size(given, ch
     found = StopRule(0.95, "calibrated", 1000, later=False, normal=True)
     batches = max(given.get("batches", given["told"]), 1)
     assert found.needed(state(**{"batches": batches, **given})) == pytest.approx(
-        bound_for(2, max(checks, 1), 0.95)
+        find_bound(2, max(checks, 1), 0.95)
     )
 
 
@@ -168,7 +170,9 @@ def test_the_costly_check_is_made_if_a_cheap_lead_is_large_enough(
 ):
     run, made = conversions(scale), []
     kept = saved_state(run)
-    monkeypatch.setattr(module, "normal_deviate", lambda bound: factor * lead(kept.policy_state) / share)
+    monkeypatch.setattr(
+        module, "normal_quantile_of_bound", lambda bound: factor * lead(kept.policy_state) / share
+    )
     found = rule_of(run.events()[0]).check(kept, lambda: made.append(1) or run.fit())
     assert (len(made), found.costly, found.arm) == (worthwhile, worthwhile, None)
 
@@ -181,8 +185,10 @@ def test_the_lead_of_the_fit_must_reach_the_deviate(lead, groups, arm, monkeypat
     fit = SimpleNamespace(
         groups=[None] * groups, best="B", lead=lambda name: lead, cells=SimpleNamespace(arms=["A", "B"])
     )
-    monkeypatch.setattr(module, "normal_deviate", lambda bound: 1.0)
-    assert rule_of(run.events()[0]).check(saved_state(run), lambda: fit) == StopCheck(arm, "calibrated", True)
+    monkeypatch.setattr(module, "normal_quantile_of_bound", lambda bound: 1.0)
+    assert rule_of(run.events()[0]).check(saved_state(run), lambda: cast(Fit, fit)) == StopCheck(
+        arm, "calibrated", True
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +202,7 @@ def test_progress_is_the_squared_lead_over_what_is_needed(rule_name, budget):
     kept, found = saved_state(run), rule_of(run.events()[0])
     fit = kept.policy_state.fit
     lead, bound = least_lead(fit, leader_of(fit), None), found.needed(kept)
-    square = 2.0 * bound if rule_name == "proven" else normal_deviate(bound) ** 2
+    square = 2.0 * bound if rule_name == "proven" else normal_quantile_of_bound(bound) ** 2
     assert lead > 0.5
     assert stop_progress(found, kept, run.fit) == pytest.approx(lead**2 / square)
 
@@ -204,7 +210,7 @@ def test_progress_is_the_squared_lead_over_what_is_needed(rule_name, budget):
 def test_progress_of_conversions_uses_the_fit():
     run = conversions("ratio")
     kept, found = saved_state(run), rule_of(run.events()[0])
-    expected = run.fit().lead("B") ** 2 / normal_deviate(found.needed(kept)) ** 2
+    expected = run.fit().lead("B") ** 2 / normal_quantile_of_bound(found.needed(kept)) ** 2
     assert 0.1 < expected < 0.99
     assert stop_progress(found, kept, run.fit) == pytest.approx(expected)
 
