@@ -117,7 +117,7 @@ def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
     path = tmp_path / "report.html"
     run.report(path)
     text = path.read_text(encoding="utf-8")
-    assert "round-robin+ols, 121 pulls asked for, 1 out, 0 lost" in text
+    assert "round-robin+ols, 121 pulls, 1 pending, 0 lost" in text
     assert '<p class="warning">All 121 pulls are in one environment, 1: were labels forgotten?' in text
     assert run.fit().best in text
     assert text.count("<svg") >= 2
