@@ -42,8 +42,8 @@ def test_a_list(url):
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
     first, colours, prices, rates, *_ = (line.split() for line in done.stdout.splitlines())
-    assert first == ["name", "arms", "pulls", "out", "told", "budget", "verdict", "last", "event"]
-    assert colours[:9] == ["colours", "2", "1", "1", "0", "\N{EN DASH}", "nothing", "told", "yet"]
+    assert first == ["name", "arms", "pulls", "pending", "rewards", "budget", "verdict", "last", "event"]
+    assert colours[:9] == ["colours", "2", "1", "1", "0", "\N{EN DASH}", "no", "rewards", "yet"]
     assert prices[:6] == ["prices", "2", "52", "12", "40", "100"]
     assert "high (> 0.999)" in done.stdout
     assert prices[-1] == "d"  # days ago
