@@ -179,7 +179,7 @@ def test_it_sees_a_wave_and_names_the_label_that_would_do():
     found = tp.fit(log, arm="arm", environment="day", reward="y", time="ts")
     assert found.inside.p < 1e-6
     (warning,) = [each for each in analyse(found).warnings if "moves inside" in each]
-    assert "--environment 'day:hour(ts)' follows it" in warning
+    assert "--environment 'day:hour(ts)'" in warning
     found = tp.fit(days(1, 0.0), arm="arm", environment="day(ts)", reward="y", time="ts")
     assert not any("moves inside" in each for each in analyse(found).warnings)
 

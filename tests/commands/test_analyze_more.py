@@ -104,7 +104,7 @@ def test_segments(log):
     assert "DE: C is best, +" in said(result)
     assert "FR: B is best, +" in said(result)
     open_race = said(run(log, *NAMES, "--reward", "clicks", "--by", "country"))
-    assert "By country: in none of 2 segments is one arm best" in open_race
+    assert "By country: none of 2 segments has a winner" in open_race
     assert "FR: open, " in open_race
     asked = "--by", "country", "--adaptive", "--anytime"
     assert "all segments at once, at any time" in said(run(log, *NAMES, "--reward", "sales", *asked))
@@ -195,7 +195,7 @@ BAD = {
         "expected shares are needed for all arms; there is none for 'C'",
     ),
     "low": (["--low", "latency"], "unknown metric 'latency'; known: 'sales'"),
-    "twice": (["--reward", "sales"], "rewards must be different columns"),
+    "twice": (["--reward", "sales"], "rewards must be a list of different columns"),
 }
 
 

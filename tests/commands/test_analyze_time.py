@@ -61,7 +61,7 @@ def test_labels_that_are_too_coarse_are_warned_of(log):
     done = json.loads(run(log, "--json").stdout)  # day(ts) is guessed
     (warning,) = [each for each in done["warnings"] if "moves inside" in each]
     assert "significance level 0.001" in warning
-    assert "--environment 'hour(ts)' follows it" in warning
+    assert "--environment 'hour(ts)'" in warning
     finer = json.loads(run(log, "--environment", "hour(ts)", "--json").stdout)
     assert not any("moves inside" in each for each in finer["warnings"])
 

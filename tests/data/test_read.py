@@ -219,7 +219,7 @@ BAD = {
     "covariate twice": ({"covariates": ("before", "before")}, "must be different columns"),
     "the reward itself": ({"covariates": ("sales",)}, "must be different columns"),
     "text": ({"covariates": ("country",)}, "column 'country' must be numeric"),
-    "cap 2": ({"cap": 2.0}, "cap must be a share between 0 and 1, such as 0.999"),
+    "cap 2": ({"cap": 2.0}, "cap must be a quantile between 0 and 1, such as 0.999"),
     "quotient and covariate": (
         {"reward": "sales / sessions", "covariates": ("before",)},
         "covariates cannot be combined .* divided by 'sessions'",
@@ -247,12 +247,12 @@ def test_aggregated_rows_have_nothing_of_this():
     for wish, words in {
         Wish(unit="x"): "segments, units and two factors need one row",
         Wish(by="x"): "segments, units and two factors need one row",
-        Wish(covariates=("x",)): "a quotient and covariates need one row",
+        Wish(covariates=("x",)): "a divided reward and covariates need one row",
         Wish(cap=0.5): "cap needs one row for each reward",
     }.items():
         with opened(data) as rows, pytest.raises(InputError, match=words):
             read(rows, request, wish)
     with opened(data) as rows:
         assert read(rows, request, Wish()).cells.n.tolist() == [5.0, 5.0]
-    with opened(data) as rows, pytest.raises(InputError, match="a quotient and covariates need one row"):
+    with opened(data) as rows, pytest.raises(InputError, match="a divided reward and covariates need one row"):
         read(rows, replace(request, reward="mean / x"), Wish())

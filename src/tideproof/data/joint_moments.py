@@ -56,7 +56,7 @@ def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Prog
         raise InputError(f"reward, divisor and covariates must be different columns, not {names}")
     if others and (request.n or request.wide):
         raise InputError(
-            "a divided reward and covariates need one row for each reward, not aggregated rows or wide"
+            "a divided reward and covariates need one row for each reward, not aggregated or wide tables"
         )
     every = request.missing == "drop"
 
