@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
-from tideproof.analysis.arm_contrast import contrast, known
-from tideproof.analysis.connected_groups import against_best, candidates, chances
-from tideproof.analysis.scales.log_lifts import lifted
+from tideproof.analysis.arm_contrast import compare_arms, finite_or_none
+from tideproof.analysis.connected_groups import best_probabilities, compare_with_group_best, find_candidates
+from tideproof.analysis.scales.log_lifts import to_lift
 from tideproof.stats.best.comparisons_with_best import ArmGroup, compare_with_best
 from tideproof.stats.best.student_inference import probabilities_of_best
 from tideproof.stats.pairs.wald_pairs import WaldPairs
@@ -46,7 +46,7 @@ class On:
         self.covariance = np.diag([0.7 * variance, 0.3 * variance, *[1.0] * (arms - 2)])
 
     def shown(self, values):
-        return values if self.name == "difference" else lifted(values)
+        return values if self.name == "difference" else to_lift(values)
 
 
 def student(variance, freedom, level=0.9, adaptive=False):
@@ -54,7 +54,7 @@ def student(variance, freedom, level=0.9, adaptive=False):
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = WaldPairs(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
     on = On(pairs, "difference", freedom, variance)
-    return contrast(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
+    return compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -81,7 +81,7 @@ def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says(
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
     """Five arms: each of four one-sided statements at the fourth root of the level."""
     on = On(Normal(3.0), "difference", arms=5)
-    found = contrast(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False, picked=True)
+    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False, picked=True)
     reach = stats.norm.ppf(0.95**0.25)
     assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
     assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)
@@ -91,13 +91,13 @@ def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_d
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
     on = On(Normal(0.2), scale)
-    found = contrast(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False)
+    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = contrast(("A", "B"), on, on.found.pairs, (1, 0), level=0.95, adaptive=False)
+    back = compare_arms(("A", "B"), on, on.found.pairs, (1, 0), level=0.95, adaptive=False)
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
@@ -105,9 +105,9 @@ def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
     names, places = ("B", "A"), (0, 1)
     below, above = On(Normal(-math.inf)), On(Normal(math.inf))
-    found = contrast(names, below, below.found.pairs, places, level=0.95, adaptive=False)
+    found = compare_arms(names, below, below.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = contrast(names, above, above.found.pairs, places, level=0.95, adaptive=False)
+    found = compare_arms(names, above, above.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_known_is_none():
         assert found.estimate == -1.5
         assert (found.low, found.high, found.p) == (None, None, None)
     assert student(-1e-18, 3.0).se == 0.0  # rounding
-    assert (known(0.0), known(math.nan)) == (0.0, None)
+    assert (finite_or_none(0.0), finite_or_none(math.nan)) == (0.0, None)
 
 
 def estimate():
@@ -139,8 +139,8 @@ def estimate():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_each_group_is_compared_by_itself(sign):
     found, groups = estimate()
-    chance, error = chances(found, groups, sign, "flat")
-    rows = against_best(found, groups, sign, 0.9)
+    chance, error = best_probabilities(found, groups, sign, "flat")
+    rows = compare_with_group_best(found, groups, sign, 0.9)
     errors = []
     for group in groups[:2]:
         C, nu = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
@@ -154,7 +154,7 @@ def test_each_group_is_compared_by_itself(sign):
         assert rows.candidate[group].tolist() == own.candidate.tolist()
         low, high = (own.low, own.high) if sign > 0 else (-own.high, -own.low)
         assert (rows.low[group].tolist(), rows.high[group].tolist()) == (low.tolist(), high.tolist())
-        assert candidates(found, groups, sign, 0.9)[group].tolist() == own.candidate.tolist()
+        assert find_candidates(found, groups, sign, 0.9)[group].tolist() == own.candidate.tolist()
     assert error == max(errors)
     assert math.isnan(chance[5])
     assert np.isnan([rows.estimate[5], rows.low[5], rows.high[5]]).all()
@@ -163,7 +163,9 @@ def test_each_group_is_compared_by_itself(sign):
 
 def test_without_noise_known_there_are_no_chances():
     found, groups = estimate()
-    chance, error = chances(found._replace(covariance=np.full((6, 6), np.nan)), groups, 1.0, "flat")
+    chance, error = best_probabilities(
+        found._replace(covariance=np.full((6, 6), np.nan)), groups, 1.0, "flat"
+    )
     assert np.isnan(chance).all()
     assert math.isnan(error)
 

@@ -8,10 +8,10 @@ from scipy import stats
 import tideproof as tp
 from hidden_tide_logs import rounds
 from tideproof.analysis import unlabelled_log
-from tideproof.analysis.within_label_test import look_inside, nested
+from tideproof.analysis.within_label_test import compare_with_shorter, nested_f_test
 from tideproof.data import cells, cells_from_arrays
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import opened
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError
 from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
@@ -52,9 +52,9 @@ def test_a_fit_without_labels_has_the_shape_of_any_other(fit, log):
     n, shift = np.array(fit.shifts["n"]), np.array(fit.shifts["shift"])
     assert n.sum() == 240
     assert n @ shift / 240 == pytest.approx(0.0, abs=0.05)
-    with pytest.raises(InputError, match="the tide of this fit is hidden"):
+    with pytest.raises(InputError, match="this fit has a hidden tide"):
         fit.influence()
-    with pytest.raises(InputError, match="a test of additivity needs labels"):
+    with pytest.raises(InputError, match="a test of additivity needs environments"):
         fit.additivity()
 
 
@@ -78,7 +78,7 @@ def test_the_report_draws_the_tide(fit):
     assert "The hidden tide" in page
     assert page.count('class="change"') == 1
     assert "the tide jumped by" in page
-    assert "piece of time by piece of time" in page
+    assert "time segment by time segment" in page
     assert (
         "Tide: hidden, estimated over time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
         in analyse(fit).notes
@@ -109,7 +109,7 @@ def test_low_rewards_may_be_good(log):
         ({"time": "ts", "time_zone": "Europe/Berlin"}, "leave out time_zone"),
         ({"time": "ts", "unit": "arm"}, "leave out unit"),
         ({"time": "ts", "covariates": ["y"]}, "leave out covariates"),
-        ({"time": "day(ts)"}, "one column of moments"),
+        ({"time": "day(ts)"}, "one column of times"),
     ],
 )
 def test_what_is_refused(log, options, message):
@@ -124,11 +124,11 @@ def test_all_rewards_equal_names_no_winner(log):
 
 
 def test_without_a_compiler_long_logs_are_binned_and_that_is_said(log, monkeypatch):
-    monkeypatch.setattr(unlabelled_log, "_compiles", lambda: False)
+    monkeypatch.setattr(unlabelled_log, "_can_compile", lambda: False)
     monkeypatch.setattr(unlabelled_log, "MOST_INTERPRETED", 100)
     found = tp.fit(log, arm="arm", reward="y", time="ts")
     assert found.tide.bin == pytest.approx(239 * 1800 * 4 / 100)
-    assert "pip install 'tideproof[lab]' follows more rows one by one" in repr(found)
+    assert "pip install 'tideproof[lab]'" in repr(found)
     assert found.freedom == 240 - 4
     assert found.contrast("D", "A").low < 1.5 < found.contrast("D", "A").high
 
@@ -144,9 +144,9 @@ def days(seed, wave, n=400):
 
 
 def inside(log, environment, time=None):
-    request = Request.of("arm", environment, "y")
-    with opened(log) as rows:
-        return look_inside(rows, request, cells(log, "arm", environment, "y"), time)
+    request = ColumnSpec.of("arm", environment, "y")
+    with open_dataset(log) as rows:
+        return compare_with_shorter(rows, request, cells(log, "arm", environment, "y"), time)
 
 
 def _p(log):
@@ -155,7 +155,7 @@ def _p(log):
         solve(cells_from_arrays(arm, label, y))
         for label in (log.ts.dt.day, log.ts.dt.day * 24 + log.ts.dt.hour)
     )
-    return nested(coarse, fine, "hour(ts)").p
+    return nested_f_test(coarse, fine, "hour(ts)").p
 
 
 def test_the_test_inside_labels_has_its_size():

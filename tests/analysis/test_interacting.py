@@ -126,5 +126,5 @@ def test_what_robust_cannot_do_is_refused():
     table = {"v": arm, "y": reward, "t": list(range(len(arm))), "x": list(range(len(arm))), "d": day}
     with pytest.raises(InputError, match="robust"):
         tp.fit(table, arm="v", reward="y", time="t", robust="cells")
-    with pytest.raises(InputError, match="not covariates"):
+    with pytest.raises(InputError, match="covariates"):
         tp.fit(table, arm="v", reward="y", environment="d", covariates="x", robust="cells")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tideproof.analysis import Fit
-from tideproof.analysis.several_metrics import judged
+from tideproof.analysis.several_metrics import combine_metrics
 from tideproof.analysis.versus_control import against
 from tideproof.errors import UnknownName
 
@@ -24,7 +24,7 @@ def fits(seed=0, rows=600):
 
 
 def test_against_a_control():
-    found = judged(fits(), control="A")
+    found = combine_metrics(fits(), control="A")
     rows = {(row["metric"], row["arm"]): row for row in found.table}
     assert [rows[m, "B"]["reading"] for m in ("sales", "clicks", "latency")] == ["better", "unclear", "worse"]
     assert "A" not in found.table["arm"]
@@ -37,7 +37,7 @@ def test_against_a_control():
 
 
 def test_against_the_best_of_the_others():
-    found = judged(fits())
+    found = combine_metrics(fits())
     rows = {(row["metric"], row["arm"]): row["reading"] for row in found.table}
     assert rows["sales", "B"] == "better"
     assert rows["sales", "A"] == "worse"
@@ -48,16 +48,16 @@ def test_against_the_best_of_the_others():
 
 
 def test_the_control_itself_may_lead():
-    swapped = judged(fits(), control="B")
+    swapped = combine_metrics(fits(), control="B")
     assert swapped.verdict.startswith("B, the control, leads")
     assert swapped.harmed == []
 
 
 def test_one_metric_has_no_guardrails_and_strangers_no_readings():
-    alone = judged({"sales": fits()["sales"]})
+    alone = combine_metrics({"sales": fits()["sales"]})
     assert (alone.verdict, alone.harmed) == ("", [])
     strangers = Fit.from_arrays(list("AB"), [1, 2], [1.0, 2.0])
-    found = judged({"sales": strangers, "clicks": strangers})
+    found = combine_metrics({"sales": strangers, "clicks": strangers})
     assert found.verdict == ""
     assert set(found.table["reading"]) == {"not comparable"}
 
@@ -65,11 +65,11 @@ def test_one_metric_has_no_guardrails_and_strangers_no_readings():
 def test_without_noise_it_is_unclear():
     bare = Fit.from_arrays(list("AB"), [1, 1], [1.0, 2.0])
     assert (
-        judged({"sales": bare, "clicks": bare}).verdict
+        combine_metrics({"sales": bare, "clicks": bare}).verdict
         == "B compared with the best of the others: clicks unclear (+1)"
     )
 
 
 def test_an_unknown_control_is_an_error_at_once():
     with pytest.raises(UnknownName, match="unknown control 'D'"):
-        judged(fits(), control="D")
+        combine_metrics(fits(), control="D")

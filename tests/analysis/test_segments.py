@@ -177,5 +177,5 @@ def test_a_segment_that_speaks_against_the_scale_of_all_keeps_its_own_and_that_i
     found = tp.segments(log, by="country", arm="arm", environment="day", reward="sales")
     assert found.pooled.lifts
     assert [found.fits[place].scale for place in (0, 1)] == ["ratio", "difference"]
-    said = "Compared by differences, for their own rewards do not allow for ratios: 1."
+    said = "Compared by differences, because ratios do not fit their rewards: 1."
     assert said in segment_lines(found)

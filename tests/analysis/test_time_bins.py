@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tideproof as tp
-from tideproof.analysis.time_bins import into_bins
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import opened
+from tideproof.analysis.time_bins import group_into_bins
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.data.time_ordered_rows import MOST_SINGLE
 from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
@@ -102,7 +102,7 @@ def test_the_report_says_so():
     sentence = found.bins.sentence
     assert sentence in analysis.notes
     assert sentence in repr(found)
-    assert "40 bins of time (ts, about 100 rewards each)" in sentence
+    assert "40 time bins (ts, about 100 rewards each)" in sentence
     assert "--environment 'day(ts)'" in sentence
     assert "cannot show the tide" in html_report(analysis, "log.csv", "")
     assert found.to_dict()["tide"] == {"binned_by": "ts", "bins": 40, "rewards_a_bin": 100}
@@ -119,15 +119,15 @@ def test_groups_of_an_engine_that_are_too_many_rows_do_as_well(tmp_path, monkeyp
     rows = zip(log["arm"], np.arange(4000) // 2, log["y"], strict=True)
     place.write_text("\n".join([",".join(names), *(f"{a},{t},{y:g}" for a, t, y in rows)]))
     assert duckdb
-    request = Request.of("arm", "ts", "y")
-    with opened(str(place)) as source:
+    request = ColumnSpec.of("arm", "ts", "y")
+    with open_dataset(str(place)) as source:
         single = source.timed(request, 10**6)
         monkeypatch.setattr("tideproof.data.group_by_sql.MOST_SINGLE", 100)
         grouped = source.timed(request, 10**6)
     assert single.singles is not None
     assert grouped.singles is None
     assert MOST_SINGLE > 10**6
-    one, other = tp.Fit(into_bins(single)[0]), tp.Fit(into_bins(grouped)[0])
+    one, other = tp.Fit(group_into_bins(single)[0]), tp.Fit(group_into_bins(grouped)[0])
     assert one.contrast("B", "A").estimate == pytest.approx(other.contrast("B", "A").estimate)
     assert one.contrast("B", "A").high == pytest.approx(other.contrast("B", "A").high)
 

@@ -70,11 +70,11 @@ def test_lifts_of_rates_are_in_percent():
 def test_too_few_events_are_counted():
     assert clicks((1, 199), (5, 195)).verdict == (
         "too few events to name a best arm: 5 of 200 rewards of B and 1 of 200 rewards of A are 1; "
-        "10 together are needed"
+        "at least 10 in total are needed"
     )
     assert clicks((199, 1), (195, 5)).verdict == (
         "too few events to name a best arm: 1 of 200 rewards of A and 5 of 200 rewards of B are 0; "
-        "10 together are needed"
+        "at least 10 in total are needed"
     )
     assert "too few" not in clicks((5, 195), (5, 195)).verdict
 

@@ -14,7 +14,7 @@ import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, expected, log, write
 from tideproof.data import cells, cells_from_arrays, group_by_sql, row_checks
-from tideproof.data.column_spec import Request
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.sources import duckdb_connection, duckdb_files
 from tideproof.data.sources.source_dispatch import open_source
 from tideproof.errors import InputError, TideproofError
@@ -149,7 +149,7 @@ def test_progress_is_never_negative(monkeypatch):
         if percent == 99.0:
             enough.set()
 
-    with duckdb_connection._reported(Connection(), progress):
+    with duckdb_connection.report_progress(Connection(), progress):
         assert enough.wait(60)
     assert seen[:4] == [0.0, 0.25, 62.5, 99.0]
 
@@ -164,7 +164,7 @@ def test_no_progress_is_reported_after_the_end(monkeypatch):
             time.sleep(0.1)
             return 50.0
 
-    with duckdb_connection._reported(Slow(), seen.append):
+    with duckdb_connection.report_progress(Slow(), seen.append):
         assert begun.wait(60)
     assert seen == [50.0]
 
@@ -204,14 +204,14 @@ def test_a_file_is_opened_once_and_read_three_times(tmp_path, queries):
         assert list(source.types) == list(LOG)
         assert (source.types["ts"], source.types["n"]) == ("TIMESTAMP", "BIGINT")
         assert len(queries()) == 2
-        found = source.group(Request.of(**NAMES))
+        found = source.group(ColumnSpec.of(**NAMES))
     assert (len(queries()), Watched.closed) == (3, 1)
     assert_same(as_dict(found), expected(LOG["variant"], LOG["day"], LOG["sales"]))
 
 
 def test_a_source_can_be_grouped_twice(tmp_path):
     with open_source(str(write(tmp_path / "log.csv", LOG, "csv"))) as source:
-        by_day, by_week = (source.group(Request.of("variant", e, "sales")) for e in ("day", "week(ts)"))
+        by_day, by_week = (source.group(ColumnSpec.of("variant", e, "sales")) for e in ("day", "week(ts)"))
     assert by_day.n.sum() == by_week.n.sum() == 600
 
 

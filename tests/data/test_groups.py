@@ -7,13 +7,13 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from tideproof.data.cell_groups import Groups, assemble, indexed, merged
-from tideproof.data.central_moments import Tails
-from tideproof.data.column_spec import Request
+from tideproof.data.cell_groups import Groups, assemble_cells, index_labels, merge_groups
+from tideproof.data.central_moments import MomentSums
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.row_checks import check_arms, check_fetched, is_missing
 from tideproof.errors import InputError
 
-PLAIN = Request.of("arm", "environment", "reward")
+PLAIN = ColumnSpec.of("arm", "environment", "reward")
 
 
 def summary(rewards):
@@ -26,8 +26,8 @@ def test_merged_groups_are_those_of_all_rewards():
     parts = [5.0 * i + random.normal(size=size) for i, size in enumerate((1, 2, 7, 1, 30))]
     cell = np.array([0, 1, 0, 1, 0])
     n, mean, squares = (np.array(column, float) for column in zip(*map(summary, parts), strict=True))
-    tails = Tails(*(np.array([((part - part.mean()) ** k).sum() for part in parts]) for k in (3, 4)))
-    *found, (cubes, fourths) = merged(cell, n, mean, squares, 2, tails)
+    tails = MomentSums(*(np.array([((part - part.mean()) ** k).sum() for part in parts]) for k in (3, 4)))
+    *found, (cubes, fourths) = merge_groups(cell, n, mean, squares, 2, tails)
     for i in range(2):
         together = np.concatenate([part for part, c in zip(parts, cell, strict=True) if c == i])
         assert [column[i] for column in found] == pytest.approx(summary(together), rel=1e-13)
@@ -39,7 +39,7 @@ def test_a_long_sum_far_from_zero_keeps_its_digits():
     """Of a million rewards near 1e9; the mean is corrected once."""
     rewards = 1e9 + np.random.default_rng(1).normal(size=1_000_000)
     ones = np.ones(rewards.size)
-    _, mean, _, _ = merged(np.zeros(rewards.size, np.int64), ones, rewards, 0.0 * ones, 1)
+    _, mean, _, _ = merge_groups(np.zeros(rewards.size, np.int64), ones, rewards, 0.0 * ones, 1)
     exact = 1e9 + float((rewards - 1e9).astype(np.longdouble).mean())
     assert mean[0] == pytest.approx(exact, abs=1.2e-7)
 
@@ -58,7 +58,7 @@ def groups(**changed):
 
 
 def test_cells_are_ordered_by_environment_then_arm():
-    found = assemble(groups(dropped=4), PLAIN)
+    found = assemble_cells(groups(dropped=4), PLAIN)
     assert (found.arms, found.environments, found.dropped) == (["A", "B"], ["mon", "tue"], 4)
     assert (found.arm.tolist(), found.environment.tolist()) == ([0, 1, 1], [0, 0, 1])
     assert (found.n.tolist(), found.mean.tolist(), found.squares.tolist()) == (
@@ -69,7 +69,7 @@ def test_cells_are_ordered_by_environment_then_arm():
 
 
 def test_the_order_of_first_appearance_is_kept():
-    found = assemble(groups(ordered=True), PLAIN)
+    found = assemble_cells(groups(ordered=True), PLAIN)
     assert (found.arms, found.environments, found.dropped) == (["B", "A"], ["tue", "mon"], 0)
     assert (found.arm.tolist(), found.environment.tolist()) == ([0, 0, 1], [0, 1, 1])
     assert found.n.tolist() == [2, 3, 1]
@@ -77,7 +77,7 @@ def test_the_order_of_first_appearance_is_kept():
 
 def test_new_labels_merge_what_they_share():
     days = [("2024-10-15",), ("2024-10-14",), ("2024-10-14",)]
-    found = assemble(groups(environment=days), Request.of("a", "week(t)", "r").among("atr"))
+    found = assemble_cells(groups(environment=days), ColumnSpec.of("a", "week(t)", "r").among("atr"))
     assert (found.arms, found.environments) == (["A", "B"], [dt.date(2024, 10, 14)])
     assert found.n.tolist() == [1, 5]
     assert found.mean == pytest.approx([6.0, 6.2])
@@ -85,8 +85,11 @@ def test_new_labels_merge_what_they_share():
 
 
 def test_labels_of_several_kinds_have_an_order():
-    assert indexed(["b", 2, "a", 10, 2], ordered=False) == ([10, 2, "a", "b"], pytest.approx([3, 1, 2, 0, 1]))
-    assert indexed(["b", 2, "a", 2], ordered=True) == (["b", 2, "a"], pytest.approx([0, 1, 2, 1]))
+    assert index_labels(["b", 2, "a", 10, 2], ordered=False) == (
+        [10, 2, "a", "b"],
+        pytest.approx([3, 1, 2, 0, 1]),
+    )
+    assert index_labels(["b", 2, "a", 2], ordered=True) == (["b", 2, "a"], pytest.approx([0, 1, 2, 1]))
 
 
 class Undecided:

@@ -9,7 +9,7 @@ import pytest
 import tideproof as tp
 from tideproof.analysis.log_options import open_log
 from tideproof.data import cells
-from tideproof.data.cell_reader import read
+from tideproof.data.cell_reader import read_cells
 
 RANDOM = np.random.default_rng(3)
 ROWS = 600
@@ -36,7 +36,7 @@ def kinds(tmp_path):
 
 def grouped(data, logs, reward="pay", by="", **options):
     with open_log(data, "arm", "day", reward, by, logs, **options) as log:
-        return read(*log)
+        return read_cells(*log)
 
 
 @pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "lazy", "duckdb", "csv"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tideproof.data.central_moments import Tails, from_power_sums, moved
+from tideproof.data.central_moments import MomentSums, from_power_sums, shift_reference
 
 
 def sums(rewards, point):
     d = rewards - point
-    return Tails(*(np.array([(d**k).sum()]) for k in (3, 4)))
+    return MomentSums(*(np.array([(d**k).sum()]) for k in (3, 4)))
 
 
 REWARDS = np.random.default_rng(0).exponential(size=50)
@@ -21,7 +21,7 @@ SQUARES = np.array([((REWARDS - MEAN) ** 2).sum()])
 @pytest.mark.parametrize("point", [0.0, -3.0, 11.0])
 def test_there_and_back(point):
     off = np.array([MEAN - point])
-    there = moved(N, SQUARES, sums(REWARDS, MEAN), off)
+    there = shift_reference(N, SQUARES, sums(REWARDS, MEAN), off)
     np.testing.assert_allclose(there, sums(REWARDS, point), rtol=1e-12)
     back = from_power_sums(N, SQUARES, sums(REWARDS, point), off)
     np.testing.assert_allclose(back, sums(REWARDS, MEAN), rtol=1e-9)
@@ -41,7 +41,9 @@ def test_a_point_too_far_away_is_refused():
 
 
 def test_sums_that_overflow_are_unknown():
-    assert from_power_sums(N, SQUARES, Tails(np.array([np.inf]), np.array([np.inf])), np.zeros(1)) is None
+    assert (
+        from_power_sums(N, SQUARES, MomentSums(np.array([np.inf]), np.array([np.inf])), np.zeros(1)) is None
+    )
 
 
 def test_a_group_that_hardly_varies_gets_what_deviations_can_add_up_to():
@@ -49,7 +51,7 @@ def test_a_group_that_hardly_varies_gets_what_deviations_can_add_up_to():
     quiet = 100.0 + np.array([0.0, 1e-7])
     n, mean = np.array([50.0, 2.0]), np.array([MEAN, quiet.mean()])
     squares = np.array([SQUARES[0], ((quiet - quiet.mean()) ** 2).sum()])
-    powers = Tails(*(np.array([(REWARDS**k).sum(), (quiet**k).sum()]) for k in (3, 4)))
+    powers = MomentSums(*(np.array([(REWARDS**k).sum(), (quiet**k).sum()]) for k in (3, 4)))
     cubes, fourths = from_power_sums(n, squares, powers, mean)
     assert squares[1] ** 2 / 2 <= fourths[1] <= squares[1] ** 2
     assert abs(cubes[1]) <= np.sqrt(squares[1] * fourths[1])
@@ -58,5 +60,5 @@ def test_a_group_that_hardly_varies_gets_what_deviations_can_add_up_to():
 def test_single_rewards_have_no_deviations():
     one = np.array([1.0, 1.0])
     x = np.array([1e6, -1e6])
-    found = from_power_sums(one, 0.0 * one, Tails(x**3, x**4), x)
+    found = from_power_sums(one, 0.0 * one, MomentSums(x**3, x**4), x)
     assert [part.tolist() for part in found] == [[0, 0], [0, 0]]

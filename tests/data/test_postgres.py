@@ -10,9 +10,9 @@ import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated
 from tideproof.data import cells
-from tideproof.data.cell_reader import Wish, read
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import opened
+from tideproof.data.cell_reader import ReadOptions, read_cells
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError, MissingExtra, UnknownName
 
 
@@ -248,15 +248,18 @@ def test_powers_that_postgres_would_refuse(postgres):
 
 def test_a_cap_a_quotient_and_segments(postgres):
     """The same as from columns in memory."""
-    for wish in (Wish(cap=0.9), Wish(by="ts", unit="n"), Wish(covariates=("var",))):
+    for wish in (ReadOptions(cap=0.9), ReadOptions(by="ts", unit="n"), ReadOptions(covariates=("var",))):
         made = []
         for place, table in ((postgres, "log"), (LOG, None)):
-            with opened(place, table) as rows:
-                made.append(read(rows, Request.of("variant", "day", "sales"), wish).cells)
+            with open_dataset(place, table) as rows:
+                made.append(read_cells(rows, ColumnSpec.of("variant", "day", "sales"), wish).cells)
         one, two = made
         assert_same(as_dict(one), as_dict(two), rel=1e-7)
-    with opened(postgres, "log") as rows, opened(LOG) as held:
-        one, two = (read(x, Request.of("variant", "day", "sales / n"), Wish()).cells for x in (rows, held))
+    with open_dataset(postgres, "log") as rows, open_dataset(LOG) as held:
+        one, two = (
+            read_cells(x, ColumnSpec.of("variant", "day", "sales / n"), ReadOptions()).cells
+            for x in (rows, held)
+        )
     assert_same(as_dict(one), as_dict(two), rel=1e-7)
 
 
@@ -265,8 +268,8 @@ def test_rows_in_the_order_of_time(postgres, most):
     """The same as from memory, one by one and in bins."""
 
     def rows(data, table):
-        with opened(data, table) as each:
-            found = each.timed(Request.of("variant", "ts", "sales"), most)
+        with open_dataset(data, table) as each:
+            found = each.timed(ColumnSpec.of("variant", "ts", "sales"), most)
         names = [found.arms[i] for i in found.arm]
         return [*zip(found.time.tolist(), names, found.n.tolist(), strict=True)], found
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from tideproof.data import cells
-from tideproof.data.cell_reader import Wish, read
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import opened
+from tideproof.data.cell_reader import ReadOptions, read_cells
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError, UnknownName
 
 KINDS = ["columns", "pandas", "polars", "lazy", "arrow", "relation", "csv", "parquet"]
@@ -50,8 +50,10 @@ def as_kind(kind, frame, tmp_path):
 
 
 def found(data, environment="day", reward="sales", missing="refuse", **wish):
-    with opened(data) as rows:
-        return read(rows, Request.of("arm", environment, reward, missing=missing), Wish(**wish))
+    with open_dataset(data) as rows:
+        return read_cells(
+            rows, ColumnSpec.of("arm", environment, reward, missing=missing), ReadOptions(**wish)
+        )
 
 
 def by_label(c, *values):
@@ -243,16 +245,19 @@ def test_a_cap_that_leaves_nothing_is_refused():
 
 def test_aggregated_rows_have_nothing_of_this():
     data = {"arm": ["A", "B"], "day": [1, 1], "mean": [1.0, 2.0], "n": [5, 5], "sd": [1.0, 1.0], "x": [1, 2]}
-    request = Request.of("arm", "day", "mean", n="n", sd="sd")
+    request = ColumnSpec.of("arm", "day", "mean", n="n", sd="sd")
     for wish, words in {
-        Wish(unit="x"): "segments, units and two factors need one row",
-        Wish(by="x"): "segments, units and two factors need one row",
-        Wish(covariates=("x",)): "a divided reward and covariates need one row",
-        Wish(cap=0.5): "cap needs one row for each reward",
+        ReadOptions(unit="x"): "segments, units and two factors need one row",
+        ReadOptions(by="x"): "segments, units and two factors need one row",
+        ReadOptions(covariates=("x",)): "a divided reward and covariates need one row",
+        ReadOptions(cap=0.5): "cap needs one row for each reward",
     }.items():
-        with opened(data) as rows, pytest.raises(InputError, match=words):
-            read(rows, request, wish)
-    with opened(data) as rows:
-        assert read(rows, request, Wish()).cells.n.tolist() == [5.0, 5.0]
-    with opened(data) as rows, pytest.raises(InputError, match="a divided reward and covariates need one row"):
-        read(rows, replace(request, reward="mean / x"), Wish())
+        with open_dataset(data) as rows, pytest.raises(InputError, match=words):
+            read_cells(rows, request, wish)
+    with open_dataset(data) as rows:
+        assert read_cells(rows, request, ReadOptions()).cells.n.tolist() == [5.0, 5.0]
+    with (
+        open_dataset(data) as rows,
+        pytest.raises(InputError, match="a divided reward and covariates need one row"),
+    ):
+        read_cells(rows, replace(request, reward="mean / x"), ReadOptions())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideproof.data import cells
-from tideproof.data.number_text import numbers_in
+from tideproof.data.number_text import parse_numbers
 from tideproof.errors import InputError
 
 
@@ -28,18 +28,18 @@ from tideproof.errors import InputError
     ],
 )
 def test_how_a_column_is_written(column, want):
-    assert numbers_in(column, "r") == pytest.approx(want, nan_ok=True)
+    assert parse_numbers(column, "r") == pytest.approx(want, nan_ok=True)
 
 
 def test_what_the_user_says_decides():
-    assert numbers_in(["1,234"], "r", ",").tolist() == [1.234]
-    assert numbers_in(["1,234"], "r", ".").tolist() == [1234]
-    assert numbers_in(["1.234"], "r", ",").tolist() == [1234]
-    assert numbers_in(["1.234"], "r").tolist() == [1.234]
+    assert parse_numbers(["1,234"], "r", ",").tolist() == [1.234]
+    assert parse_numbers(["1,234"], "r", ".").tolist() == [1234]
+    assert parse_numbers(["1.234"], "r", ",").tolist() == [1234]
+    assert parse_numbers(["1.234"], "r").tolist() == [1.234]
     with pytest.raises(InputError, match=r"text in 1 row \(row 1: '3\.5'\)"):
-        numbers_in(["3.5"], "r", ",")
+        parse_numbers(["3.5"], "r", ",")
     with pytest.raises(InputError, match=r"text in 1 row \(row 2: '3,5'\)"):
-        numbers_in(["1", "3,5"], "r", ".")
+        parse_numbers(["1", "3,5"], "r", ".")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_the_user_says_decides():
 )
 def test_what_is_refused(column, message):
     with pytest.raises(InputError, match=message):
-        numbers_in(column, "r")
+        parse_numbers(column, "r")
 
 
 PIECES = [

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import opened
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError, UnknownName
 
 N = 60
@@ -25,8 +25,8 @@ def log():
 
 
 def timed(data, most=10**6, **options):
-    with opened(data) as rows:
-        return rows.timed(Request.of("arm", "ts", "y", **options), most)
+    with open_dataset(data) as rows:
+        return rows.timed(ColumnSpec.of("arm", "ts", "y", **options), most)
 
 
 def as_rows(found):
@@ -115,8 +115,11 @@ def test_moments_that_are_none():
         timed(data | {"ts": [True, False]})
     with pytest.raises(UnknownName, match="unknown column 'ts'"):
         timed({"arm": ["A"], "y": [1.0]})
-    with opened(data) as rows, pytest.raises(InputError, match=r"one column of times or numbers, .* not"):
-        rows.timed(Request.of("arm", "hour(ts)", "y"), 10)
+    with (
+        open_dataset(data) as rows,
+        pytest.raises(InputError, match=r"one column of times or numbers, .* not"),
+    ):
+        rows.timed(ColumnSpec.of("arm", "hour(ts)", "y"), 10)
 
 
 def test_too_many_arms():

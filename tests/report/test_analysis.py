@@ -8,9 +8,9 @@ import pytest
 from tideproof.analysis import Fit
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.report.analysis_report import ALARM, _one_reward, analyse, as_dict
+from tideproof.report.analysis_report import ALARM, analyse, analysis_to_dict, large_reward_sentence
 from tideproof.report.arms_table import arm_columns
-from tideproof.report.side_notes import Beside, beside
+from tideproof.report.side_notes import ExtraParts, add_extra_parts
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import choose_scale
 from tideproof.table import Table
@@ -74,7 +74,7 @@ def test_groups_have_numbers():
     assert (found.arms["arm"], found.arms["group"]) == (["B", "A", "D", "C"], [1, 1, 2, 2])
     assert found.warnings == []
     assert found.notes == ["8 rewards of 4 arms in 2 environments."]
-    plain = as_dict(found)
+    plain = analysis_to_dict(found)
     assert (plain["best"], plain["candidates"], plain["doubt"]) == (None, None, "groups")
 
 
@@ -312,14 +312,14 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
 def test_no_reward_is_blamed_that_is_one_of_a_few_or_of_many_alike():
     few = cells_from_arrays([0, 0, 1, 1], [0, 1, 0, 1], [1.0, 9.0, 2.0, 3.0])
     alike = cells_from_arrays([0, 1] * 40, [0, 0, 1, 1] * 20, [1.0, 2.0] * 40)
-    assert _one_reward(few) == _one_reward(alike) == ""
+    assert large_reward_sentence(few) == large_reward_sentence(alike) == ""
 
 
 def test_a_space_at_the_end_of_a_label_is_seen_and_said_first(monkeypatch):
     quiet(monkeypatch, sample_ratio=lambda self, *_: SimpleNamespace(drift_p=0.0))
     arm, day, reward = log(gap=0.3)
     fit = Fit.from_arrays(np.where(arm == "A", "B ", arm), day, reward)
-    found, _ = beside(analyse(fit), Beside())
+    found, _ = add_extra_parts(analyse(fit), ExtraParts())
     assert "'B '" in fit.verdict
     assert "B " not in fit.verdict.replace("'B '", "").replace("B leads", "").replace("B cannot", "")
     names = next(column for column in arm_columns(found) if column.header == "arm")

@@ -6,7 +6,13 @@ import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
-from tideproof.report.interaction_report import DRAWN, draw_leads, interactions, leads_words, left_out
+from tideproof.report.interaction_report import (
+    DRAWN,
+    draw_leads,
+    exclusion_sentences,
+    interaction_sentences,
+    leads_explanation,
+)
 
 
 def fitted(omega=1.2, wrong=None, days=12, **options):
@@ -43,13 +49,13 @@ def test_the_warning_points_to_interactions_and_the_report_answers():
 
 def test_none_open_and_untold_are_said_as_such():
     calm = fitted(omega=0.0, variance="interaction")
-    said = interactions(calm)[0]
+    said = interaction_sentences(calm)[0]
     assert calm.interaction.low == 0.0
     assert said.startswith(("Arms do not seem to differ", "Arms may or may not differ"))
     lonely = Fit.from_arrays(list("ABAB"), list("xxyy"), [1.0, 2.0, 4.0, 4.5], variance="interaction")
-    (said,) = interactions(lonely)
+    (said,) = interaction_sentences(lonely)
     assert "cannot be separated from noise" in said
-    assert interactions(fitted()) == []
+    assert interaction_sentences(fitted()) == []
 
 
 def test_unequal_noise_beside_interactions_names_the_model_for_both():
@@ -74,14 +80,14 @@ def test_what_was_left_out_is_named_first_and_advised_before():
     torn = fitted(omega=0.0, robust="cells").left_out
     from dataclasses import replace
 
-    assert left_out(replace(torn, torn=True))[0].startswith(
+    assert exclusion_sentences(replace(torn, torn=True))[0].startswith(
         "More than 33 % of 36 cells are more than 5 standard"
     )
 
 
 def test_the_picture_shows_the_first_environments():
     found = fitted(days=DRAWN + 5, variance="interaction").interaction
-    assert f"Only the first {DRAWN} of {DRAWN + 5} are drawn." in leads_words(found)
+    assert f"Only the first {DRAWN} of {DRAWN + 5} are drawn." in leads_explanation(found)
     assert draw_leads(found).count("day 0: C") == 1
 
 

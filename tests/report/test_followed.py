@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.report.hidden_tide_report import EACH, TimedTold, columns_of, raw_pick, tide_card
+from tideproof.report.hidden_tide_report import EACH, OrderedRewards, best_raw_arm, tide_card, tide_columns
 
 WORTH = {"A": 0.0, "B": 0.2, "C": 3.0}
 
@@ -21,14 +21,14 @@ def played(sign, pulls=90):
         arms.append("ABC".index(pull.arm))
         rewards.append(sign * (WORTH[pull.arm] + 8.0 * (3 * step // pulls)) + noise.gauss(0.0, 1.0))
         run.tell(pull, rewards[-1])
-    return run, TimedTold(np.array(arms), np.array(rewards))
+    return run, OrderedRewards(np.array(arms), np.array(rewards))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_table_says_what_the_fit_says(sign):
     run, told = played(sign)
     fit, raw = run.fit(), told.raw_means(3)
-    table = {column.header.partition(",")[0]: column.cells for column in columns_of(fit, raw)}
+    table = {column.header.partition(",")[0]: column.cells for column in tide_columns(fit, raw)}
     assert table["arm"][0] == fit.best == run.recommend().arm
     assert table["can be best"][0] == "yes"
     assert table["rewards"] == [str(int(np.sum(told.arm == "ABC".index(arm)))) for arm in table["arm"]]
@@ -42,7 +42,7 @@ def test_the_table_says_what_the_fit_says(sign):
             beaten = gap.high < 0.0 if sign > 0 else gap.low > 0.0
             assert table["can be best"][place] == ("no" if beaten else "yes")
             assert table[f"against {fit.best}"][place].startswith("-" if sign > 0 else "+")
-    assert raw_pick(fit, raw) == "ABC"[int(np.argmax(sign * raw))]
+    assert best_raw_arm(fit, raw) == "ABC"[int(np.argmax(sign * raw))]
 
 
 def test_the_tide_is_what_is_left_of_rewards():
@@ -50,4 +50,4 @@ def test_the_tide_is_what_is_left_of_rewards():
     card = tide_card(run.fit(), told)
     assert card.picture.count("<circle") == 90 // EACH
     assert "about 2 jumps" in card.words
-    assert tide_card(run.fit(), TimedTold(told.arm[:9], told.reward[:9])) is None
+    assert tide_card(run.fit(), OrderedRewards(told.arm[:9], told.reward[:9])) is None

@@ -9,7 +9,7 @@ import pytest
 from tideproof._version import __version__
 from tideproof.analysis import Fit
 from tideproof.report.analysis_report import analyse
-from tideproof.report.control_report import Against
+from tideproof.report.control_report import ControlComparison
 from tideproof.report.html_report import html_report
 from tideproof.table import Table
 
@@ -176,7 +176,7 @@ def test_a_control_is_in_the_heading_and_in_the_table():
     other = fit.contrast("B", "A")
     rows = {"arm": ["B", "C"], "estimate": [other.estimate, None], "low": [other.low, None],
             "high": [other.high, None], "reading": ["better", "not comparable"]}  # fmt: skip
-    text = html_report(analyse(fit, Against("A", Table(rows))), "log.csv", "")
+    text = html_report(analyse(fit, ControlComparison("A", Table(rows))), "log.csv", "")
     shown = f"{other.estimate:+.1f} ({other.low:+.1f} to {other.high:+.1f}), better"
     assert f'<p class="control">Against A, the control: B {shown}; C cannot be compared.</p>' in text
     assert f"<td>{shown}</td>" in text

@@ -7,7 +7,7 @@ import pytest
 import tideproof as tp
 from tideproof.draw.lead_over_time import draw_lead
 from tideproof.draw.traffic_shares import draw_shares
-from tideproof.report.lead_history import POINTS, lead_axis, lead_info, raw_pick, shares_info
+from tideproof.report.lead_history import POINTS, best_raw_arm, lead_axis, lead_info, shares_info
 
 
 def log(days=9, seed=0):
@@ -34,7 +34,7 @@ def test_a_lead_is_that_of_the_fit_of_what_was_there(direction):
     rows = log()
     fit = fitted(rows, direction=direction)
     lead = lead_info(fit)
-    assert raw_pick(fit) == ("C" if direction == "maximize" else "A")
+    assert best_raw_arm(fit) == ("C" if direction == "maximize" else "A")
     assert (lead.best, lead.rival) == (("B", "C") if direction == "maximize" else ("A", "C"))
     sign = 1.0 if direction == "maximize" else -1.0
     for number, each in enumerate(lead.leads):

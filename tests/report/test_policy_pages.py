@@ -1,7 +1,7 @@
 """The overview of policies says of each what it is."""
 
 from tideproof.policies.policy_registry import policy, policy_names
-from tideproof.report.policy_pages import overview, policy_pages, write
+from tideproof.report.policy_pages import overview, policy_pages, write_pages
 
 
 def test_the_overview_has_every_policy_and_says_what_it_needs():
@@ -20,5 +20,5 @@ def test_the_overview_has_every_policy_and_says_what_it_needs():
 def test_pages_are_written_into_a_folder_old_or_new(tmp_path):
     folder = tmp_path / "docs" / "policies"
     for _ in range(2):
-        write(folder)
+        write_pages(folder)
         assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == policy_pages()

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from tideproof.report.terminal_tables import Column, _for_names, tables
+from tideproof.report.terminal_tables import Column, first_column_width, make_tables
 
 NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Column("n", ["7", "1,234"])] * 3
 
@@ -14,7 +14,7 @@ NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Colum
 def shown(names, width, numbers=NUMBERS, **words):
     out = io.StringIO()
     console = Console(file=out, width=width)
-    for table in tables(Column("arm", names, left=True), numbers, width, **words):
+    for table in make_tables(Column("arm", names, left=True), numbers, width, **words):
         console.print(table)
     return out.getvalue()
 
@@ -69,7 +69,7 @@ def test_a_table_takes_all_the_room_there_is_before_it_is_broken():
     for width, lines in ((whole, ["raw mean"]), (whole - 1, ["raw", "mean"])):
         screen = io.StringIO()
         console = Console(file=screen, width=width)
-        (table,) = tables(arms, numbers, width)
+        (table,) = make_tables(arms, numbers, width)
         console.print(table)
         text = screen.getvalue()
         assert [words for words in ("raw mean", "raw", "mean") if f" {words} " in text][: len(lines)] == lines
@@ -85,8 +85,8 @@ def test_numbers_stand_to_the_right_and_names_to_the_left():
 
 
 def test_what_names_may_take():
-    assert _for_names([20, 20], 100) == 60  # what the others leave
-    assert _for_names([40, 40], 100) == 20  # a fifth is enough
-    assert _for_names([41, 41], 100) == 50  # less is not: half, beside the widest of the others
-    assert _for_names([70, 20], 100) == 30
-    assert _for_names([97], 100) == 8  # and never less
+    assert first_column_width([20, 20], 100) == 60  # what the others leave
+    assert first_column_width([40, 40], 100) == 20  # a fifth is enough
+    assert first_column_width([41, 41], 100) == 50  # less is not: half, beside the widest of the others
+    assert first_column_width([70, 20], 100) == 30
+    assert first_column_width([97], 100) == 8  # and never less

@@ -8,13 +8,13 @@ import pytest
 
 import tideproof as tp
 from tideproof.experiment.events import event_records as e
-from tideproof.report.event_text import DESCRIPTIONS, age, describe_event
-from tideproof.report.store_listing import page
+from tideproof.report.event_text import DESCRIPTIONS, describe_event, format_age
+from tideproof.report.store_listing import experiment_page
 
 
 def story(run, count):
     """Return the last events of a run as its page shows them."""
-    return page(run, "shop", count)["last_events"]
+    return experiment_page(run, "shop", count)["last_events"]
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_no_kind_is_forgotten():
 
 
 def test_ages():
-    assert [age(x) for x in (-5.0, 89.0, 91.0, 5399.0, 129_601.0)] == [
+    assert [format_age(x) for x in (-5.0, 89.0, 91.0, 5399.0, 129_601.0)] == [
         "0 s",
         "89 s",
         "1.5 min",

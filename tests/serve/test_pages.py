@@ -489,12 +489,12 @@ def test_a_file_may_be_so_large_only(begin):
 
 
 def test_a_guarded_reader_opens_nothing_else(tmp_path):
-    from tideproof.data.sources.duckdb_connection import Guard, session
+    from tideproof.data.sources.duckdb_connection import FileGuard, open_connection
 
     mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
     for each in (mine, other):
         each.write_text("a,b\n1,2\n")
-    with session(guard=Guard(str(mine))) as run:
+    with open_connection(guard=FileGuard(str(mine))) as run:
         assert run(f"SELECT * FROM '{mine}'") == [(1, 2)]
         for query in (
             f"SELECT * FROM '{other}'",

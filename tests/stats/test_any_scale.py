@@ -9,7 +9,7 @@ import pytest
 
 from multiplicative_logs import conversions, from_events
 from tideproof.analysis import Fit
-from tideproof.analysis.scales import on_scale
+from tideproof.analysis.scales import fit_on_scale
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
 from tideproof.research.trust.random_logs import draw
@@ -37,7 +37,7 @@ def world(scale):
 def exact(chance, counts):
     """Return cells whose rewards are what was expected, and the estimates on each scale."""
     cells = from_events(counts * float(MANY), np.rint(counts * MANY * chance))
-    return cells, {scale: on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
+    return cells, {scale: fit_on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
 
 
 def traffic_gap(scale, x, y, share):
@@ -77,7 +77,7 @@ def test_where_scales_agree_limits_are_those_of_one():
     random = np.random.default_rng(3)
     counts = np.tile([400, 400], (8, 1))
     cells = conversions(counts, np.outer(np.linspace(0.05, 0.2, 8), [1.0, 1.2]), random)
-    found = {scale: on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
+    found = {scale: fit_on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
     pairs = ScaleUnion("ratio", found["ratio"], [found["difference"]])
     own = found["ratio"].pairs
     assert [pairs.upper(1, 0, 1.96), pairs.lower(1, 0, 1.96), pairs.deviate(1, 0)] == [
@@ -91,7 +91,7 @@ def test_where_scales_agree_limits_are_those_of_one():
 def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monkeypatch):
     random = np.random.default_rng(5)
     cells = conversions(3000 * RELAY, world("ratio")[0], random)
-    found = {scale: on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
+    found = {scale: fit_on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
 
     def limits():
         pairs = ScaleUnion("difference", found["difference"], [found["ratio"], found["odds"]])
@@ -123,7 +123,7 @@ def test_an_environment_without_rewards_or_of_one_kind_says_nothing_on_odds():
     counts = np.array([[50, 50], [0, 0], [50, 50], [40, 40]])
     events = np.array([[10, 20], [0, 0], [15, 25], [40, 40]])
     cells = from_events(counts, events)
-    found = on_scale("odds", cells, solve(cells), "auto").found
+    found = fit_on_scale("odds", cells, solve(cells), "auto").found
     assert np.all(np.isfinite(found.readout.mean))
     assert np.isnan(found.readout.shift).tolist() == [False, True, False, False]
     x, y = OddsPairScale(cells).met(0, 1, -40.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tideproof.analysis.connected_groups import against_best, candidates
+from tideproof.analysis.connected_groups import compare_with_group_best, find_candidates
 from tideproof.stats.best import comparisons_with_best
 from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
@@ -81,8 +81,8 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
 def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatch):
     def compared():
         found = ESTIMATES[scale](log(kind))
-        best = against_best(found, groups(found), sign, 0.95)
-        return candidates(found, groups(found), sign, 0.95), best
+        best = compare_with_group_best(found, groups(found), sign, 0.95)
+        return find_candidates(found, groups(found), sign, 0.95), best
 
     may, few = compared()
     for module in (comparisons_with_best, pair_tests):
@@ -96,9 +96,9 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
 
 def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
     found = ESTIMATES["odds"](log("clicks"))
-    exact = against_best(found, groups(found), 1.0, 0.95)
+    exact = compare_with_group_best(found, groups(found), 1.0, 0.95)
     monkeypatch.setattr(comparisons_with_best, "_MANY", 5)
-    rough = against_best(found, groups(found), 1.0, 0.95)
+    rough = compare_with_group_best(found, groups(found), 1.0, 0.95)
     assert rough.candidate.tolist() == exact.candidate.tolist()
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))
     assert np.any(rough.low < exact.low)

@@ -14,7 +14,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.proportion import proportion_confint
 
 from tideproof.analysis import Fit
-from tideproof.analysis.scales.mean_intervals import wilson
+from tideproof.analysis.scales.mean_intervals import wilson_intervals
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
@@ -305,7 +305,7 @@ def test_limits_of_a_rate_are_wilsons():
         p, z = np.array([ones / n]), stats.norm.ppf(0.5 + level / 2)
         usual = np.clip(p, 0.01, 0.99)  # any rate will do: it says how many chances there were
         variance = usual * (1 - usual) / n
-        found = wilson(p, usual, variance, z * np.sqrt(variance))
+        found = wilson_intervals(p, usual, variance, z * np.sqrt(variance))
         want = proportion_confint(ones, n, 1 - level, method="wilson")
         assert (found["low"][0], found["high"][0]) == pytest.approx(want, abs=1e-12)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.analysis.scales import OnScale
+from tideproof.analysis.scales import ScaleFit
 from tideproof.stats.best.adaptive_allowance import critical_deviate, p_value
 from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.scales.scale_choice import ScaleName
@@ -56,9 +56,9 @@ class Contrast:
         return found
 
 
-def contrast(
+def compare_arms(
     names: tuple[Any, Any],
-    on: OnScale,
+    on: ScaleFit,
     pairs: Pairs,
     places: tuple[int, int],
     *,
@@ -86,10 +86,10 @@ def contrast(
     return Contrast(
         *names,
         estimate=estimate,
-        se=known(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
-        low=known(low),
-        high=known(high),
-        p=known(p),
+        se=finite_or_none(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
+        low=finite_or_none(low),
+        high=finite_or_none(high),
+        p=finite_or_none(p),
         freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,
@@ -97,6 +97,6 @@ def contrast(
     )
 
 
-def known(x: float) -> float | None:
+def finite_or_none(x: float) -> float | None:
     """Return a number, or None if it is NaN or infinite."""
     return x if math.isfinite(x) else None

@@ -25,7 +25,9 @@ from tideproof.stats.best.p_best import Prior, p_best
 from tideproof.stats.variance.variance_models import Estimate
 
 
-def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) -> tuple[Floats, float]:
+def best_probabilities(
+    found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior
+) -> tuple[Floats, float]:
     """Return the probability of each arm of being the best of its group, and their largest standard error.
 
     The probability is NaN for an arm that is alone in its group, where the noise is unknown, and without
@@ -35,7 +37,7 @@ def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) 
     chance, error = np.full(found.mu.size, np.nan), math.nan
     noise_known = not np.isnan(found.covariance).any()
     for group in groups:
-        freedom = float(_freedom(found, group).min())
+        freedom = float(_fewest_degrees_of_freedom(found, group).min())
         if group.size > 1 and noise_known and freedom > 0.0:
             C = found.covariance[np.ix_(group, group)]
             chance[group], worst = p_best(prior, sign * found.mu[group], C, freedom)
@@ -43,7 +45,7 @@ def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) 
     return chance, error
 
 
-def against_best(
+def compare_with_group_best(
     found: Estimate,
     groups: Sequence[Ints],
     sign: float,
@@ -61,24 +63,24 @@ def against_best(
     for group in groups:
         if group.size > 1:
             known = None if may is None else may[group]
-            own = compare_with_best(_field(found, group, sign, level, always), known)
+            own = compare_with_best(_comparison_field(found, group, sign, level, always), known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
 
 
-def candidates(
+def find_candidates(
     found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnytimeBounds | None = None
 ) -> NDArray[np.bool_]:
     """Return for each arm whether the data allow it to be the best of its group."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            may[group] = may_be_best(_field(found, group, sign, level, always))
+            may[group] = may_be_best(_comparison_field(found, group, sign, level, always))
     return may
 
 
-def ever_apart(
+def anytime_critical_value(
     found: Estimate,
     groups: Sequence[Ints],
     pair: tuple[int, int],
@@ -101,18 +103,20 @@ def ever_apart(
     return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
 
 
-def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None) -> ArmGroup:
+def _comparison_field(
+    found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None
+) -> ArmGroup:
     """Return the arms of a group as input of the comparisons with the best arm."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
-    field = ArmGroup(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
+    field = ArmGroup(pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), level)
     if always is None or not field.known:
         return field
     bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)
     return replace(field, always=bars)
 
 
-def _freedom(found: Estimate, group: Ints) -> Floats:
+def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
     """Return for each arm of a group the fewest degrees of freedom of its contrasts with the other arms."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)

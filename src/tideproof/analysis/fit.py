@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, noise_of, open_log
-from tideproof.analysis.outlier_exclusion import Robust, checked_robust
-from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted
-from tideproof.analysis.unlabelled_log import check_hidden, most_rows, unlabelled, unusable
-from tideproof.analysis.within_label_test import look_inside
+from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
+from tideproof.analysis.outlier_exclusion import Robust, check_robust
+from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
+from tideproof.analysis.unlabelled_log import (
+    check_hidden_tide_options,
+    fit_tide_or_bins,
+    most_rows,
+    unsupported_options,
+)
+from tideproof.analysis.within_label_test import compare_with_shorter
 from tideproof.checks import Direction
 from tideproof.data import Decimal, Missing
-from tideproof.data.cell_reader import read
-from tideproof.data.time_ordered_rows import Timed
+from tideproof.data.cell_reader import read_cells
+from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.errors import InputError
 from tideproof.stats.best.p_best import Prior
 from tideproof.stats.variance.variance_models import Variance
@@ -167,14 +172,17 @@ def fit(
             "choose environment='day' (rows of a day share a shift), time='ts' (the tide is estimated over "
             "time), or environment=None (no adjustment)"
         )
-    noise = noise_of(variance, options)
-    checked_robust(robust)
+    noise = variance_with_units(variance, options)
+    check_robust(robust)
     if time is not None and not environment:
-        check_hidden(
-            scale=scale, variance=noise, anytime=anytime, others=unusable(options) | {"robust": robust}
+        check_hidden_tide_options(
+            scale=scale,
+            variance=noise,
+            anytime=anytime,
+            others=unsupported_options(options) | {"robust": robust},
         )
         with open_log(data, arm, time, reward, **options) as (rows, request, _):
-            return hidden_fit(
+            return fit_hidden_tide(
                 rows.timed(request, most_rows()),
                 direction=direction,
                 level=level,
@@ -184,11 +192,11 @@ def fit(
                 scale=scale,
             )
     inside = None
-    with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
-        found = read(*log)
+    with open_log(data, arm, environment, reward, logs=needs_logs(scale, noise), **options) as log:
+        found = read_cells(*log)
         if time is not None:
             rows, request, _ = log
-            inside = look_inside(rows, request, found.cells, time)
+            inside = compare_with_shorter(rows, request, found.cells, time)
     return Fit(
         found.cells,
         direction=direction,
@@ -203,8 +211,8 @@ def fit(
     )
 
 
-def hidden_fit(
-    rows: Timed,
+def fit_hidden_tide(
+    rows: TimeOrderedRows,
     *,
     direction: Direction = "maximize",
     level: float = 0.95,
@@ -214,7 +222,7 @@ def hidden_fit(
     scale: ScaleChoice = "auto",
 ) -> Fit:
     """Fit rows that are ordered by time and have no environments; the tide is estimated from the rewards."""
-    cells, tide, bins = unlabelled(rows, logs_wanted(scale, variance))
+    cells, tide, bins = fit_tide_or_bins(rows, needs_logs(scale, variance))
     return Fit(
         cells,
         direction=direction,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
 
 
-def in_plain(fit: Fit) -> dict[str, Any]:
+def fit_to_dict(fit: Fit) -> dict[str, Any]:
     """Return the results of a fit as plain values: the decision, and the tables as lists of rows."""
     decision, how = fit.decision, fit.tide or fit.bins
     return {

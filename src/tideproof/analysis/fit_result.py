@@ -15,18 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof import checks
-from tideproof.analysis.arm_contrast import Contrast, contrast, known
-from tideproof.analysis.connected_groups import against_best, candidates, chances, ever_apart
+from tideproof.analysis.arm_contrast import Contrast, compare_arms, finite_or_none
+from tideproof.analysis.connected_groups import (
+    anytime_critical_value,
+    best_probabilities,
+    compare_with_group_best,
+    find_candidates,
+)
 from tideproof.analysis.decision import NOT_COMPARABLE, Decision, decide
-from tideproof.analysis.fit_json import in_plain
-from tideproof.analysis.interaction_summary import Interacting, interacting
-from tideproof.analysis.outlier_exclusion import Robust, checked_robust, left_out
-from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted, scale_for, variance_for
-from tideproof.analysis.scales import OnScale, on_scale
+from tideproof.analysis.fit_json import fit_to_dict
+from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
+from tideproof.analysis.outlier_exclusion import Robust, check_robust, exclude_outlying_cells
+from tideproof.analysis.scale_selection import ScaleChoice, needs_logs, resolve_variance, select_scale
+from tideproof.analysis.scales import ScaleFit, fit_on_scale
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.unlabelled_log import TideEstimate
-from tideproof.analysis.verdict_text import strangers, summary, verdict
-from tideproof.analysis.within_label_test import Inside
+from tideproof.analysis.verdict_text import groups_text, summary, verdict
+from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.checks import Direction
 from tideproof.core.array_layout import Floats
 from tideproof.data import cells_from_arrays
@@ -108,11 +113,11 @@ class Fit:
         anytime: bool = False,
         tide: TideEstimate | None = None,
         bins: TimeBins | None = None,
-        inside: Inside | None = None,
+        inside: WithinLabelTest | None = None,
         robust: Robust | None = None,
     ) -> None:
         self.tide, self.bins, self.inside = tide, bins, inside
-        self.left_out = left_out(cells, checked_robust(robust), scale, tide is not None)
+        self.left_out = exclude_outlying_cells(cells, check_robust(robust), scale, tide is not None)
         cells = cells if self.left_out is None else self.left_out.cells
         self.anytime = anytime
         self.cells = cells
@@ -121,13 +126,13 @@ class Fit:
         self.level = checks.require_level(level)
         self.prior = checked_prior(prior)
         self._sign = 1.0 if direction == "maximize" else -1.0
-        self._on: OnScale
+        self._on: ScaleFit
         if tide is None:
-            self.variance = variance_for(cells, variance)
+            self.variance = resolve_variance(cells, variance)
             self._solution = solve(cells)
-            self.choice = scale_for(cells, scale, self.variance)
+            self.choice = select_scale(cells, scale, self.variance)
             self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
-            self._on = on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
+            self._on = fit_on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
         else:
             self.variance, self.choice = "common", tide.choice
             self.freedom, self._sigma = tide.freedom, tide.sigma
@@ -137,7 +142,7 @@ class Fit:
         mixed = self._estimate.mixed
         if mixed is not None and anytime:
             raise InputError(f"anytime=True is not supported with variance={variance!r}; use variance='auto'")
-        self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
+        self.sigma = finite_or_none(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
         self._groups = [group for _, group in group_members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
@@ -164,7 +169,7 @@ class Fit:
         robust: Robust | None = None,
     ) -> Fit:
         """Fit three sequences of equal length, with one entry per observation."""
-        found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
+        found = cells_from_arrays(arm, environment, reward, logs=needs_logs(scale, variance))
         return cls(
             found,
             direction=direction,
@@ -222,12 +227,12 @@ class Fit:
     @property
     def p_best_error(self) -> float | None:
         """Standard error of the numerical integration behind `p_best`, the largest over all arms."""
-        return known(self._chances[1])
+        return finite_or_none(self._chances[1])
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
         """Probability of each arm of being the best, and the largest standard error of these."""
-        return chances(self._estimate, self._groups, self._sign, self.prior)
+        return best_probabilities(self._estimate, self._groups, self._sign, self.prior)
 
     @cached_property
     def arms(self) -> Table:
@@ -281,7 +286,7 @@ class Fit:
         data allow it to be the best, on this scale or on another scale that fits the data).
         """
         always = self._ever(self.scale)
-        found = against_best(self._widest, self._groups, self._sign, self.level, self._may, always)
+        found = compare_with_group_best(self._widest, self._groups, self._sign, self.level, self._may, always)
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
 
@@ -297,7 +302,7 @@ class Fit:
         """Whether the data allow each arm to be the best of its group, on any scale that fits: (K,)."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
-            candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
+            find_candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
             for scale, estimate in scales.items()
         ]
         return np.asarray(np.any(found, axis=0))
@@ -309,7 +314,7 @@ class Fit:
         if not rest:
             return {}  # always so with a hidden tide, which has no least-squares solution
         asked = self.cells, self._solution, self.variance, self.adaptive
-        return {scale: on_scale(scale, *asked).found for scale in rest}
+        return {scale: fit_on_scale(scale, *asked).found for scale in rest}
 
     @cached_property
     def _widest(self) -> Estimate:
@@ -390,11 +395,11 @@ class Fit:
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
-            raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
+            raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self)}")
         asked = i, k, None if level is None else checks.require_level(level), picked
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest
-            self._contrasts[asked] = contrast(
+            self._contrasts[asked] = compare_arms(
                 (a, b),
                 self._on,
                 found.pairs,
@@ -402,7 +407,7 @@ class Fit:
                 level=self.level if level is None else level,
                 adaptive=self.adaptive,
                 picked=picked,
-                ever=ever_apart(found, self._groups, (i, k), always, self.level, level),
+                ever=anytime_critical_value(found, self._groups, (i, k), always, self.level, level),
             )
         return self._contrasts[asked]
 
@@ -430,14 +435,14 @@ class Fit:
         return Table({"environment": where, **shown, "se": known["se"]})
 
     @cached_property
-    def interaction(self) -> Interacting | None:
+    def interaction(self) -> InteractionSummary | None:
         """How much arms differ from environment to environment, and which arm leads where.
 
         None unless `variance` is a model with interactions.
         """
         if self._estimate.mixed is None:
             return None
-        return interacting(self, self._estimate, self._groups, self._sign)
+        return summarize_interactions(self, self._estimate, self._groups, self._sign)
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether the shifts are the same for all arms, and list the cells furthest from the model.
@@ -482,7 +487,7 @@ class Fit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fit as a dictionary of plain values: verdict, decision, and tables as lists of rows."""
-        return in_plain(self)
+        return fit_to_dict(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw the arms, the tide, and the lead in each environment; save the picture if a path is given.
@@ -508,4 +513,4 @@ class Fit:
     def _check_comparable(self) -> None:
         """Raise an error unless shared environments connect all arms."""
         if len(self.groups) > 1:
-            raise NotComparable(strangers(self))
+            raise NotComparable(groups_text(self))

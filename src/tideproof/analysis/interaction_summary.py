@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.arm_contrast import known
-from tideproof.analysis.connected_groups import candidates
+from tideproof.analysis.arm_contrast import finite_or_none
+from tideproof.analysis.connected_groups import find_candidates
 from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
 from tideproof.stats.pairs.wald_pairs import WaldPairs
 from tideproof.stats.solve.least_squares import solve
@@ -20,11 +20,11 @@ from tideproof.table import Table, to_json_values
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
 
-ONE = 0.9  # share of the environments in which an arm must lead to be the single winner
+ONE_WINNER_SHARE = 0.9  # share of the environments in which an arm must lead to be the single winner
 
 
 @dataclass(frozen=True, slots=True)
-class Interacting:
+class InteractionSummary:
     """How much arms differ from environment to environment, and in how many of them each arm leads.
 
     Attributes
@@ -64,7 +64,7 @@ class Interacting:
         return found
 
 
-def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> Interacting:
+def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> InteractionSummary:
     """Summarize the interactions of a fit; `found` is an estimate of a model with interactions."""
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
@@ -81,24 +81,24 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
         columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
         chance["environment"] = [name for name in c.environments for _ in c.arms]
         chance |= {"arm": c.arms * c.J, "chance": who.chance.ravel()}
-        one = bool(who.days[c.arms.index(fit.best)] >= ONE * count)
+        one = bool(who.days[c.arms.index(fit.best)] >= ONE_WINNER_SHARE * count)
     columns["omega"] = np.sqrt(each) if mixed.told else np.full(c.K, np.nan)
-    return Interacting(
+    return InteractionSummary(
         told=mixed.told,
-        omega=known(omega),
-        low=known(low),
-        high=known(high),
-        sigma=known(sigma),
+        omega=finite_or_none(omega),
+        low=finite_or_none(low),
+        high=finite_or_none(high),
+        sigma=finite_or_none(sigma),
         environments=count,
         one_winner=one,
         average=fit.decision.candidates,
-        these=_these(fit, mixed, found, groups, sign) if whole else (),
+        these=_observed_candidates(fit, mixed, found, groups, sign) if whole else (),
         arms=Table(columns),
         chance=Table(chance),
     )
 
 
-def _these(
+def _observed_candidates(
     fit: Fit, mixed: MixedModelFit, found: Estimate, groups: list[Any], sign: float
 ) -> tuple[Any, ...]:
     """Return the candidates for the best arm in the observed environments, the best first."""
@@ -107,6 +107,6 @@ def _these(
     these = environment_averages(mixed)
     pairs = WaldPairs(these.mu, these.covariance, these.freedom)
     narrow = found._replace(mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
-    may = candidates(narrow, groups, sign, fit.level)
+    may = find_candidates(narrow, groups, sign, fit.level)
     order = np.argsort(-sign * these.mu, kind="stable").tolist()
     return tuple(fit.cells.arms[i] for i in order if may[i])

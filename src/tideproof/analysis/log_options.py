@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, TypedDict, Unpack
 
 from tideproof.data import Decimal, Missing
-from tideproof.data.cell_reader import Wish
-from tideproof.data.column_spec import Request
-from tideproof.data.dataset import Dataset, opened
+from tideproof.data.cell_reader import ReadOptions
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import Dataset, open_dataset
 from tideproof.errors import InputError
 from tideproof.stats.variance.variance_models import Variance
 
@@ -40,10 +40,10 @@ def open_log(
     by: str = "",
     logs: bool | None = False,
     **options: Unpack[LogOptions],
-) -> Iterator[tuple[Dataset, Request, Wish]]:
-    """Open a log, and return it with the specification of its columns; `logs` is described in `Wish`."""
+) -> Iterator[tuple[Dataset, ColumnSpec, ReadOptions]]:
+    """Open a log, and return it with its columns and options; `logs` is described in `ReadOptions`."""
     covariates = options.pop("covariates", ())
-    wish = Wish(
+    wish = ReadOptions(
         (covariates,) if isinstance(covariates, str) else tuple(covariates),
         options.pop("unit", None) or "",
         by,
@@ -52,12 +52,12 @@ def open_log(
     )
     table = options.pop("table", None)
     names: Any = options
-    request = Request.of(arm, environment, reward, variance=names.pop("sample_variance", None), **names)
-    with opened(data, table) as rows:
+    request = ColumnSpec.of(arm, environment, reward, variance=names.pop("sample_variance", None), **names)
+    with open_dataset(data, table) as rows:
         yield rows, request, wish
 
 
-def noise_of(variance: Variance, options: LogOptions) -> Variance:
+def variance_with_units(variance: Variance, options: LogOptions) -> Variance:
     """Return the variance model; with a `unit` column it is always "by-unit"."""
     if not options.get("unit"):
         return variance

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
 
 
-def of_means(fit: Fit) -> NumberFormat:
+def mean_format(fit: Fit) -> NumberFormat:
     """Return the number format of means: percent if rewards are 0 or 1."""
     return PERCENT if fit.cells.binary else PLAIN
 
 
-def of_changes(fit: Fit) -> NumberFormat:
+def change_format(fit: Fit) -> NumberFormat:
     """Return the number format of differences of means in a column whose header names the unit."""
-    return NumberFormat(of_means(fit).factor)
+    return NumberFormat(mean_format(fit).factor)
 
 
-def of_gaps(fit: Fit) -> NumberFormat:
+def contrast_format(fit: Fit) -> NumberFormat:
     """Return the number format of contrasts between two arms."""
     if fit.lifts:
         return PERCENT

@@ -50,14 +50,14 @@ class ExcludedCells:
         }
 
 
-def checked_robust(robust: Any) -> Robust | None:
+def check_robust(robust: Any) -> Robust | None:
     """Return the option `robust` if it is valid, or raise an error."""
     if robust not in (None, "cells"):
         raise InputError(f"robust must be 'cells' or None, not {robust!r}")
     return robust  # type: ignore[no-any-return]
 
 
-def left_out(
+def exclude_outlying_cells(
     cells: Cells, robust: Robust | None, scale: ScaleChoice | ScaleDecision, hidden: bool
 ) -> ExcludedCells | None:
     """Find outlying cells, or return None if that was not requested.
@@ -73,10 +73,10 @@ def left_out(
     out = np.flatnonzero(~found.cells)
     whole = tuple(cells.environments[j] for j in np.flatnonzero(found.environments).tolist())
     left = cells.select(np.flatnonzero(found.cells)) if out.size else cells
-    return ExcludedCells(left, _table(cells, found, out), whole, cells.n.size, found.torn)
+    return ExcludedCells(left, _excluded_table(cells, found, out), whole, cells.n.size, found.torn)
 
 
-def _table(c: Cells, found: TrustedCells, out: Any) -> Table:
+def _excluded_table(c: Cells, found: TrustedCells, out: Any) -> Table:
     """Return the table of excluded cells, the furthest from the model first."""
     order = out[np.argsort(-np.abs(np.nan_to_num(found.z[out])), kind="stable")]
     return Table(

@@ -15,7 +15,7 @@ from tideproof.stats.variance.variance_models import Variance
 ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
 
 
-def variance_for(cells: Cells, variance: Variance) -> Variance:
+def resolve_variance(cells: Cells, variance: Variance) -> Variance:
     """Return the variance model that replaces "auto" for data with units, covariates or two factors."""
     if variance != "auto":
         return variance
@@ -24,7 +24,7 @@ def variance_for(cells: Cells, variance: Variance) -> Variance:
     return "auto" if cells.factors is None and cells.slope is None else "common"
 
 
-def scale_for(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
+def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
     """Return the requested scale, or the scale that fits the data; a `Choice` is returned unchanged."""
     if isinstance(scale, ScaleDecision):
         return scale
@@ -47,7 +47,7 @@ def scale_for(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Varian
     return ScaleDecision(scale, {}, False, f"scale={scale!r} was requested.")
 
 
-def logs_wanted(scale: ScaleChoice, variance: Variance) -> bool | None:
+def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
     """Return whether to read logarithms of rewards: True, False, or None for "if they may help"."""
     if scale == "log":
         return True

@@ -10,12 +10,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, noise_of, open_log
-from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted, scale_for, variance_for
-from tideproof.analysis.verdict_text import ever
+from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
+from tideproof.analysis.scale_selection import ScaleChoice, needs_logs, resolve_variance, select_scale
+from tideproof.analysis.verdict_text import anytime_suffix
 from tideproof.checks import Direction
 from tideproof.checks import require_level as checked_level
-from tideproof.data.cell_reader import CellReading, read
+from tideproof.data.cell_reader import CellReading, read_cells
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
@@ -87,7 +87,7 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
-        sure = f"{100 * self.level:g} %, all segments at once{ever(self.pooled.anytime)}"
+        sure = f"{100 * self.level:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
@@ -171,10 +171,10 @@ def segments(
     {'B': ['n'], 'A': ['s']}
     """
     check_segments(adaptive, anytime)
-    noise = noise_of(variance, options)
-    with open_log(data, arm, environment, reward, by, logs_wanted(scale, noise), **options) as log:
-        found = read(*log)
-    return judge_segments(
+    noise = variance_with_units(variance, options)
+    with open_log(data, arm, environment, reward, by, needs_logs(scale, noise), **options) as log:
+        found = read_cells(*log)
+    return fit_segments(
         found,
         by,
         direction=direction,
@@ -195,7 +195,7 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
         )
 
 
-def judge_segments(
+def fit_segments(
     found: CellReading,
     by: str,
     *,
@@ -215,7 +215,11 @@ def judge_segments(
     All segments use the scale that fits the pooled rows, unless the data of a segment contradict it.
     """
     level = checked_level(level)
-    apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
+    apart = {
+        segment: why
+        for segment, part in found.segments.items()
+        if (why := _reason_without_fit(part)) is not None
+    }
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
         raise InputError(f"no segment of {by!r} has two arms to compare")
@@ -225,25 +229,25 @@ def judge_segments(
     fits = {}
     for segment, part in used.items():
         seen = part.seen()
-        fits[segment] = made(seen, level=each, scale=_shared(seen, scale, variance, pooled.scale))
-    return Segments(by, fits, pooled, apart, level, None if anytime else _tested(used))
+        fits[segment] = made(seen, level=each, scale=_segment_scale(seen, scale, variance, pooled.scale))
+    return Segments(by, fits, pooled, apart, level, None if anytime else _test_heterogeneity(used))
 
 
-def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
+def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
     """Return the scale of a segment: the pooled scale, unless the rewards of the segment contradict it."""
-    own = scale_for(part, scale, variance_for(part, variance))
+    own = select_scale(part, scale, resolve_variance(part, variance))
     if shared == own.name or shared not in own.possible:
         return own
     return own._replace(name=shared, sentence="The scale is that of all segments together.")
 
 
-def _why_not(part: Cells) -> str | None:
+def _reason_without_fit(part: Cells) -> str | None:
     """Return the reason why a segment cannot be fitted, or None."""
     seen = np.unique(part.arm)
     return f"its only arm is {part.arms[seen[0]]}" if seen.size < 2 else None
 
 
-def _tested(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
+def _test_heterogeneity(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
     """Test whether arms differ by the same amount in all segments; None if the test is not possible."""
     try:
         return heterogeneity(list(parts.values()))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, noise_of, open_log
-from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted
-from tideproof.analysis.versus_control import against, reading
+from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
+from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
+from tideproof.analysis.versus_control import against, read_interval
 from tideproof.checks import Direction
-from tideproof.data.cell_reader import read
+from tideproof.data.cell_reader import read_cells
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
@@ -46,7 +46,7 @@ class Metrics:
         """
         rows: list[dict[str, Any]] = []
         for metric, fit in self.fits.items():
-            found = _against_best(fit) if self.control is None else against(fit, self.control)
+            found = _compare_with_best(fit) if self.control is None else against(fit, self.control)
             rows += [{"metric": metric} | row for row in found]
         names = ("metric", "arm", "estimate", "low", "high", "lift", "reading")
         return Table({name: [row.get(name) for row in rows] for name in names})
@@ -62,7 +62,7 @@ class Metrics:
             return f"{arm}, the control, leads, so guardrails are not compared"
         than = "the best of the others" if self.control is None else self.control
         mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
-        said = [f"{metric} {_said(mine[metric])}" for metric in metrics[1:]]
+        said = [f"{metric} {_comparison_text(mine[metric])}" for metric in metrics[1:]]
         return f"{arm} compared with {than}: {'; '.join(said)}"
 
     @property
@@ -135,18 +135,18 @@ def metrics(
     ('B', ['wait'])
     """
     check_metrics(rewards, low)
-    noise = noise_of(variance, options)
+    noise = variance_with_units(variance, options)
     fits = {}
-    logs = logs_wanted(scale, noise)
+    logs = needs_logs(scale, noise)
     with open_log(data, arm, environment, rewards[0], logs=logs, **options) as (rows, request, wish):
         for reward in rewards:
-            found = read(rows, replace(request, reward=reward), wish).cells
+            found = read_cells(rows, replace(request, reward=reward), wish).cells
             direction: Direction = "minimize" if reward in low else "maximize"
             fits[reward] = Fit(
                 found, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
             )
             wish = replace(wish, cap=None)
-    return judged(fits, control)
+    return combine_metrics(fits, control)
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
             raise UnknownName.with_suggestion("metric", name, rewards)
 
 
-def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
+def combine_metrics(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
     """Return the `Metrics` of several fits, or raise an error if the control is unknown."""
     found = Metrics(dict(fits), control)
     if control is not None:
@@ -168,26 +168,26 @@ def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
     return found
 
 
-def _against_best(fit: Fit) -> list[dict[str, Any]]:
+def _compare_with_best(fit: Fit) -> list[dict[str, Any]]:
     """Return the comparison of each arm with the best other arm, with "better", "worse" or "unclear"."""
     rows = []
     for row in fit.comparisons:
         if row["estimate"] is None:
             rows.append(row | {"reading": "not comparable"})
         else:
-            rows.append(row | {"reading": _of_best(row, fit.direction)})
+            rows.append(row | {"reading": _best_reading(row, fit.direction)})
     return rows
 
 
-def _of_best(row: dict[str, Any], direction: str) -> str:
+def _best_reading(row: dict[str, Any], direction: str) -> str:
     """Return what an interval of a comparison with the best arm says; a bound of 0 counts as a known sign."""
     low, high = row["low"], row["high"]
     if low is None or high is None or low < 0.0 < high:
         return "unclear"
-    return reading(low or high, high or low, direction)
+    return read_interval(low or high, high or low, direction)
 
 
-def _said(row: dict[str, Any]) -> str:
+def _comparison_text(row: dict[str, Any]) -> str:
     """Return the comparison of one arm in one metric as text."""
     if row["estimate"] is None:
         return "not comparable"

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import Groups, assemble
-from tideproof.data.column_spec import Request
+from tideproof.data.cell_groups import Groups, assemble_cells
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.sources.array_columns import cells_from_arrays
-from tideproof.data.time_ordered_rows import Timed
+from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.cells import Cells
 from tideproof.stats.tide.unlabelled_tide import moment_labels
 from tideproof.text import format_count
 
-EACH = 25  # intended number of rewards of each arm in a bin
-MOST = 40  # largest number of bins
+REWARDS_PER_BIN = 25  # intended number of rewards of each arm in a bin
+MOST_BINS = 40  # largest number of bins
 
 
 class TimeBins(NamedTuple):
@@ -52,42 +52,42 @@ class TimeBins(NamedTuple):
         return {"binned_by": self.column, "bins": self.bins, "rewards_a_bin": self.each}
 
 
-def into_bins(rows: Timed, logs: bool | None = False) -> tuple[Cells, TimeBins]:
-    """Group time-ordered rows into bins, which become the environments; `logs` is described in `Wish`."""
+def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[Cells, TimeBins]:
+    """Group time-ordered rows into bins, which become environments; `logs`: see `ReadOptions`."""
     singles = rows.singles
     if singles is None:
-        bin_of, labels = _bins(rows.time, rows.n, len(rows.arms), rows.clock)
+        bin_of, labels = _assign_bins(rows.time, rows.n, len(rows.arms), rows.clock)
         names, keys = [rows.arms[i] for i in rows.arm.tolist()], [(i,) for i in bin_of.tolist()]
         groups = Groups(names, keys, rows.n, rows.mean, rows.squares, ordered=True, dropped=rows.dropped)
-        found = assemble(groups, Request.of("arm", "bin", "reward"))
+        found = assemble_cells(groups, ColumnSpec.of("arm", "bin", "reward"))
     else:
         order = np.argsort(singles.time, kind="stable")
         arm, reward = singles.arm[order], singles.reward[order]
-        bin_of, labels = _bins(singles.time[order], np.ones(arm.size), len(rows.arms), rows.clock)
+        bin_of, labels = _assign_bins(singles.time[order], np.ones(arm.size), len(rows.arms), rows.clock)
         found = cells_from_arrays(arm, bin_of, reward, logs=logs)
-        found = _named(found, [rows.arms[i] for i in found.arms], rows.dropped)
+        found = _with_arm_names(found, [rows.arms[i] for i in found.arms], rows.dropped)
     found = replace(found, environments=labels)
     found = found if found.logs is None else replace(found, logs=replace(found.logs, environments=labels))
     each = round(float(found.n.sum()) / len(labels))
     return found, TimeBins(rows.column, len(labels), each, rows.clock)
 
 
-def _named(cells: Cells, arms: list[Any], dropped: int) -> Cells:
+def _with_arm_names(cells: Cells, arms: list[Any], dropped: int) -> Cells:
     """Return cells with the names of the arms in place of their indices."""
     logs = None if cells.logs is None else replace(cells.logs, arms=arms)
     return replace(cells, arms=arms, logs=logs, dropped=dropped)
 
 
-def _bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
+def _assign_bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
     """Return the bin of each row, and the start of each bin; rows of the same time share a bin.
 
     Rows must be sorted by time.
 
-    >>> _bins(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.ones(5), 2, False)
+    >>> _assign_bins(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.ones(5), 2, False)
     (array([0, 0, 0, 1, 1]), [0, 2])
     """
     total = float(n.sum())
-    count = min(max(int(total / (EACH * arms)), 2), MOST)
+    count = min(max(int(total / (REWARDS_PER_BIN * arms)), 2), MOST_BINS)
     moment = np.cumsum(np.diff(time, prepend=time[0]) > 0.0)
     first = np.searchsorted(moment, np.arange(int(moment[-1]) + 1))  # first row of each time
     before = (np.cumsum(n) - n)[first]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.analysis.scales.hidden_tide_scale import FollowedDifference
-from tideproof.analysis.time_bins import TimeBins, into_bins
+from tideproof.analysis.scales.hidden_tide_scale import HiddenTideScale
+from tideproof.analysis.time_bins import TimeBins, group_into_bins
 from tideproof.core.array_layout import Floats
-from tideproof.data.time_ordered_rows import Timed
+from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
@@ -40,13 +40,13 @@ class TideEstimate:
     first, last : the earliest and the latest time.
     """
 
-    def __init__(self, rows: Timed) -> None:
-        self._followed = followed = _followed(rows)
+    def __init__(self, rows: TimeOrderedRows) -> None:
+        self._followed = followed = _estimate_tide(rows)
         self.column, self.bin, self._clock = rows.column, rows.bin, rows.clock
         self.law, self.likely = followed.law, followed.likely
         self.freedom, self.sigma = followed.freedom, followed.sigma
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
-        self.on, self.cells = FollowedDifference(followed), replace(followed.cells, dropped=rows.dropped)
+        self.on, self.cells = HiddenTideScale(followed), replace(followed.cells, dropped=rows.dropped)
         self.choice = ScaleDecision(
             "difference", {}, False, "Arms are compared by differences, as a hidden tide adds to all arms."
         )
@@ -112,7 +112,7 @@ class TideEstimate:
     def said_of_changes(self) -> list[str]:
         """Return one sentence for each jump of the tide."""
         return [
-            f"Around {row['time']} the tide jumped by {_signed(row['jump'])} (probability "
+            f"Around {row['time']} the tide jumped by {_format_signed(row['jump'])} (probability "
             f"{format_probability(row['probability'])})."
             for row in self.changes
         ]
@@ -138,7 +138,7 @@ class TideEstimate:
     def _binned(self) -> str:
         """Return the note that rows were grouped into bins because there are too many of them."""
         unit = " s" if self._clock else ""
-        compiled = "" if _compiles() else " pip install 'tideproof[lab]' allows more rows without bins."
+        compiled = "" if _can_compile() else " pip install 'tideproof[lab]' allows more rows without bins."
         return (
             f"There are too many rows to estimate the tide row by row, so times were rounded to bins of "
             f"{format_rounded(self.bin)}{unit}. Movement of the tide inside a bin counts as noise: intervals "
@@ -169,13 +169,13 @@ class UnlabelledCells(NamedTuple):
     bins: TimeBins | None
 
 
-def unlabelled(rows: Timed, logs: bool | None = False) -> UnlabelledCells:
+def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> UnlabelledCells:
     """Estimate the tide of rows without environments, or group them into time bins.
 
-    Bins are used where single rewards cannot show a tide. `logs` is described in `Wish`.
+    Bins are used where single rewards cannot show a tide. `logs` is described in `ReadOptions`.
     """
     if too_coarse(rows.arm, rows.mean):
-        cells, bins = into_bins(rows, logs)
+        cells, bins = group_into_bins(rows, logs)
         return UnlabelledCells(cells, None, bins)
     tide = TideEstimate(rows)
     return UnlabelledCells(tide.cells, tide, None)
@@ -183,10 +183,10 @@ def unlabelled(rows: Timed, logs: bool | None = False) -> UnlabelledCells:
 
 def most_rows() -> int:
     """Return the largest number of rows for which the tide is estimated without bins."""
-    return MOST if _compiles() else MOST_INTERPRETED
+    return MOST if _can_compile() else MOST_INTERPRETED
 
 
-def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]) -> None:
+def check_hidden_tide_options(*, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]) -> None:
     """Raise an error for options that an analysis with a hidden tide does not support."""
     given = [name for name, value in others.items() if value]
     if scale not in ("auto", "difference"):
@@ -202,22 +202,22 @@ def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[st
         )
 
 
-def unusable(options: Mapping[str, Any]) -> dict[str, Any]:
+def unsupported_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options for reading a log that an analysis with a hidden tide does not support."""
     read = ("table", "missing", "decimal")
     return {name: value for name, value in options.items() if name not in read}
 
 
-def _compiles() -> bool:
+def _can_compile() -> bool:
     """Return whether numba is installed, so that the estimation is compiled."""
     return find_spec("numba") is not None
 
 
-def _followed(rows: Timed) -> TideFit:
+def _estimate_tide(rows: TimeOrderedRows) -> TideFit:
     """Estimate the tide of time-ordered rows."""
     return follow_tide(rows.arms, rows.arm, rows.time, rows.n, rows.mean, rows.squares, rows.clock)
 
 
-def _signed(x: float) -> str:
+def _format_signed(x: float) -> str:
     """Return a number with its sign and three significant digits."""
     return f"{'+' if x >= 0.0 else ''}{format_rounded(x)}"

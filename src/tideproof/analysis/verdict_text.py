@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tideproof.analysis.number_formats import of_gaps
+from tideproof.analysis.number_formats import contrast_format
 from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
 from tideproof.text import (
@@ -28,7 +28,7 @@ def verdict(fit: Fit) -> str:
     """Return one sentence that names the best arm, its lead, and the confidence level."""
     decision = fit.decision
     if decision.doubt == "groups":
-        return f"no best arm: {strangers(fit)}"
+        return f"no best arm: {groups_text(fit)}"
     best = quote_if_needed(decision.best)
     leads = f"{best} leads: {lead(fit)}"
     if decision.doubt == "no freedom":
@@ -36,8 +36,8 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "exact":
         return f"{leads}; the fit is exact, so the noise and the confidence are unknown"
     if decision.doubt == "too few events":
-        return f"too few events to name a best arm: {_few(fit)}"
-    sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
+        return f"too few events to name a best arm: {_too_few_text(fit)}"
+    sure, chance = f"{100 * fit.level:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
     p_best = (
         ""
         if chance is None
@@ -56,7 +56,7 @@ def lead(fit: Fit) -> str:
     For differences the text contains the lift as well, if all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
-    found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
+    found, figures = fit.contrast(best, second, picked=True), contrast_format(fit)
     second = quote_if_needed(second)
     low, high = (None, None) if fit.exact else (found.low, found.high)
     if math.isinf(found.estimate):
@@ -84,7 +84,7 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
     return f"{change} {PERCENT.format_estimate(gap / rival, low, high, '+')}"
 
 
-def _few(fit: Fit) -> str:
+def _too_few_text(fit: Fit) -> str:
     """Return a sentence on how many events the best arm and a candidate have, and how many are needed."""
     events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
@@ -108,12 +108,12 @@ def _few(fit: Fit) -> str:
     return f"{' and '.join(ones)} are {1 - kind}; at least {FEWEST_EVENTS} in total are needed"
 
 
-def ever(anytime: bool) -> str:
+def anytime_suffix(anytime: bool) -> str:
     """Return the text that follows a confidence level that holds at all looks."""
     return ", at any time" if anytime else ""
 
 
-def strangers(fit: Fit) -> str:
+def groups_text(fit: Fit) -> str:
     """Return a sentence that lists the unconnected groups of arms, and the pulls that would connect them."""
     return (
         f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tideproof.analysis.arm_contrast import Contrast, known
+from tideproof.analysis.arm_contrast import Contrast, finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import f_tail
@@ -67,8 +67,8 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
         found = fit.contrast(arm, control, level=level)
         low, high = found.low, found.high
         lift = _lift(found, rows[arm], rows[control], level, fit.lifts, fit.anytime)
-        p = None if found.p is None else _any_of(count, found.p)
-        values = (found.estimate, low, high, p, *lift, reading(low, high, fit.direction))
+        p = None if found.p is None else _sidak(count, found.p)
+        values = (found.estimate, low, high, p, *lift, read_interval(low, high, fit.direction))
         for name, value in zip(_COLUMNS[1:], values, strict=True):
             columns[name].append(value)
     return Table(columns)
@@ -77,21 +77,23 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
 _COLUMNS = ("arm", "estimate", "low", "high", "p", "lift", "lift_low", "lift_high", "reading")
 
 
-def reading(low: float | None, high: float | None, direction: str) -> str:
+def read_interval(low: float | None, high: float | None, direction: str) -> str:
     """Return "better", "worse" or "unclear" for the interval of a difference.
 
-    >>> reading(0.1, 0.3, "maximize"), reading(0.1, 0.3, "minimize"), reading(-0.1, 0.3, "maximize")
-    ('better', 'worse', 'unclear')
+    >>> read_interval(0.1, 0.3, "maximize"), read_interval(0.1, 0.3, "minimize")
+    ('better', 'worse')
+    >>> read_interval(-0.1, 0.3, "maximize")
+    'unclear'
     """
     if low is None or high is None or low <= 0.0 <= high:
         return "unclear"
     return "better" if (low > 0.0) == (direction == "maximize") else "worse"
 
 
-def _any_of(count: int, p: float) -> float:
+def _sidak(count: int, p: float) -> float:
     """Return Sidak's adjustment of a p-value that is the smallest of `count` independent ones.
 
-    >>> round(_any_of(2, 0.1), 3), _any_of(3, 1.0), _any_of(1, 1e-20)
+    >>> round(_sidak(2, 0.1), 3), _sidak(3, 1.0), _sidak(1, 1e-20)
     (0.19, 1.0, 1e-20)
     """
     return 1.0 if p >= 1.0 else -math.expm1(count * math.log1p(-p))
@@ -122,4 +124,4 @@ def _lift(
     elif anytime:
         return lift, None, None
     low, high = fieller_interval(arm["mean"], control["mean"], xx, xy, yy, found.freedom, level)
-    return lift, known(low - 1.0), known(high - 1.0)
+    return lift, finite_or_none(low - 1.0), finite_or_none(high - 1.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from tideproof.data.column_spec import Request
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import Dataset
 from tideproof.data.time_periods import period_of
 from tideproof.errors import InputError
@@ -23,7 +23,7 @@ ALARM = 0.001  # p-values below it mean that the environments are too long
 MOST = 20_000_000  # largest number of rewards for which the test is made without being requested
 
 
-class Inside(NamedTuple):
+class WithinLabelTest(NamedTuple):
     """F test of the given environments against shorter ones.
 
     Attributes
@@ -40,19 +40,21 @@ class Inside(NamedTuple):
     freedom: tuple[int, int]
 
 
-def look_inside(rows: Dataset, request: Request, cells: Cells, time: str | None) -> Inside | None:
+def compare_with_shorter(
+    rows: Dataset, request: ColumnSpec, cells: Cells, time: str | None
+) -> WithinLabelTest | None:
     """Test the environments of a log, read as `cells`, against shorter ones by the column `time`.
 
     Return None if there are no shorter environments, or too few rewards.
     """
-    first: Inside | None = None
+    first: WithinLabelTest | None = None
     coarse, finest = solve(cells), ""
-    for finer in finer_labels(request.environment, time, rows.columns):
+    for finer in shorter_environments(request.environment, time, rows.columns):
         try:
             fine = solve(rows.group(replace(request, environment=finer)))
         except InputError:  # a column of dates has no hours
             break
-        found = nested(coarse, fine, finer)
+        found = nested_f_test(coarse, fine, finer)
         if found is None:
             continue
         first = first or found
@@ -61,10 +63,10 @@ def look_inside(rows: Dataset, request: Request, cells: Cells, time: str | None)
     return first and first._replace(finer=finest)
 
 
-def finer_labels(environment: str, time: str | None, columns: object) -> list[str]:
+def shorter_environments(environment: str, time: str | None, columns: object) -> list[str]:
     """Return environments that are shorter than the given one, the longest first.
 
-    >>> finer_labels("week(ts)", None, ["ts"]), finer_labels("shift", "ts", ["shift", "ts"])
+    >>> shorter_environments("week(ts)", None, ["ts"]), shorter_environments("shift", "ts", ["shift", "ts"])
     (['day(ts)', 'hour(ts)'], ['shift:day(ts)', 'shift:hour(ts)'])
     """
     period = None if environment in columns else period_of(environment)  # type: ignore[operator]
@@ -76,16 +78,16 @@ def finer_labels(environment: str, time: str | None, columns: object) -> list[st
     return [f"{environment}:day({time})", f"{environment}:hour({time})"]
 
 
-def nested(coarse: Solution, fine: Solution, finer: str) -> Inside | None:
+def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTest | None:
     """Test environments against shorter ones: (RSS_c - RSS_f)/(f_c - f_f) over RSS_f/f_f."""
     more, left = coarse.freedom - fine.freedom, fine.freedom
     if more <= 0 or left < ENOUGH or not fine.rss > 0.0:
         return None
     F = max(coarse.rss - fine.rss, 0.0) / more / (fine.rss / left)
-    return Inside(finer, F, f_tail(F, more, left), (more, left))
+    return WithinLabelTest(finer, F, f_tail(F, more, left), (more, left))
 
 
-def warning(found: Inside | None) -> list[str]:
+def within_label_warning(found: WithinLabelTest | None) -> list[str]:
     """Return the warning that the tide moves inside the environments, and which ones to use instead."""
     if found is None or found.p >= ALARM:
         return []

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from tideproof.analysis import Fit
     from tideproof.analysis.scale_selection import ScaleChoice
-    from tideproof.analysis.within_label_test import Inside
+    from tideproof.analysis.within_label_test import WithinLabelTest
     from tideproof.data import Missing
-    from tideproof.data.cell_reader import Wish
-    from tideproof.data.column_spec import Request
+    from tideproof.data.cell_reader import ReadOptions
+    from tideproof.data.column_spec import ColumnSpec
     from tideproof.data.dataset import Dataset
     from tideproof.report.analysis_report import Analysis
     from tideproof.stats.cells import Cells
@@ -203,22 +203,22 @@ def analyze_command(
     from rich.console import Console
 
     from tideproof.analysis import Fit
-    from tideproof.analysis.log_options import noise_of
-    from tideproof.analysis.outlier_exclusion import checked_robust
-    from tideproof.analysis.scale_selection import logs_wanted
-    from tideproof.analysis.segments import check_segments, judge_segments
-    from tideproof.analysis.several_metrics import check_metrics, judged
-    from tideproof.analysis.unlabelled_log import check_hidden, most_rows, unlabelled
+    from tideproof.analysis.log_options import variance_with_units
+    from tideproof.analysis.outlier_exclusion import check_robust
+    from tideproof.analysis.scale_selection import needs_logs
+    from tideproof.analysis.segments import check_segments, fit_segments
+    from tideproof.analysis.several_metrics import check_metrics, combine_metrics
+    from tideproof.analysis.unlabelled_log import check_hidden_tide_options, fit_tide_or_bins, most_rows
     from tideproof.commands.analyze_options import find_arm, read_expected, read_share
-    from tideproof.data.cell_reader import CellReading, Wish, read, written
-    from tideproof.data.column_guess import ROLES, guess
-    from tideproof.data.column_spec import Request
-    from tideproof.data.dataset import of_source
+    from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
+    from tideproof.data.column_guess import ROLES, guess_columns
+    from tideproof.data.column_spec import ColumnSpec
+    from tideproof.data.dataset import source_dataset
     from tideproof.data.sources.source_dispatch import open_source
     from tideproof.files import check_writable, write_text_atomically
-    from tideproof.report.analysis_report import analyse, as_dict
+    from tideproof.report.analysis_report import analyse, analysis_to_dict
     from tideproof.report.html_report import html_report
-    from tideproof.report.side_notes import Beside, beside
+    from tideproof.report.side_notes import ExtraParts, add_extra_parts
     from tideproof.stats.best.p_best import checked_prior
 
     check_writable(html)
@@ -229,20 +229,20 @@ def analyze_command(
     rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
     if rewards or low:
         check_metrics(rewards, low)
-    careful = checked_robust(robust)
+    careful = check_robust(robust)
     if by is not None:
         check_segments(adaptive, anytime)
         if careful is not None:
             raise InputError("--robust cannot be combined with --by: analyse the segments one by one")
-    noise = noise_of(cast("Variance", variance), {"unit": unit})
+    noise = variance_with_units(cast("Variance", variance), {"unit": unit})
     link = cast("ScaleChoice", scale)
     share = None if cap is None else read_share(cap)
-    wish = Wish(covariates, unit or "", by or "", share, logs_wanted(link, noise))
+    wish = ReadOptions(covariates, unit or "", by or "", share, needs_logs(link, noise))
     known_prior = checked_prior(prior)
     with open_source(file, table) as source:
         hidden = time is not None and environment is None
         unneeded = {"environment": no_environment or hidden, "arm": wide, "reward": wide or successes}
-        found = guess(
+        found = guess_columns(
             source.types,
             arm,
             environment,
@@ -253,7 +253,9 @@ def analyze_command(
                 for name in (n, sample_variance, sd, successes, by, unit, time, *covariates, *(arms or ()))
                 if name
             ]
-            + [name for text in (environment or "", *rewards) for name in written(text, source.types)],
+            + [
+                name for text in (environment or "", *rewards) for name in columns_in_name(text, source.types)
+            ],
         )
         others = {
             "time": time,
@@ -271,7 +273,7 @@ def analyze_command(
             messages.print(escape_control_characters(message), style="dim", highlight=False, markup=False)
         missing: Missing = "drop" if drop_missing else "refuse"
         point: Any = decimal
-        request = Request.of(
+        request = ColumnSpec.of(
             *found[:3],
             n=n,
             variance=sample_variance,
@@ -298,7 +300,7 @@ def analyze_command(
                 "--no-environment": no_environment,
                 "robust": careful,
             }
-            check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
+            check_hidden_tide_options(scale=scale, variance=noise, anytime=anytime, others=asked_for)
             request = replace(request, environment=str(time), parts=(str(time),))
         with (
             progress_bar("reading", 100.0)
@@ -307,17 +309,21 @@ def analyze_command(
         ):
             tide, bins = None, None
             if hidden:
-                cells, tide, bins = unlabelled(of_source(source).timed(request, most_rows()), wish.logs)
+                cells, tide, bins = fit_tide_or_bins(
+                    source_dataset(source).timed(request, most_rows()), wish.logs
+                )
                 data = CellReading(cells, {}, None)
             else:
-                data = read(of_source(source), request, wish, report)
-            inside = _test_within_labels(of_source(source), request, wish, data.cells, time)
+                data = read_cells(source_dataset(source), request, wish, report)
+            inside = _test_within_labels(source_dataset(source), request, wish, data.cells, time)
             guards = {
-                name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
+                name: read_cells(
+                    source_dataset(source), replace(request, reward=name), replace(wish, cap=None), report
+                )
                 for name in rewards[1:]
             }
 
-    def fit_cells(cells: Cells, lower: bool, inside: Inside | None = None) -> Fit:
+    def fit_cells(cells: Cells, lower: bool, inside: WithinLabelTest | None = None) -> Fit:
         return Fit(
             cells,
             direction="minimize" if lower else "maximize",
@@ -339,12 +345,12 @@ def analyze_command(
         analysis = analyse(fit)
     fits = {name: fit_cells(each.cells, name in low) for name, each in guards.items()}
     base = None if control is None else find_arm(control, fit.cells.arms)
-    asked = Beside(
+    asked = ExtraParts(
         control=base,
-        metrics=judged({str(found.reward): fit, **fits}, base) if fits else None,
+        metrics=combine_metrics({str(found.reward): fit, **fits}, base) if fits else None,
         segments=None
         if by is None
-        else judge_segments(
+        else fit_segments(
             data,
             by,
             direction=fit.direction,
@@ -358,9 +364,9 @@ def analyze_command(
         cap=data.cap,
     )
     with _show_status(messages, "looking for influential rows", progress):
-        analysis, more = beside(analysis, asked)
+        analysis, more = add_extra_parts(analysis, asked)
     if as_json:
-        typer.echo(json.dumps(as_dict(analysis) | more | {"columns": found._asdict()}, default=str))
+        typer.echo(json.dumps(analysis_to_dict(analysis) | more | {"columns": found._asdict()}, default=str))
     else:
         show(console, analysis)
     if html is not None:
@@ -385,30 +391,30 @@ def _show_status(messages: Console, message: str, enabled: bool) -> AbstractCont
 
 
 def _test_within_labels(
-    rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str | None
-) -> Inside | None:
+    rows: Dataset, request: ColumnSpec, wish: ReadOptions, cells: Cells, time: str | None
+) -> WithinLabelTest | None:
     """Test whether the shift changes within environments, if the log allows that test.
 
     A large log is tested only if a time column is given, because the test takes long.
     """
-    from tideproof.analysis.within_label_test import MOST, look_inside
+    from tideproof.analysis.within_label_test import MOST, compare_with_shorter
 
     plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
     if not plain or not request.environment or (time is None and cells.n.sum() > MOST):
         return None
-    return look_inside(rows, request, cells, time)
+    return compare_with_shorter(rows, request, cells, time)
 
 
 def show(console: Console, analysis: Analysis) -> None:
     """Print an analysis: the verdict, the table of arms, warnings and notes."""
     from rich.text import Text
 
-    from tideproof.report.control_report import sentence
+    from tideproof.report.control_report import control_sentence
 
     colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
     console.print(Text(escape_control_characters(f"{analysis.verdict}."), style=colour))
     if analysis.against is not None:
-        console.print(Text(escape_control_characters(sentence(analysis.fit, analysis.against))))
+        console.print(Text(escape_control_characters(control_sentence(analysis.fit, analysis.against))))
     console.print()
     for table in _arm_tables(analysis, console.width):
         console.print(table)
@@ -427,7 +433,7 @@ def _arm_tables(analysis: Analysis, width: int, most: int = 100) -> Iterator[Ric
     from rich import box
 
     from tideproof.report.arms_table import arm_columns
-    from tideproof.report.terminal_tables import tables
+    from tideproof.report.terminal_tables import make_tables
 
     first, *others = (
         column._replace(cells=[escape_control_characters(cell) for cell in column.cells[:most]])
@@ -435,4 +441,4 @@ def _arm_tables(analysis: Analysis, width: int, most: int = 100) -> Iterator[Ric
     )
     more = len(analysis.arms) - most
     caption = f"{more:,} more arms; --html and --json show all" if more > 0 else None
-    return tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
+    return make_tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)

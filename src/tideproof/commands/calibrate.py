@@ -243,12 +243,12 @@ def _simulate_rows(
 
 def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
     """Yield tables of the error rates for a terminal of the given width."""
-    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.report.terminal_tables import Column, make_tables
     from tideproof.research.trust.trust_ledger import display_tables, title
 
     for columns in display_tables(played):
         first, *others = (Column(name, cells) for name, cells in columns.items())
-        yield from tables(first._replace(left=True), others, width, title=title(played))
+        yield from make_tables(first._replace(left=True), others, width, title=title(played))
 
 
 def _create_folder(folder: Path | None) -> Path | None:

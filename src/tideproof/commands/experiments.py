@@ -31,7 +31,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
     from rich.console import Console
 
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
-    from tideproof.report.store_listing import overview
+    from tideproof.report.store_listing import list_row
     from tideproof.store.store_urls import open_backend
 
     backend = open_backend(url, read_only=True)
@@ -41,7 +41,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
         with progress_bar("reading", len(found), "experiments", after=SECONDS_BEFORE_BAR) as show_progress:
             for done, each in enumerate(found):
                 show_progress(done, f"reading {each.name}")
-                rows.append(overview(backend, each))
+                rows.append(list_row(backend, each))
     finally:
         backend.close()
     if as_json:
@@ -59,8 +59,8 @@ COMMAND = Command(
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print a table of experiments, one row for each."""
-    from tideproof.report.event_text import age
-    from tideproof.report.terminal_tables import PLAIN, Column, tables
+    from tideproof.report.event_text import format_age
+    from tideproof.report.terminal_tables import PLAIN, Column, make_tables
 
     def numbers(name: str) -> list[str]:
         """Return the cells of a numeric column."""
@@ -73,10 +73,10 @@ def show(console: Console, rows: list[dict[str, Any]]) -> None:
         Column("arms", [f"{len(row['arms'])}" for row in rows]),
         *(Column(header, numbers(key)) for header, key in _COUNTS.items()),
         Column("verdict", [escape_control_characters(row["verdict"]) for row in rows], left=True),
-        Column("last event", [age(time.time() - row["last"]) for row in rows]),
+        Column("last event", [format_age(time.time() - row["last"]) for row in rows]),
     ]
     names = Column("name", [escape_control_characters(row["name"]) for row in rows], left=True)
-    for table in tables(names, columns, console.width, space=2, **PLAIN):
+    for table in make_tables(names, columns, console.width, space=2, **PLAIN):
         console.print(table)
     note = "verdict: the arm selected now (probability that it is the best); last event: time since then"
     console.print(f"{format_count(len(rows), 'experiment')}; {note}", style="dim", highlight=False)

@@ -61,7 +61,7 @@ def show(console: Console, found: StoreFindings) -> None:
     """Print how much of each experiment was checked, and all faults that were found."""
     from rich.text import Text
 
-    from tideproof.report.terminal_tables import PLAIN, Column, tables
+    from tideproof.report.terminal_tables import PLAIN, Column, make_tables
 
     rows = found.experiments
     if rows:
@@ -74,7 +74,7 @@ def show(console: Console, found: StoreFindings) -> None:
             Column("faults", [f"{len(row.faults):,}" for row in rows]),
         ]
         names = Column("experiment", [escape_control_characters(row.name) for row in rows], left=True)
-        for table in tables(names, columns, console.width, space=2, **PLAIN):
+        for table in make_tables(names, columns, console.width, space=2, **PLAIN):
             console.print(table)
         console.print()
     faults = found.all_faults

@@ -132,7 +132,7 @@ def show(console: Console, found: Plan) -> None:
 
 def _design_tables(found: Plan, width: int) -> list[RichTable]:
     """Return the table of designs; a narrow terminal needs several tables."""
-    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.report.terminal_tables import Column, make_tables
 
     rows = found.table.to_dicts()
     errors = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
@@ -145,7 +145,7 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
     ]
     caption = f"runs that stop early had a budget of {found.sure.cap:,} pulls"
     first = Column("way", [row["way"] for row in rows], left=True)
-    return list(tables(first, columns, width, caption=caption))
+    return list(make_tables(first, columns, width, caption=caption))
 
 
 def _read_pilot(
@@ -154,20 +154,22 @@ def _read_pilot(
     """Read a pilot log as `analyze` does; columns that are not given are guessed and reported."""
     from rich.console import Console
 
-    from tideproof.data.cell_reader import Wish, read, written
-    from tideproof.data.column_guess import guess
-    from tideproof.data.column_spec import Request
-    from tideproof.data.dataset import of_source
+    from tideproof.data.cell_reader import ReadOptions, columns_in_name, read_cells
+    from tideproof.data.column_guess import guess_columns
+    from tideproof.data.column_spec import ColumnSpec
+    from tideproof.data.dataset import source_dataset
     from tideproof.data.sources.source_dispatch import open_source
     from tideproof.plans.pilot_study import pilot_of_cells
 
     with open_source(file, table) as source:
-        taken = [name for text in (environment or "", reward or "") for name in written(text, source.types)]
-        found = guess(source.types, arm, environment, reward, taken=taken)
+        taken = [
+            name for text in (environment or "", reward or "") for name in columns_in_name(text, source.types)
+        ]
+        found = guess_columns(source.types, arm, environment, reward, taken=taken)
         if found.guessed:
             message = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
             Console(stderr=True).print(
                 escape_control_characters(message), style="dim", highlight=False, markup=False
             )
-        data = read(of_source(source), Request.of(*found[:3]), Wish(), None)
+        data = read_cells(source_dataset(source), ColumnSpec.of(*found[:3]), ReadOptions(), None)
     return pilot_of_cells(data.cells)

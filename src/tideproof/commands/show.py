@@ -42,7 +42,7 @@ def show_command(
 
     from tideproof.checks import require_whole_number
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
-    from tideproof.report.store_listing import page
+    from tideproof.report.store_listing import experiment_page
     from tideproof.store.read_only_view import find_log, read_only_copy
     from tideproof.store.store_urls import open_backend
 
@@ -52,7 +52,7 @@ def show_command(
         with progress_bar(f"reading {name}", 2, "steps", after=SECONDS_BEFORE_BAR) as show_progress:
             run = read_only_copy(find_log(backend, name))
             show_progress(1)
-            found = page(run, name, wanted)
+            found = experiment_page(run, name, wanted)
     finally:
         backend.close()
     if as_json:
@@ -104,7 +104,7 @@ def _print_table(console: Console, columns: Sequence[Any]) -> None:
 
     first, *others = columns
     console.print()
-    for table in terminal_tables.tables(first, others, console.width, space=2, **terminal_tables.PLAIN):
+    for table in terminal_tables.make_tables(first, others, console.width, space=2, **terminal_tables.PLAIN):
         console.print(table)
 
 
@@ -113,7 +113,7 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from tideproof.report.event_text import time_of
+    from tideproof.report.event_text import format_time
     from tideproof.report.terminal_tables import PLAIN
 
     table = RichTable(**PLAIN)
@@ -123,7 +123,7 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     for event in events:
         description = event["said"] + (f" (by {event['by']})" if event["by"] else "")
         table.add_row(
-            f"{event['number']:,}", time_of(event["at"]), Text(escape_control_characters(description))
+            f"{event['number']:,}", format_time(event["at"]), Text(escape_control_characters(description))
         )
     console.print()
     console.print(table)
@@ -158,7 +158,7 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
 
 def _pending_columns(pulls: list[dict[str, Any]]) -> list[Any]:
     """Return the columns of the table of pending pulls."""
-    from tideproof.report.event_text import age
+    from tideproof.report.event_text import format_age
     from tideproof.report.terminal_tables import Column
 
     return [
@@ -167,5 +167,5 @@ def _pending_columns(pulls: list[dict[str, Any]]) -> list[Any]:
         Column(
             "environment", [escape_control_characters(str(pull["environment"])) for pull in pulls], left=True
         ),
-        Column("age", [age(pull["age"]) for pull in pulls]),
+        Column("age", [format_age(pull["age"]) for pull in pulls]),
     ]

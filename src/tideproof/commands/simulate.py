@@ -189,7 +189,7 @@ def _check_suite_parameters(context: typer.Context, given: list[str]) -> None:
 
 def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
     """Yield tables of the error of each policy, with as many budgets as fit into the terminal."""
-    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.report.terminal_tables import Column, make_tables
 
     cells = []
     for label in study.policies:
@@ -200,7 +200,7 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
         for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
     ]
     title = f"PICS ± standard error\n{world}, {format_count(study.replications, 'replication')}"
-    return tables(Column("policy", study.policies, left=True), columns, width, title)
+    return make_tables(Column("policy", study.policies, left=True), columns, width, title)
 
 
 def format_pics(pics: float, error: float, high: float) -> str:

@@ -65,7 +65,7 @@ def _as_dict(found: Suite) -> dict[str, object]:
 
 def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
     """Yield tables with a row for each world: the PICS of each policy relative to the best policy there."""
-    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.report.terminal_tables import Column, make_tables
     from tideproof.research.suite.policy_suite import geometric_mean
 
     studies = found.studies.values()
@@ -83,7 +83,7 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
         }
         columns = [*(Column(name, [*cells, ""]) for name, cells in about.items()), *columns]
     left_out = any(math.isnan(value) for values in relative.values() for value in values)
-    return tables(
+    return make_tables(
         Column("world", [*found.studies, "geometric mean"], left=True),
         columns,
         width,

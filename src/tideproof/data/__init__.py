@@ -1,11 +1,12 @@
 """Reading of tables from any source into cells: statistics of each arm in each environment.
 
 The path of a row of a CSV file: `sources.source_dispatch` opens the file; `sources.duckdb_readers` and
-`sources.csv_header` find its format; `column_guess` (for the command line) guesses the columns; a `Request`
-specifies them; `group_by_sql` groups the rows by SQL; `cell_groups` makes cells of the groups. Data frames,
-columns in memory and DuckDB relations have their own files in `sources` and join that path at the grouping.
-Excel and SQLite tables are read into memory first. `aggregated_rows` reads rows that are aggregated already,
-`number_text` reads rewards that are text, and `time_periods` assigns times to hours, days and weeks.
+`sources.csv_header` find its format; `column_guess` (for the command line) guesses the columns; a
+`ColumnSpec` specifies them; `group_by_sql` groups the rows by SQL; `cell_groups` makes cells of the groups.
+Data frames, columns in memory and DuckDB relations have their own files in `sources` and join that path at
+the grouping. Excel and SQLite tables are read into memory first. `aggregated_rows` reads rows that are
+aggregated already, `number_text` reads rewards that are text, and `time_periods` assigns times to hours, days
+and weeks.
 
 The rest of the package works with cells only. The engine that holds the rows groups them, so that even a
 billion rows need only K x J cells in memory here.
@@ -16,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.data.column_spec import Decimal, Missing, Request
-from tideproof.data.dataset import opened
+from tideproof.data.column_spec import ColumnSpec, Decimal, Missing
+from tideproof.data.dataset import open_dataset
 from tideproof.data.sources.array_columns import cells_from_arrays
 from tideproof.stats.cells import Cells
 
@@ -80,7 +81,7 @@ def cells(
     >>> c.arms, c.n, c.mean, c.squares
     (['A', 'B'], array([2., 1.]), array([4., 4.]), array([2., 0.]))
     """
-    request = Request.of(
+    request = ColumnSpec.of(
         arm,
         environment,
         reward,
@@ -93,5 +94,5 @@ def cells(
         decimal=decimal,
         wide=wide,
     )
-    with opened(data, table) as rows:
+    with open_dataset(data, table) as rows:
         return rows.group(request, progress)

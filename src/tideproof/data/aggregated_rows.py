@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.data.cell_groups import Groups, assemble
-from tideproof.data.central_moments import Tails
-from tideproof.data.column_spec import Request
-from tideproof.data.column_values import check_lengths, numbers
+from tideproof.data.cell_groups import Groups, assemble_cells
+from tideproof.data.central_moments import MomentSums
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.column_values import check_lengths, to_numbers
 from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
 
 
-def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordered: bool) -> Cells:
+def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, *, ordered: bool) -> Cells:
     """Return the cells of aggregated rows.
 
     `columns` are the label columns, then mean, n, and variance or standard deviation; or successes and n.
@@ -26,7 +26,7 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
     count = len(request.labels)
     labels = [list(column) for column in columns[:count]]
     values = [
-        numbers(column, name, request.decimal)
+        to_numbers(column, name, request.decimal)
         for column, name in zip(columns[count:], names[count:], strict=True)
     ]
     check_lengths(names, [*map(len, labels), *map(len, values)])
@@ -43,7 +43,9 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
     kept = filled & ~incomplete
     check_finite(request.reward, int(np.count_nonzero(np.isinf(values[0][kept]))), n.size)
     _check_counts(n[kept], request.n)
-    mean, squares = (_of_ones if request.successes else _of_means)([x[kept] for x in values], request)
+    mean, squares = (_from_successes if request.successes else _from_variances)(
+        [x[kept] for x in values], request
+    )
     at = np.flatnonzero(kept)
     arms, *parts = labels
     groups = Groups(
@@ -54,17 +56,17 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
         squares,
         ordered,
         dropped=int(np.count_nonzero(incomplete)),
-        tails=None if request.successes else _tails(n[at]),
+        tails=None if request.successes else _single_reward_moments(n[at]),
     )
-    return assemble(groups, request)
+    return assemble_cells(groups, request)
 
 
-def _tails(n: Floats) -> Tails | None:
+def _single_reward_moments(n: Floats) -> MomentSums | None:
     """Return third and fourth moments, which are 0 if all rows are single rewards; else None."""
-    return Tails(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
+    return MomentSums(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 
-def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
+def _from_variances(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
     """Return means and sums of squared deviations of rows that hold a variance or standard deviation."""
     mean, n, spread = values
     wrong = (spread < 0.0) | ~np.isfinite(spread)
@@ -74,7 +76,7 @@ def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
     return mean, (spread**2 if request.sd else spread) * (n - 1.0)
 
 
-def _of_ones(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
+def _from_successes(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
     """Return means and sums of squared deviations of rows that hold the number of rewards that were 1."""
     ones, n = values
     _check_counts(ones, request.reward)

@@ -1,7 +1,7 @@
 """Reading of cells with ratio metrics, winsorizing, covariates, units, two factors or segments.
 
-A `Wish` holds the options beyond the three columns. Names that contain an operator are parsed here: "revenue
-/ sessions" is a ratio metric, and "cow + period" two factors, unless a column has that name.
+A `ReadOptions` holds the options beyond the three columns. Names that contain an operator are parsed here:
+"revenue / sessions" is a ratio metric, and "cow + period" two factors, unless a column has that name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Ints
-from tideproof.data.cell_groups import indexed
-from tideproof.data.column_spec import Request
+from tideproof.data.cell_groups import index_labels
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import Dataset, Progress
-from tideproof.data.joint_moments import Joint, collapsed, joint
-from tideproof.data.log_reward_rows import wanted
+from tideproof.data.joint_moments import JointMoments, group_jointly, merge_cells
+from tideproof.data.log_reward_rows import should_read_logs
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, UnitRewards
 from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates
@@ -28,7 +28,7 @@ from tideproof.stats.solve.ratio_metric import ratio_cells
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReadOptions:
     """Options for reading cells beyond arm, environment and reward.
 
     Attributes
@@ -47,7 +47,7 @@ class Wish:
     logs: bool | None = False
 
 
-class Cap(NamedTuple):
+class WinsorizingThreshold(NamedTuple):
     """Winsorizing threshold: rewards above `at`, the quantile of `share` of all, are replaced by it."""
 
     share: float
@@ -66,10 +66,10 @@ class CellReading(NamedTuple):
 
     cells: Cells
     segments: dict[Any, Cells]
-    cap: Cap | None
+    cap: WinsorizingThreshold | None
 
 
-class Shape(NamedTuple):
+class LabelStructure(NamedTuple):
     """Structure of the environment labels, and the columns beside the reward."""
 
     factors: bool
@@ -84,14 +84,16 @@ class Shape(NamedTuple):
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
-def read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None = None) -> CellReading:
+def read_cells(
+    rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None = None
+) -> CellReading:
     """Group the rows of a log and return its cells, with the options of `wish`."""
-    with _uncollected():
-        return _read(rows, request, wish, progress)
+    with _pause_garbage_collection():
+        return _read_cells(rows, request, wish, progress)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _pause_garbage_collection() -> Iterator[None]:
     """Disable the garbage collector for a while.
 
     It would repeatedly inspect millions of tuples, none of which is garbage.
@@ -105,42 +107,48 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None) -> CellReading:
+def _read_cells(
+    rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None
+) -> CellReading:
     """Group the rows of a log and return its cells; the garbage collector is disabled."""
-    request, shape = _shaped(request, wish, rows.columns)
+    request, shape = _parse_names(request, wish, rows.columns)
     cap = None
     if wish.cap is not None:
-        cap = _cap(rows, request, wish.cap)
+        cap = _winsorizing_threshold(rows, request, wish.cap)
         request = replace(request, cap=cap.at)
     others = (*((shape.per,) if shape.per else ()), *shape.covariates)
-    found = joint(rows, request, others, progress)
+    found = group_jointly(rows, request, others, progress)
     if cap is not None and found.cells.low is not None and cap.at <= found.cells.low.min():
         raise InputError(
             f"cap={cap.share!r} is too low: this quantile, {cap.at:g}, is the lowest reward, so that all "
             f"rewards would become equal"
         )
     logs = None
-    if shape.plain and not request.n and wanted(found.cells, wish.logs):
-        logs = joint(rows, replace(request, logarithm=True), (), progress)
-    cells, parts = _parted(found, shape)
+    if shape.plain and not request.n and should_read_logs(found.cells, wish.logs):
+        logs = group_jointly(rows, replace(request, logarithm=True), (), progress)
+    cells, parts = _split_segments(found, shape)
     if logs is not None:
-        of_logs, log_parts = _parted(logs, shape)
+        of_logs, log_parts = _split_segments(logs, shape)
         cells = replace(cells, logs=of_logs)
         parts = {label: replace(part, logs=log_parts[label]) for label, part in parts.items()}
     return CellReading(cells, parts, cap)
 
 
-def _parted(found: Joint, shape: Shape) -> tuple[Cells, dict[Any, Cells]]:
+def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, dict[Any, Cells]]:
     """Return the cells of all rows, and the cells of each segment."""
     place = 2 if shape.factors else 1
     parts = found.of(place) if shape.by else {}
-    return _cells(found, shape), {label: _cells(part, shape, apart=True) for label, part in parts.items()}
+    return _make_cells(found, shape), {
+        label: _make_cells(part, shape, apart=True) for label, part in parts.items()
+    }
 
 
-def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Request, Shape]:
+def _parse_names(
+    request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
+) -> tuple[ColumnSpec, LabelStructure]:
     """Parse the operators in names, and request the labels that the options need."""
-    reward, per = _halves(request.reward, "/", columns)
-    environment, second = _halves(request.environment, "+", columns)
+    reward, per = _split_name(request.reward, "/", columns)
+    environment, second = _split_name(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
         _check_by(environment, wish.by)
     extra = tuple(name for name in (second, wish.by, wish.unit) if name)
@@ -153,7 +161,7 @@ def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Req
         parts=(*((environment,) if environment else ()), *extra),
         extra=extra,
     )
-    return changed, Shape(bool(second), bool(wish.by), bool(wish.unit), per, wish.covariates)
+    return changed, LabelStructure(bool(second), bool(wish.by), bool(wish.unit), per, wish.covariates)
 
 
 def _check_by(environment: str, by: str) -> None:
@@ -167,11 +175,13 @@ def _check_by(environment: str, by: str) -> None:
         )
 
 
-def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
+def _split_name(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
     """Split a name at an operator between spaces, unless a column has that name.
 
-    >>> _halves("a / b", "/", ["a", "b"]), _halves("a / b", "/", ["a / b"]), _halves("a/b", "/", [])
-    (('a', 'b'), ('a / b', ''), ('a/b', ''))
+    >>> _split_name("a / b", "/", ["a", "b"]), _split_name("a / b", "/", ["a / b"])
+    (('a', 'b'), ('a / b', ''))
+    >>> _split_name("a/b", "/", [])
+    ('a/b', '')
     """
     halves = name.split(f" {sign} ")
     if name in columns or len(halves) == 1:
@@ -181,16 +191,18 @@ def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
     return halves[0].strip(), halves[1].strip()
 
 
-def written(name: str, columns: Collection[str]) -> list[str]:
+def columns_in_name(name: str, columns: Collection[str]) -> list[str]:
     """Return the columns in a name with an operator; an empty list without one.
 
-    >>> written("revenue / sessions", ["revenue", "sessions"]), written("cow + period", []), written("a", [])
-    (['revenue', 'sessions'], ['cow', 'period'], [])
+    >>> columns_in_name("revenue / sessions", ["revenue", "sessions"]), columns_in_name("a", [])
+    (['revenue', 'sessions'], [])
+    >>> columns_in_name("cow + period", [])
+    ['cow', 'period']
     """
-    return [half for sign in "/+" for half in _halves(name, sign, columns) if half not in (name, "")]
+    return [half for sign in "/+" for half in _split_name(name, sign, columns) if half not in (name, "")]
 
 
-def _cap(rows: Dataset, request: Request, share: float) -> Cap:
+def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> WinsorizingThreshold:
     """Return the winsorizing threshold for a quantile."""
     if not 0.0 < share < 1.0:
         raise InputError(
@@ -199,13 +211,13 @@ def _cap(rows: Dataset, request: Request, share: float) -> Cap:
     if request.n:
         raise InputError("cap needs one row for each reward, not aggregated rows")
     at = rows.quantile(request, share)
-    return Cap(share, at if math.isfinite(at) else math.inf)
+    return WinsorizingThreshold(share, at if math.isfinite(at) else math.inf)
 
 
-def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
+def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) -> Cells:
     """Return the cells of grouped rows; `apart` omits the segment from the labels of environments."""
     if shape.unit:
-        found, cell = collapsed(fine, len(fine.cells.environments[0]) - 1)
+        found, cell = merge_cells(fine, len(fine.cells.environments[0]) - 1)
     else:
         found, cell = fine, np.arange(fine.cells.n.size)
     made = found.cells
@@ -213,13 +225,15 @@ def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
         made = ratio_cells(made, found.mean[1], found.products[:2, :2], shape.per)
     if shape.covariates:
         _check_alone(shape)
-        made = adjust_for_covariates(_factored(made, shape), found.mean[1:], found.products, shape.covariates)
+        made = adjust_for_covariates(
+            _with_factors(made, shape), found.mean[1:], found.products, shape.covariates
+        )
     if shape.unit:
-        made = replace(made, units=_units(fine, found, made, cell, shape))
-    return _labelled(_factored(made, shape), shape, apart)
+        made = replace(made, units=_make_units(fine, found, made, cell, shape))
+    return _with_readable_labels(_with_factors(made, shape), shape, apart)
 
 
-def _check_alone(shape: Shape) -> None:
+def _check_alone(shape: LabelStructure) -> None:
     """Raise an error if covariates and a ratio metric are combined."""
     if shape.per:
         raise InputError(
@@ -227,10 +241,12 @@ def _check_alone(shape: Shape) -> None:
         )
 
 
-def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> UnitRewards:
+def _make_units(
+    fine: JointMoments, found: JointMoments, made: Cells, cell: Ints, shape: LabelStructure
+) -> UnitRewards:
     """Return the rewards of each unit in each cell, transformed in the same way as the cell."""
     c = fine.cells
-    _, of = indexed([label[-1] for label in c.environments], ordered=True)
+    _, of = index_labels([label[-1] for label in c.environments], ordered=True)
     mean = c.mean
     if shape.per:  # delta method: (y - R x) / mean of x
         R, x = made.mean, found.mean[1]
@@ -244,15 +260,17 @@ def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> 
     return UnitRewards(of[c.environment], cell, c.n, mean)
 
 
-def _factored(c: Cells, shape: Shape) -> Cells:
+def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
     """Return the cells with the levels of their two factors; segments have their own levels."""
     if not shape.factors:
         return c
-    levels = [indexed([(label[i], *label[2:]) for label in c.environments], ordered=True)[1] for i in (0, 1)]
+    levels = [
+        index_labels([(label[i], *label[2:]) for label in c.environments], ordered=True)[1] for i in (0, 1)
+    ]
     return replace(c, factors=(levels[0], levels[1]))
 
 
-def _labelled(c: Cells, shape: Shape, apart: bool) -> Cells:
+def _with_readable_labels(c: Cells, shape: LabelStructure, apart: bool) -> Cells:
     """Return the cells with readable labels of environments, from their factors and their segment."""
     own = 2 if shape.factors else 1
     labels: list[Any] = [

@@ -22,37 +22,37 @@ _BLUR = 1e-11  # acceptable rounding error of the squared deviations of an arm, 
 _UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a few products and sums
 
 
-class Tails(NamedTuple):
+class MomentSums(NamedTuple):
     """Sums of third and fourth powers of deviations from the mean of each group: (G,)."""
 
     cubes: Floats
     fourths: Floats
 
 
-def blurred(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
+def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
     """Return whether the squared deviations of some arm lost too many digits.
 
     They do if they are computed as the difference of two large sums.
 
-    >>> blurred(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
+    >>> has_lost_digits(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
     True
     """
     lost = np.bincount(arm, np.where(squares > 0.0, n * mean**2, 0.0))
     return bool(np.any(_UNIT * lost > _BLUR * np.bincount(arm, squares)))
 
 
-def moved(n: Floats, squares: Floats, tails: Tails, off: Floats) -> Tails:
+def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
     """Return the sums of powers about a point that is `off` below the mean, from those about the mean."""
     cubes, fourths = tails
-    return Tails(
+    return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
         fourths + off * (4.0 * cubes + off * (6.0 * squares + n * off**2)),
     )
 
 
 def from_power_sums(
-    n: Floats, squares: Floats, powers: Tails, off: Floats, most: float = USELESS
-) -> Tails | None:
+    n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
+) -> MomentSums | None:
     """Return the sums of powers about the mean, from those about a point that is `off` below it.
 
     Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
@@ -60,9 +60,9 @@ def from_power_sums(
     clipped to values that are mathematically possible.
 
     >>> one = np.array([1.0, 2.0, 6.0])
-    >>> about_zero = Tails(np.array([sum(one**3)]), np.array([sum(one**4)]))
+    >>> about_zero = MomentSums(np.array([sum(one**3)]), np.array([sum(one**4)]))
     >>> from_power_sums(np.array([3.0]), np.array([14.0]), about_zero, np.array([3.0]))
-    Tails(cubes=array([18.]), fourths=array([98.]))
+    MomentSums(cubes=array([18.]), fourths=array([98.]))
     """
     with np.errstate(over="ignore", invalid="ignore"):
         cubes = powers.cubes - off * (3.0 * squares + n * off**2)
@@ -74,4 +74,4 @@ def from_power_sums(
             return None
         fourths = np.clip(fourths, squares**2 / n, squares**2)
     limit = np.sqrt(squares * fourths)  # by the Cauchy-Schwarz inequality
-    return Tails(np.clip(cubes, -limit, limit), fourths)
+    return MomentSums(np.clip(cubes, -limit, limit), fourths)

@@ -22,7 +22,7 @@ _TRIED = "impressions n trials tried visits visitors sessions views shown sent u
 _TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_time"
 
 
-class Columns(NamedTuple):
+class GuessedColumns(NamedTuple):
     """Names of the three columns, None where one is not needed, and which of them were guessed."""
 
     arm: str | None
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
         return ", ".join(f"{role} = {name}" for role, name in said if name is not None)
 
 
-def guess(
+def guess_columns(
     types: Mapping[str, str],
     arm: str | None,
     environment: str | None,
@@ -43,14 +43,15 @@ def guess(
     *,
     needed: Collection[str] = ROLES,
     taken: Collection[str] = (),
-) -> Columns:
+) -> GuessedColumns:
     """Fill in the columns that are `needed` and not given, from the names and SQL types of all columns.
 
     Columns that are `taken` for another purpose are ignored.
 
-    >>> guess({"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}, None, None, None)
-    Columns(arm='Variant', environment='day', reward='sales', guessed=('arm', 'environment', 'reward'))
-    >>> guess({"shop": "VARCHAR", "ts": "TIMESTAMP", "eur": "DOUBLE"}, None, None, "eur").environment
+    >>> types = {"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}
+    >>> guess_columns(types, None, None, None)
+    GuessedColumns(arm='Variant', environment='day', reward='sales', guessed=('arm', 'environment', 'reward'))
+    >>> guess_columns({"shop": "VARCHAR", "ts": "TIMESTAMP", "eur": "DOUBLE"}, None, None, "eur").environment
     'day(ts)'
     """
     columns = {"arm": arm, "environment": environment, "reward": reward}
@@ -66,17 +67,17 @@ def guess(
             listed = ", ".join(f"{name!r}" for name in types)
             hint = "; does the table have a header with names?" if looks_like_data(list(types)) else ""
             none = ", or --no-environment" if role == "environment" else ""
-            hint = _counted(_free(types, columns)) or hint if role == "reward" else hint
+            hint = _successes_hint(_free_columns(types, columns)) or hint if role == "reward" else hint
             raise InputError(
                 f"cannot guess which column is the {role}: use --{role}{none}; columns: {listed}{hint}"
             )
-    return Columns(**columns, guessed=tuple(open_roles))
+    return GuessedColumns(**columns, guessed=tuple(open_roles))
 
 
-def _counted(free: list[str]) -> str:
+def _successes_hint(free: list[str]) -> str:
     """Return a hint if columns look like clicks and impressions; else an empty text.
 
-    >>> _counted(["impressions", "Clicks"]), _counted(["clicks", "price"])
+    >>> _successes_hint(["impressions", "Clicks"]), _successes_hint(["clicks", "price"])
     ('; for Clicks out of impressions use --successes Clicks --n impressions', '')
     """
     ones, tries = ([name for name in free if name.lower() in names.split()] for names in (_SUCCESSES, _TRIED))
@@ -87,10 +88,10 @@ def _counted(free: list[str]) -> str:
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
     """Return the only free column with a typical name for the role, or the day of the only timestamp."""
-    free = _free(types, columns)
+    free = _free_columns(types, columns)
     names = [name for name in free if name.lower() in _NAMES[role].split()]
     if role == "reward":
-        names = [name for name in names if can_be_reward(types[name])] or _text(names, types)
+        names = [name for name in names if can_be_reward(types[name])] or _text_columns(names, types)
     if role == "environment":
         names = names or [n for n in free if is_timestamp(types[n]) and n.lower() in _TIMESTAMPS.split()]
     if len(names) != 1:
@@ -104,21 +105,21 @@ def _only_one_left(
     role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
 ) -> str | None:
     """Return the only free column, if its type fits and all other roles are filled."""
-    free = _free(types, columns)
+    free = _free_columns(types, columns)
     others = [name for other, name in columns.items() if other != role and other in needed]
     if len(free) != 1 or None in others:
         return None
-    fits = role != "reward" or can_be_reward(types[free[0]]) or _text(free, types)
+    fits = role != "reward" or can_be_reward(types[free[0]]) or _text_columns(free, types)
     return free[0] if fits else None
 
 
-def _free(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
+def _free_columns(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
     """Return the columns that no role uses yet."""
     taken = {column for name in columns.values() if name for column in (name, *columns_behind(name))}
     return [name for name in types if name not in taken]
 
 
-def _text(names: list[str], types: Mapping[str, str]) -> list[str]:
+def _text_columns(names: list[str], types: Mapping[str, str]) -> list[str]:
     """Return the columns of text.
 
     They may hold numbers except for a few entries, which the error names when they are read.

@@ -21,7 +21,7 @@ _COUNT = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ColumnSpec:
     """Specification of the columns of a table and of how to read them.
 
     Attributes
@@ -75,7 +75,7 @@ class Request:
         decimal: Decimal | None = None,
         wide: Sequence[str] | None = None,
         extra: Sequence[str] = (),
-    ) -> Request:
+    ) -> ColumnSpec:
         """Return a specification, after all checks that are possible without the table."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
@@ -131,12 +131,12 @@ class Request:
         """All columns to read: those of labels, then those of numbers."""
         return self.labels + self.numbers
 
-    def among(self, columns: Collection[str]) -> Request:
+    def among(self, columns: Collection[str]) -> ColumnSpec:
         """Return the specification with the environment resolved to `columns` of the table.
 
         Raise an error if a column does not exist.
 
-        >>> Request.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
+        >>> ColumnSpec.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
         ('rep', Period(every='day', column='ts', time_zone=''))
         """
         parts = [self.environment] if self.environment else []
@@ -152,7 +152,7 @@ class Request:
             )
         return resolved
 
-    def long(self, arm: str, reward: str) -> Request:
+    def long(self, arm: str, reward: str) -> ColumnSpec:
         """Return the specification for a wide table whose rows were split into one row per arm."""
         return replace(self, arm=arm, reward=reward, wide=())
 
@@ -165,8 +165,8 @@ class Request:
     def label(self, key: tuple[Any, ...]) -> Any:
         """Return the label of an environment from the values of its parts.
 
-        >>> two = Request.of("a", "rep:block", "r").among(["a", "rep", "block", "r"])
-        >>> two.label((1, "north")), Request.of("a", None, "r").label(())
+        >>> two = ColumnSpec.of("a", "rep:block", "r").among(["a", "rep", "block", "r"])
+        >>> two.label((1, "north")), ColumnSpec.of("a", None, "r").label(())
         ('1:north', 'all')
         """
         if len(key) == 1 and not self.extra and not isinstance(self.parts[0], Period):
@@ -178,14 +178,14 @@ class Request:
             for part, value in zip(self.parts, key, strict=True)
         ]
         own = len(labels) - len(self.extra)
-        return (_joined(labels[:own]), *labels[own:]) if self.extra else _joined(labels)
+        return (_join_labels(labels[:own]), *labels[own:]) if self.extra else _join_labels(labels)
 
     def _part(self, name: str, columns: Collection[str]) -> str | Period:
         """Return a column, or the period of a timestamp column, for one part of the environment."""
         return name if name in columns else period_of(name, self.time_zone) or name
 
 
-def _joined(labels: list[Any]) -> Any:
+def _join_labels(labels: list[Any]) -> Any:
     """Return one label for the labels of the parts of an environment."""
     if len(labels) == 1:
         return labels[0]

@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.number_text import numbers_in
-from tideproof.data.row_checks import is_missing, not_numeric
+from tideproof.data.number_text import parse_numbers
+from tideproof.data.row_checks import is_missing, not_numeric_error
 from tideproof.errors import InputError
 
 
-def numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
-    """Return the values of a column as floats, with NaN for missing values; text is read by `numbers_in`."""
+def to_numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
+    """Return the values of a column as floats, NaN for missing values; `parse_numbers` reads text."""
     array = np.asarray(values)
     if array.dtype.kind == "O":  # also the type of values from an iterator
         entries = [math.nan if is_missing(value) else value for value in array.tolist()]
         if any(isinstance(entry, str) for entry in entries):
-            return numbers_in(entries, name, decimal)
+            return parse_numbers(entries, name, decimal)
         array = np.array(entries)
     if array.dtype.kind == "U" and array.ndim == 1:
-        return numbers_in(array.tolist(), name, decimal)
+        return parse_numbers(array.tolist(), name, decimal)
     try:
         if array.dtype.kind in "biufO" and array.ndim == 1:
             return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise not_numeric(name, "text" if array.dtype.kind in "US" else array.dtype)
+    raise not_numeric_error(name, "text" if array.dtype.kind in "US" else array.dtype)
 
 
-def labels(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
+def index_column(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
     """Return the distinct labels of a column in order of first appearance, and the index of each entry."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         values = values.astype("datetime64[us]")  # a finer unit would give integers

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from tideproof.data.column_spec import Request
-from tideproof.data.sources.array_columns import column_quantile, from_columns
-from tideproof.data.time_ordered_rows import Timed, timed_from_columns
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
+from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
 
@@ -23,7 +23,7 @@ Progress = Callable[[float], None]
 class Grouping(Protocol):
     """Function that groups rows by arm and environment; it calls `progress` with the percentage done."""
 
-    def __call__(self, request: Request, progress: Progress | None = None, /) -> Cells:
+    def __call__(self, request: ColumnSpec, progress: Progress | None = None, /) -> Cells:
         """Return the cells."""
 
 
@@ -40,12 +40,12 @@ class Dataset(NamedTuple):
 
     columns: Collection[str]
     group: Grouping
-    quantile: Callable[[Request, float], float]
-    timed: Callable[[Request, int], Timed]
+    quantile: Callable[[ColumnSpec, float], float]
+    timed: Callable[[ColumnSpec, int], TimeOrderedRows]
 
 
 @contextmanager
-def opened(data: Any, table: str | None = None) -> Iterator[Dataset]:
+def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
     """Open a table of any kind that `cells` accepts."""
     if isinstance(data, Table):
         data = {name: data[name] for name in data.columns}
@@ -53,31 +53,36 @@ def opened(data: Any, table: str | None = None) -> Iterator[Dataset]:
         from tideproof.data.sources.source_dispatch import open_source
 
         with open_source(os.fspath(data), table) as source:
-            yield of_source(source)
+            yield source_dataset(source)
         return
     if _package(data) == "narwhals":
         data = data.to_native()
     if isinstance(data, Mapping):
-        group, quantile = _without_progress(from_columns, data), partial(column_quantile, data)
-        yield Dataset(data.keys(), group, quantile, partial(timed_from_columns, data))
+        group, quantile = _without_progress(cells_from_columns, data), partial(column_quantile, data)
+        yield Dataset(data.keys(), group, quantile, partial(order_columns, data))
     elif _package(data) in ("duckdb", "_duckdb"):
         from tideproof.data.sources.duckdb_connection import open_relation
 
         with open_relation(data) as source:
-            yield of_source(source)
+            yield source_dataset(source)
     else:
-        from tideproof.data.sources.dataframes import frame_columns, frame_quantile, frame_timed, from_frame
+        from tideproof.data.sources.dataframes import (
+            cells_from_frame,
+            frame_columns,
+            frame_quantile,
+            order_frame,
+        )
 
-        group, quantile = _without_progress(from_frame, data), partial(frame_quantile, data)
-        yield Dataset(frame_columns(data), group, quantile, partial(frame_timed, data))
+        group, quantile = _without_progress(cells_from_frame, data), partial(frame_quantile, data)
+        yield Dataset(frame_columns(data), group, quantile, partial(order_frame, data))
 
 
-def of_source(source: Source) -> Dataset:
+def source_dataset(source: Source) -> Dataset:
     """Return the operations of an opened source as a `Dataset`."""
     return Dataset(source.types, source.group, source.quantile, source.timed)
 
 
-def _without_progress(group: Callable[[Any, Request], Cells], data: Any) -> Grouping:
+def _without_progress(group: Callable[[Any, ColumnSpec], Cells], data: Any) -> Grouping:
     """Return a grouping function that does not report progress."""
     return lambda request, progress=None, /: group(data, request)
 

@@ -18,14 +18,14 @@ from tideproof.data.number_text import (
     TRUE,
     ColumnText,
     Style,
-    no_numbers,
-    style_of,
+    detect_style,
+    not_a_number_error,
 )
 from tideproof.data.sources.duckdb_readers import Files
-from tideproof.data.sql_quoting import literal, quoted
+from tideproof.data.sql_quoting import quote_name, quote_text
 
 
-def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
+def number_sql(run: Query, files: Files, name: str, decimal: str) -> str:
     """Return SQL that reads a column of text as numbers, NULL for missing values.
 
     Raises
@@ -33,40 +33,40 @@ def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
     InputError
         If an entry is not a number; the message names the first lines.
     """
-    text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
+    text = f"trim(CAST({quote_name(name)} AS VARCHAR), ' \"')"
     word = f"lower({text})"
-    absent = _in(word, ABSENT)
-    style = style_of(_seen(run, files, text, word), name, decimal)
-    number = f"CASE WHEN {absent} THEN NULL ELSE {_read(text, word, style)} END"
-    _check(run, files, name, text, f"({number}) IS NULL AND NOT {absent}")
+    absent = _in_sql(word, ABSENT)
+    style = detect_style(_count_kinds(run, files, text, word), name, decimal)
+    number = f"CASE WHEN {absent} THEN NULL ELSE {_style_sql(text, word, style)} END"
+    _check_numbers(run, files, name, text, f"({number}) IS NULL AND NOT {absent}")
     return number
 
 
-def _seen(run: Query, files: Files, text: str, word: str) -> ColumnText:
+def _count_kinds(run: Query, files: Files, text: str, word: str) -> ColumnText:
     """Return how many entries of a column are truth values, other words, or numbers with a comma."""
     comma = f"contains({text}, ',')"
-    truth = _in(word, (*TRUE, *FALSE))
-    others = f"NOT {_in(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"
-    fits = [f"{comma} AND regexp_full_match({text}, {literal(form)})" for form in (COMMA, THOUSANDS)]
+    truth = _in_sql(word, (*TRUE, *FALSE))
+    others = f"NOT {_in_sql(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"
+    fits = [f"{comma} AND regexp_full_match({text}, {quote_text(form)})" for form in (COMMA, THOUSANDS)]
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in (truth, others, comma, *fits))
     return ColumnText(*run(f"SELECT {counts}, min({text}) FILTER ({comma}) FROM {files.rows}")[0])
 
 
-def _read(text: str, word: str, style: Style) -> str:
+def _style_sql(text: str, word: str, style: Style) -> str:
     """Return SQL for the number that a text represents, NULL if it is not a number."""
     plain = f"TRY_CAST({text} AS DOUBLE)"
     if style == "truth":
-        return f"CASE WHEN {_in(word, TRUE)} THEN 1 WHEN {_in(word, FALSE)} THEN 0 ELSE {plain} END"
+        return f"CASE WHEN {_in_sql(word, TRUE)} THEN 1 WHEN {_in_sql(word, FALSE)} THEN 0 ELSE {plain} END"
     if style == "comma":
         point = f"TRY_CAST(replace(replace({text}, '.', ''), ',', '.') AS DOUBLE)"
-        return f"CASE WHEN regexp_full_match({text}, {literal(COMMA)}) THEN {point} END"
+        return f"CASE WHEN regexp_full_match({text}, {quote_text(COMMA)}) THEN {point} END"
     if style == "thousands":
-        fits = f"regexp_full_match({text}, {literal(THOUSANDS)})"
+        fits = f"regexp_full_match({text}, {quote_text(THOUSANDS)})"
         return f"CASE WHEN {fits} THEN TRY_CAST(replace({text}, ',', '') AS DOUBLE) ELSE {plain} END"
     return plain
 
 
-def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
+def _check_numbers(run: Query, files: Files, name: str, text: str, bad: str) -> None:
     """Raise an error that names the first lines if a column contains text that is not a number."""
     count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
     if not count:
@@ -78,9 +78,9 @@ def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
     )
     where = "line" if files.function != "read_parquet" else "row"
     places = [f"{where} {row + files.lines_before}: {text!r}" for row, text in rows]
-    raise no_numbers(name, count, places, f" of {path!r}" if len(files.paths) > 1 else "")
+    raise not_a_number_error(name, count, places, f" of {path!r}" if len(files.paths) > 1 else "")
 
 
-def _in(word: str, words: Iterable[str]) -> str:
+def _in_sql(word: str, words: Iterable[str]) -> str:
     """Return SQL that tests whether a word is one of several."""
-    return f"{word} IN ({', '.join(map(literal, words))})"
+    return f"{word} IN ({', '.join(map(quote_text, words))})"

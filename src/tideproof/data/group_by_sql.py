@@ -16,39 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.data import row_checks
-from tideproof.data.aggregated_rows import from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble, indexed
-from tideproof.data.central_moments import USELESS, WORTH_ANOTHER_LOOK, Tails, blurred, from_power_sums
-from tideproof.data.column_spec import ARM, REWARD, Request
+from tideproof.data.aggregated_rows import cells_from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells, index_labels
+from tideproof.data.central_moments import (
+    USELESS,
+    WORTH_ANOTHER_LOOK,
+    MomentSums,
+    from_power_sums,
+    has_lost_digits,
+)
+from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.row_checks import (
     check_fetched,
     check_finite,
     check_missing,
     check_rows,
     is_missing,
-    not_numeric,
-    too_many_arms,
+    not_numeric_error,
+    too_many_arms_error,
 )
 from tideproof.data.sql_quoting import (
-    base,
+    base_type,
     can_be_nan,
     can_be_reward,
-    exactly,
     is_number,
-    label,
-    literal,
+    label_sql,
     moment_sql,
-    quoted,
-    truncated,
+    number_literal,
+    quote_name,
+    quote_text,
+    truncated_time_sql,
 )
 from tideproof.data.time_ordered_rows import (
     MOST_SINGLE,
-    Survey,
-    Timed,
-    bin_of,
-    check_plain,
+    RowSurvey,
+    TimeOrderedRows,
+    bin_length,
     check_survey,
-    timed_from_lists,
+    check_time_columns,
+    order_lists,
 )
 from tideproof.data.time_periods import Period
 from tideproof.errors import InputError
@@ -93,38 +99,42 @@ class SqlRows:
     sampled: bool = False
     quick: bool = False
 
-    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+    def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Return the cells: the rows grouped by arm and environment."""
         request = request.among(self.types)
         if request.wide:
-            return unpivoted(self, request).group(request.long(ARM, REWARD), progress)
-        return (_summaries if request.n else _observations)(self, request, progress)
+            return unpivot(self, request).group(request.long(ARM, REWARD), progress)
+        return (_group_summaries if request.n else _group_observations)(self, request, progress)
 
-    def quantile(self, request: Request, share: float) -> float:
+    def quantile(self, request: ColumnSpec, share: float) -> float:
         """Return the quantile of the rewards at `share`, NaN without rewards."""
         request = request.among(self.types)
         if request.wide:
-            return unpivoted(self, request).quantile(request.long(ARM, REWARD), share)
-        reward = _reward(self, request)
+            return unpivot(self, request).quantile(request.long(ARM, REWARD), share)
+        reward = _reward_sql(self, request)
         finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # excludes NULL and NaN, too
         at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
         found = self.run(f"SELECT {at} FROM {self.rows} WHERE {finite}")[0][0]
         return math.nan if found is None else float(found)
 
-    def timed(self, request: Request, most: int) -> Timed:
+    def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
         """Return the rows ordered by time, grouped into bins if there are more than `most`."""
         request = request.among(self.types)
-        check_plain(request)
-        return _timed(self, request, most)
+        check_time_columns(request)
+        return _fetch_by_time(self, request, most)
 
 
-def _timed(table: SqlRows, request: Request, most: int) -> Timed:
+def _fetch_by_time(table: SqlRows, request: ColumnSpec, most: int) -> TimeOrderedRows:
     """Return the rows ordered by time, fetched by column; if there are too many, grouped by time and arm."""
     column = request.columns[0]
-    arm, reward, moment = label(quoted(request.arm), table.types[request.arm]), _reward(table, request), ""
+    arm, reward, moment = (
+        label_sql(quote_name(request.arm), table.types[request.arm]),
+        _reward_sql(table, request),
+        "",
+    )
     if can_be_nan(table.types[request.reward]):
-        reward = _without_nan(reward)
-    moment = moment_sql(quoted(column), table.types[column])
+        reward = _without_nan_sql(reward)
+    moment = moment_sql(quote_name(column), table.types[column])
     clock = not is_number(table.types[column])
     known = f"(SELECT {arm} AS arm, {moment} AS moment, {reward} AS reward FROM {table.rows}) AS rows"
     counted = ", ".join(f"count(*) - count({name})" for name in ("arm", "moment", "reward"))
@@ -135,58 +145,58 @@ def _timed(table: SqlRows, request: Request, most: int) -> Timed:
         f"count(CASE WHEN {complete} THEN 1 END) FROM {known}"
     )[0]
     rows, *missing, infinities, first, last, arms, left = found
-    survey = Survey(rows, missing, infinities, float(first or 0.0), float(last or 0.0))
+    survey = RowSurvey(rows, missing, infinities, float(first or 0.0), float(last or 0.0))
     clock, factor = check_survey(survey, request, clock)
-    step = bin_of(left, survey, factor, most, arms)
-    at = f"(moment * {exactly(factor)})"
+    step = bin_length(left, survey, factor, most, arms)
+    at = f"(moment * {number_literal(factor)})"
     if left <= MOST_SINGLE:
         lists = f"array_agg(arm), array_agg({at}), array_agg(reward)"
         fetched = table.run(f"SELECT {lists} FROM {known} WHERE {complete}")[0] if left else [[]] * 3
-        return timed_from_lists(fetched, clock, rows - left, step, column)
-    at = f"(floor({at} / {exactly(step)}) * {exactly(step)})" if step else at
+        return order_lists(fetched, clock, rows - left, step, column)
+    at = f"(floor({at} / {number_literal(step)}) * {number_literal(step)})" if step else at
     lists = ", ".join(f"array_agg({name})" for name in ("arm", "moment", "n", "mean", "squares"))
     groups = (
         f"(SELECT arm, {at} AS moment, count(*) AS n, avg(reward) AS mean, "
         f"var_samp(reward) * (count(*) - 1) AS squares FROM {known} WHERE {complete} GROUP BY 1, 2) AS groups"
     )
     fetched = table.run(f"SELECT {lists} FROM {groups}")[0]
-    return timed_from_lists(fetched, clock, rows - left, step, column)
+    return order_lists(fetched, clock, rows - left, step, column)
 
 
-def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
+def _group_observations(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:
     """Return the cells of rows that are one observation each."""
-    reward = _reward(table, request)
-    labels = _labels(table, request)
+    reward = _reward_sql(table, request)
+    labels = _label_sql(table, request)
     if table.sampled:
         _check_swapped(table, labels[0])
-    groups = _grouped(table, labels, reward, progress)
+    groups = _fetch_groups(table, labels, reward, progress)
     nan = any(can_be_nan(table.types[name]) for name in request.numbers)
     finite = _all_finite(groups)
     if not finite and nan:  # NaN counts as a missing value
-        reward = _without_nan(reward)
-        groups = _grouped(table, labels, reward, progress)
+        reward = _without_nan_sql(reward)
+        groups = _fetch_groups(table, labels, reward, progress)
         finite = _all_finite(groups)
     check_fetched(len(groups[0]) if groups else 0, "pairs of arm and environment")
-    complete = _complete(groups, request)
+    complete = _complete_groups(groups, request)
     if not finite:
-        raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
+        raise _not_finite_error(table, request, reward, sum(groups[-_NUMBERS]))
     if complete.tails is None and complete.n.size:  # rewards are far from 0: repeat around their mean
         centre = float(np.average(complete.mean, weights=complete.n)) or 1.0
-        groups = _grouped(table, labels, reward, progress, centre)
-        complete = _complete(groups, request, centre)
-    return assemble(complete, request)
+        groups = _fetch_groups(table, labels, reward, progress, centre)
+        complete = _complete_groups(groups, request, centre)
+    return assemble_cells(complete, request)
 
 
-def unpivoted(table: SqlRows, request: Request) -> SqlRows:
+def unpivot(table: SqlRows, request: ColumnSpec) -> SqlRows:
     """Return a wide table as a table with one row per reward; empty values are skipped."""
-    columns = ", ".join(f"wide.{quoted(name)}" for name in request.columns)
+    columns = ", ".join(f"wide.{quote_name(name)}" for name in request.columns)
     names = f"{columns}, " if columns else ""
     rewards = []
     for name in request.wide:
-        reward = _reward(table, request.long("", name))
-        known = _without_nan(reward) if can_be_nan(table.types[name]) else reward
-        rewards.append(f"({literal(name)}, {known})")
-    arm, reward = quoted(ARM), quoted(REWARD)
+        reward = _reward_sql(table, request.long("", name))
+        known = _without_nan_sql(reward) if can_be_nan(table.types[name]) else reward
+        rewards.append(f"({quote_text(name)}, {known})")
+    arm, reward = quote_name(ARM), quote_name(REWARD)
     rows = (
         f"(SELECT {names}each.{arm}, each.{reward} FROM (SELECT * FROM {table.rows}) AS wide, "
         f"LATERAL (VALUES {', '.join(rewards)}) AS each({arm}, {reward}) "
@@ -196,43 +206,43 @@ def unpivoted(table: SqlRows, request: Request) -> SqlRows:
     return replace(table, rows=rows, types=types | {ARM: "VARCHAR", REWARD: "DOUBLE"}, sampled=False)
 
 
-def _labels(table: SqlRows, request: Request) -> list[str]:
+def _label_sql(table: SqlRows, request: ColumnSpec) -> list[str]:
     """Return SQL for the arm and for each part of the environment."""
-    found = [label(quoted(request.arm), table.types[request.arm])]
+    found = [label_sql(quote_name(request.arm), table.types[request.arm])]
     for part, name in zip(request.parts, request.columns, strict=True):
-        column, sql_type = quoted(name), table.types[name]
+        column, sql_type = quote_name(name), table.types[name]
         if isinstance(part, Period):
-            found.append(truncated(column, sql_type, part))
+            found.append(truncated_time_sql(column, sql_type, part))
         else:
-            found.append(label(column, sql_type))
+            found.append(label_sql(column, sql_type))
     return found
 
 
-def _reward(table: SqlRows, request: Request) -> str:
+def _reward_sql(table: SqlRows, request: ColumnSpec) -> str:
     """Return SQL for the reward in double precision, winsorized and transformed as requested."""
-    reward = _number(table, request.reward)
+    reward = _number_sql(table, request.reward)
     if request.cap < math.inf:  # missing and infinite rewards are unchanged
-        cap = exactly(request.cap)
+        cap = number_literal(request.cap)
         reward = f"(CASE WHEN {reward} > {cap} AND {reward} < 'Infinity' THEN {cap} ELSE {reward} END)"
     terms = [
-        f"{exactly(factor)} * {reward if name == request.reward else _number(table, name)}"
+        f"{number_literal(factor)} * {reward if name == request.reward else _number_sql(table, name)}"
         for factor, name in request.mix
     ]
     reward = f"({' + '.join(terms)})" if terms else reward
     return f"(CASE WHEN {reward} > 0 THEN ln({reward}) END)" if request.logarithm else reward
 
 
-def _number(table: SqlRows, name: str) -> str:
+def _number_sql(table: SqlRows, name: str) -> str:
     """Return SQL for a column of numbers in double precision."""
-    column, sql_type = quoted(name), table.types[name]
+    column, sql_type = quote_name(name), table.types[name]
     if not can_be_reward(sql_type):
-        raise not_numeric(name, sql_type)
-    if base(sql_type) == "BOOLEAN":
+        raise not_numeric_error(name, sql_type)
+    if base_type(sql_type) == "BOOLEAN":
         column = f"CAST({column} AS INTEGER)"
-    return column if base(sql_type) == "DOUBLE" else f"CAST({column} AS DOUBLE PRECISION)"
+    return column if base_type(sql_type) == "DOUBLE" else f"CAST({column} AS DOUBLE PRECISION)"
 
 
-def _without_nan(reward: str) -> str:
+def _without_nan_sql(reward: str) -> str:
     """Return SQL that replaces NaN by NULL."""
     return f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
 
@@ -242,17 +252,17 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
     if count > row_checks.MOST_ARMS:
-        raise too_many_arms(f"{count:,} and more", [low, high])
+        raise too_many_arms_error(f"{count:,} and more", [low, high])
 
 
-def _grouped(
+def _fetch_groups(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Columns:
     """Return the statistics of each group, column by column: labels, range, counts, mean, squares and powers.
 
     Powers are sums of third and fourth powers of deviations from `centre`. The result is empty without rows.
     """
-    d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
+    d = table.factor(f"({reward} - {number_literal(centre)})" if centre else reward)
     naive = table.quick and not centre
     mean = f"sum({reward}) / count({reward})" if naive else table.mean(reward, table.rows)
     squares = (
@@ -278,12 +288,12 @@ def _all_finite(groups: Columns) -> bool:
     return True
 
 
-def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups:
+def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0) -> Groups:
     """Return the groups without missing values, after rows that lack a value were refused or skipped."""
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
-    absent = [_absent(column) for column in columns[: len(request.labels)]]
+    absent = [_are_missing(column) for column in columns[: len(request.labels)]]
     if request.missing == "refuse":
         missing = [int(rows[lacking].sum()) for lacking in absent]
         check_missing((*request.labels, request.reward), [*missing, int((rows - rewards).sum())], total)
@@ -295,22 +305,22 @@ def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups
     mean = np.where(low == high, low, mean)  # without rounding errors
     squares = np.where(low == high, 0.0, np.maximum(squares, 0.0))
     most = USELESS if centre else WORTH_ANOTHER_LOOK
-    tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
-    if not centre and blurred(indexed(columns[0], False)[1], n, mean, squares):
+    tails = from_power_sums(n, squares, MomentSums(*powers), mean - centre, most)
+    if not centre and has_lost_digits(index_labels(columns[0], False)[1], n, mean, squares):
         tails = None
     keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
     left_out = total - int(n.sum())
     return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, RewardRange(low, high))
 
 
-def _absent(column: Sequence[Any]) -> NDArray[np.bool_]:
+def _are_missing(column: Sequence[Any]) -> NDArray[np.bool_]:
     """Return for each label whether it is missing; whole numbers and text never are."""
     if set(map(type, column)) <= {int, str}:
         return np.zeros(len(column), bool)
     return np.fromiter(map(is_missing, column), bool)
 
 
-def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:
+def _not_finite_error(table: SqlRows, request: ColumnSpec, reward: str, rows: int) -> InputError:
     """Return the error that says how many rewards are infinite or too large."""
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
     infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
@@ -318,14 +328,14 @@ def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> Inp
     return InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
 
 
-def _summaries(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
+def _group_summaries(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:
     """Return the cells of aggregated rows."""
     for name in request.numbers:
         if not is_number(table.types[name]):
-            raise not_numeric(name, table.types[name])
-    columns = _labels(table, request) + [quoted(name) for name in request.numbers]
+            raise not_numeric_error(name, table.types[name])
+    columns = _label_sql(table, request) + [quote_name(name) for name in request.numbers]
     query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {row_checks.MOST_CELLS + 1}"
     rows = table.run(query, progress)
     check_rows(len(rows))
     check_fetched(len(rows), "aggregated rows")
-    return from_summaries(list(zip(*rows, strict=True)), request, ordered=False)
+    return cells_from_summaries(list(zip(*rows, strict=True)), request, ordered=False)

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import RewardRange, indexed, indexed_by_part, merged, outermost
-from tideproof.data.central_moments import Tails
-from tideproof.data.column_spec import Request
+from tideproof.data.cell_groups import RewardRange, index_labels, index_tuples, merge_groups, merge_ranges
+from tideproof.data.central_moments import MomentSums
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import Dataset, Progress
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, sum_by_index
 
 
-class Joint(NamedTuple):
+class JointMoments(NamedTuple):
     """Cells of the reward, with means and products of other numbers of the same rows.
 
     Attributes
@@ -35,18 +35,20 @@ class Joint(NamedTuple):
     mean: Floats
     products: Floats
 
-    def select(self, cells: Ints) -> Joint:
+    def select(self, cells: Ints) -> JointMoments:
         """Return the statistics of some of the cells."""
-        return Joint(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
+        return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
-    def of(self, key: int) -> dict[Any, Joint]:
+    def of(self, key: int) -> dict[Any, JointMoments]:
         """Return the statistics for each value at position `key` of the label tuples, by first appearance."""
         c = self.cells
-        labels, of = indexed([label[key] for label in c.environments], ordered=True)
+        labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
 
 
-def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Progress | None = None) -> Joint:
+def group_jointly(
+    rows: Dataset, request: ColumnSpec, others: Sequence[str], progress: Progress | None = None
+) -> JointMoments:
     """Group the reward and `others`, which are columns of numbers of the same rows.
 
     Rows that lack any of these numbers are refused, or skipped for all of them.
@@ -71,7 +73,7 @@ def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Prog
 
     unit = np.eye(len(names))
     single = [group(row.tolist()) for row in unit]
-    scale = np.array([_spread(cells) for cells in single])
+    scale = np.array([_standard_deviation(cells) for cells in single])
     squares = np.array([cells.squares for cells in single]) / scale[:, None] ** 2
     products = np.zeros((len(names), len(names), squares.shape[1]))
     for i in range(len(names)):
@@ -83,18 +85,18 @@ def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Prog
     first = single[0]
     if not request.extra:
         first = replace(first, environments=[(label,) for label in first.environments])
-    return Joint(first, np.array([cells.mean for cells in single]), products)
+    return JointMoments(first, np.array([cells.mean for cells in single]), products)
 
 
-def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
+def merge_cells(j: JointMoments, kept: int) -> tuple[JointMoments, Ints]:
     """Merge the cells that agree in the first `kept` labels; also return the merged cell of each cell."""
     c = j.cells
-    environments, of = indexed_by_part(list(zip(*c.environments, strict=True))[:kept], ordered=True)
+    environments, of = index_tuples(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
     size = pair.size
-    tails = None if c.cubes is None or c.fourths is None else Tails(c.cubes, c.fourths)
-    n, mean, squares, tails = merged(cell, c.n, c.mean, c.squares, size, tails)
-    means = np.array([merged(cell, c.n, value, np.zeros(c.n.size), size).mean for value in j.mean])
+    tails = None if c.cubes is None or c.fourths is None else MomentSums(c.cubes, c.fourths)
+    n, mean, squares, tails = merge_groups(cell, c.n, c.mean, c.squares, size, tails)
+    means = np.array([merge_groups(cell, c.n, value, np.zeros(c.n.size), size).mean for value in j.mean])
     off = j.mean - means[:, cell]
     V = len(means)
     products = np.array(
@@ -103,16 +105,16 @@ def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
             for i in range(V)
         ]
     )
-    ends = None if c.low is None or c.high is None else outermost(cell, RewardRange(c.low, c.high), size)
+    ends = None if c.low is None or c.high is None else merge_ranges(cell, RewardRange(c.low, c.high), size)
     made = Cells(c.arms, environments, pair % c.K, pair // c.K, n, mean, squares, c.dropped)
     if tails is not None:
         made = replace(made, cubes=tails.cubes, fourths=tails.fourths)
     if ends is not None:
         made = replace(made, low=ends.low, high=ends.high)
-    return Joint(made, means, products), cell
+    return JointMoments(made, means, products), cell
 
 
-def _spread(cells: Cells) -> float:
+def _standard_deviation(cells: Cells) -> float:
     """Return the standard deviation of all rewards around their overall mean, or 1 if it is 0."""
     centre = np.sum(cells.n * cells.mean) / np.sum(cells.n)
     squares = float(np.sum(cells.squares + cells.n * (cells.mean - centre) ** 2))

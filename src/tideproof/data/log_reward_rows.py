@@ -6,7 +6,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales.log_rewards import logs_may_help
 
 
-def wanted(cells: Cells, logs: bool | None) -> bool:
+def should_read_logs(cells: Cells, logs: bool | None) -> bool:
     """Return whether to read logarithms of rewards.
 
     The answer is no if a reward is 0 or below; if `logs` is None, it is yes only if logarithms may help.

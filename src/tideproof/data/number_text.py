@@ -50,7 +50,7 @@ class ColumnText(NamedTuple):
     example: str | None
 
 
-def style_of(seen: ColumnText, name: str, decimal: str) -> Style:
+def detect_style(seen: ColumnText, name: str, decimal: str) -> Style:
     """Return the number format of a column; `decimal` is the separator that the user gave, or ""."""
     if seen.truth and not seen.others:
         return "truth"
@@ -70,29 +70,29 @@ def style_of(seen: ColumnText, name: str, decimal: str) -> Style:
     return "comma" if comma else "thousands" if thousands else "point"
 
 
-def numbers_in(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
+def parse_numbers(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
     """Return the entries of a column of text as floats, NaN if missing; entries may be numbers already.
 
-    >>> numbers_in(["3,5", "4", None], "r"), numbers_in(["yes", "No"], "r")
+    >>> parse_numbers(["3,5", "4", None], "r"), parse_numbers(["yes", "No"], "r")
     (array([3.5, 4. , nan]), array([1., 0.]))
     """
     said = [entry.strip(' "') if isinstance(entry, str) else entry for entry in entries]
     texts = [entry for entry in said if isinstance(entry, str) and entry.lower() not in ABSENT]
-    style = style_of(_seen(texts), name, decimal)
-    read = {text: _number(text, style) for text in dict.fromkeys(texts)}
+    style = detect_style(_count_kinds(texts), name, decimal)
+    read = {text: _parse_number(text, style) for text in dict.fromkeys(texts)}
     bad = [text for text in texts if read[text] is None]
     if bad:
         where = [
             (at + 1, text) for at, text in enumerate(said) if isinstance(text, str) and text in bad[:_SHOWN]
         ]
-        raise no_numbers(name, len(bad), [f"row {row}: {text!r}" for row, text in where[:_SHOWN]])
+        raise not_a_number_error(name, len(bad), [f"row {row}: {text!r}" for row, text in where[:_SHOWN]])
     try:
-        return np.array([_float(entry, read) for entry in said], np.float64)
+        return np.array([_to_float(entry, read) for entry in said], np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"column {name!r} must be numeric; it holds values of several types") from None
 
 
-def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputError:
+def not_a_number_error(name: str, count: int, places: list[str], of: str = "") -> InputError:
     """Return the error for text that is not a number: how many rows have it, and the first of them."""
     first = ", ".join(places) + (", …" if count > len(places) else "")
     return InputError(
@@ -100,14 +100,14 @@ def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputE
     )
 
 
-def _float(entry: Any, read: dict[str, float | None]) -> float:
+def _to_float(entry: Any, read: dict[str, float | None]) -> float:
     """Return the number for an entry, NaN if it is missing."""
     if isinstance(entry, str):
         return read.get(entry, math.nan)  # type: ignore[return-value]  # None was refused before
     return math.nan if entry is None else float(entry)
 
 
-def _seen(texts: list[str]) -> ColumnText:
+def _count_kinds(texts: list[str]) -> ColumnText:
     """Return the counts from which the number format of a column is detected."""
     words = [text.lower() for text in texts]
     truth = sum(word in TRUE or word in FALSE for word in words)
@@ -122,7 +122,7 @@ def _seen(texts: list[str]) -> ColumnText:
     )
 
 
-def _number(text: str, style: Style) -> float | None:
+def _parse_number(text: str, style: Style) -> float | None:
     """Return the number that a text represents, or None if it is not a number."""
     if style == "truth":
         return {True: 1.0, False: 0.0}.get(text.lower() in TRUE) if text.lower() not in BITS else float(text)

@@ -53,7 +53,7 @@ def check_arms(arms: Sequence[Any]) -> None:
             f"a comparison needs at least two arms; the only one here is {describe_value(arms[0])}"
         )
     if len(arms) > MOST_ARMS:
-        raise too_many_arms(f"{len(arms):,}", arms[:3])
+        raise too_many_arms_error(f"{len(arms):,}", arms[:3])
 
 
 def check_fetched(fetched: int, what: str) -> None:
@@ -62,7 +62,7 @@ def check_fetched(fetched: int, what: str) -> None:
         raise InputError(f"there are more than {MOST_CELLS:,} {what}; {_SWAPPED}")
 
 
-def too_many_arms(count: str, examples: Sequence[Any]) -> InputError:
+def too_many_arms_error(count: str, examples: Sequence[Any]) -> InputError:
     """Return the error for a column of arms with too many distinct labels."""
     listed = ", ".join(repr(label) for label in examples)
     return InputError(
@@ -71,6 +71,6 @@ def too_many_arms(count: str, examples: Sequence[Any]) -> InputError:
     )
 
 
-def not_numeric(name: str, what: object) -> InputError:
+def not_numeric_error(name: str, what: object) -> InputError:
     """Return the error for a column that must hold numbers, such as the reward."""
     return InputError(f"column {name!r} must be numeric; it holds {what}")

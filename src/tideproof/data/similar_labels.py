@@ -9,14 +9,14 @@ from tideproof.data.number_text import ABSENT
 from tideproof.text import join_names
 
 
-def remarks(what: str, labels: Sequence[Any]) -> list[str]:
+def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
     """Return warnings about labels of arms or environments that look alike or like missing values.
 
-    >>> remarks("arm", ["B", "B ", "C"])
+    >>> label_warnings("arm", ["B", "B ", "C"])
     ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
-    >>> remarks("arm", ["A", "NULL"])
+    >>> label_warnings("arm", ["A", "NULL"])
     ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
-    >>> remarks("environment", ["mon", "tue", 3])
+    >>> label_warnings("environment", ["mon", "tue", 3])
     []
     """
     if not any(isinstance(label, str) for label in labels):

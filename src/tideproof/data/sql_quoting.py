@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideproof.data.time_periods import Period, seconds_sql
+from tideproof.data.time_periods import Period, seconds_since_1970_sql
 from tideproof.errors import InputError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
@@ -12,37 +12,37 @@ _TEXT = {"VARCHAR", "TEXT", "CHARACTER"}
 _ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time followed by a zone
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the name of a column as a quoted SQL identifier.
 
-    >>> print(quoted('5" nail'))
+    >>> print(quote_name('5" nail'))
     "5"" nail"
     """
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a string as an SQL literal.
 
-    >>> print(literal("Bob's"))
+    >>> print(quote_text("Bob's"))
     'Bob''s'
     """
     return "'" + text.replace("'", "''") + "'"
 
 
-def exactly(number: float) -> str:
+def number_literal(number: float) -> str:
     """Return a number as an SQL expression without loss of digits.
 
-    >>> exactly(0.1)
+    >>> number_literal(0.1)
     "CAST('0.1' AS DOUBLE PRECISION)"
     """
     return f"CAST('{float(number)!r}' AS DOUBLE PRECISION)"
 
 
-def base(sql_type: str) -> str:
+def base_type(sql_type: str) -> str:
     """Return an SQL type without its size.
 
-    >>> base("DECIMAL(18,3)"), base("DOUBLE PRECISION")
+    >>> base_type("DECIMAL(18,3)"), base_type("DOUBLE PRECISION")
     ('DECIMAL', 'DOUBLE')
     """
     return sql_type.split("(")[0].split(" ")[0]
@@ -54,22 +54,22 @@ def is_number(sql_type: str) -> bool:
     >>> is_number("DECIMAL(18,3)"), is_number("UBIGINT"), is_number("BOOLEAN")
     (True, True, False)
     """
-    return base(sql_type) in _NUMBERS
+    return base_type(sql_type) in _NUMBERS
 
 
 def can_be_reward(sql_type: str) -> bool:
     """Return whether an SQL type can hold rewards: numbers, or truth values as 0 and 1."""
-    return is_number(sql_type) or base(sql_type) == "BOOLEAN"
+    return is_number(sql_type) or base_type(sql_type) == "BOOLEAN"
 
 
 def is_text(sql_type: str) -> bool:
     """Return whether an SQL type holds text."""
-    return base(sql_type) in _TEXT
+    return base_type(sql_type) in _TEXT
 
 
 def can_be_nan(sql_type: str) -> bool:
     """Return whether an SQL type can hold NaN."""
-    return base(sql_type) in _WITH_NAN
+    return base_type(sql_type) in _WITH_NAN
 
 
 def is_timestamp(sql_type: str) -> bool:
@@ -77,27 +77,27 @@ def is_timestamp(sql_type: str) -> bool:
     return sql_type.startswith(("TIMESTAMP", "DATE"))
 
 
-def label(column: str, sql_type: str) -> str:
+def label_sql(column: str, sql_type: str) -> str:
     """Return SQL for a column of labels; timestamps with a zone are converted to UTC without one."""
     return f"({column} AT TIME ZONE 'UTC')" if "WITH TIME ZONE" in sql_type else column
 
 
-def truncated(column: str, sql_type: str, period: Period) -> str:
+def truncated_time_sql(column: str, sql_type: str, period: Period) -> str:
     """Return SQL that truncates a time as coarsely as its period allows, in UTC if it has a zone.
 
     For numbers, such as seconds since 1970, the result is in seconds; for a date, which has no zone, it is
     the date.
     """
     if is_number(sql_type):
-        return f"CAST(floor(({seconds_sql(column)}) / {period.step}) * {period.step} AS BIGINT)"
+        return f"CAST(floor(({seconds_since_1970_sql(column)}) / {period.step}) * {period.step} AS BIGINT)"
     if sql_type == "DATE" and period.every != "hour":
         return column
     if is_text(sql_type):
-        timestamp = parsed(column)
+        timestamp = timestamp_sql(column)
     elif not is_timestamp(sql_type) or sql_type == "DATE":
         raise period.not_a_timestamp(sql_type)
     else:
-        timestamp = f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+        timestamp = f"CAST({label_sql(column, sql_type)} AS TIMESTAMP)"
     unit = {86400: "day"}.get(period.step, "hour")
     start = f"date_trunc('{unit}', {timestamp})"
     if period.step >= 3600:
@@ -111,11 +111,13 @@ def moment_sql(column: str, sql_type: str) -> str:
         return f"CAST({column} AS DOUBLE PRECISION)"
     if not is_timestamp(sql_type) and not is_text(sql_type):
         raise InputError(f"time needs a column of times or numbers; column {column} holds {sql_type}")
-    timestamp = parsed(column) if is_text(sql_type) else f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+    timestamp = (
+        timestamp_sql(column) if is_text(sql_type) else f"CAST({label_sql(column, sql_type)} AS TIMESTAMP)"
+    )
     return f"CAST(extract(epoch FROM {timestamp}) AS DOUBLE PRECISION)"
 
 
-def parsed(text: str) -> str:
+def timestamp_sql(text: str) -> str:
     """Return SQL that reads text as a timestamp; a cast alone would ignore a zone such as Z or +01:00."""
     zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
     return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import indexed, merged
-from tideproof.data.column_spec import Request
-from tideproof.data.column_values import check_lengths, labels, numbers
+from tideproof.data.cell_groups import index_labels, merge_groups
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.column_values import check_lengths, index_column, to_numbers
 from tideproof.data.row_checks import (
     check_arms,
     check_finite,
     check_missing,
     check_rows,
     is_missing,
-    too_many_arms,
+    too_many_arms_error,
 )
 from tideproof.data.time_periods import FIRST, UNITS, Period
 from tideproof.errors import InputError
 
-MANY = 50  # largest number of arms with a hidden tide
+MOST_TIDE_ARMS = 50  # largest number of arms with a hidden tide
 MOST_SINGLE = 2_000_000  # largest number of single rewards that are fetched from an engine
 
 
@@ -40,7 +40,7 @@ class TimedRewards(NamedTuple):
     reward: Floats
 
 
-class Timed(NamedTuple):
+class TimeOrderedRows(NamedTuple):
     """Rewards ordered by time; rewards of one arm at one time are merged into one row.
 
     Attributes
@@ -68,7 +68,7 @@ class Timed(NamedTuple):
     singles: TimedRewards | None = None
 
 
-class Survey(NamedTuple):
+class RowSurvey(NamedTuple):
     """Counts of the rows of a log, made before they are ordered by time.
 
     Attributes
@@ -86,13 +86,13 @@ class Survey(NamedTuple):
     last: float
 
 
-def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most: int) -> Timed:
+def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: int) -> TimeOrderedRows:
     """Return columns in memory as rows ordered by time; `request.environment` is the column of times."""
     request = request.among(data)
-    arm, time, reward = check_plain(request)
-    names, index = labels(data[arm], arm)
-    moment, known = moments(data[time], time)
-    rewards = numbers(data[reward], reward, request.decimal)
+    arm, time, reward = check_time_columns(request)
+    names, index = index_column(data[arm], arm)
+    moment, known = parse_times(data[time], time)
+    rewards = to_numbers(data[reward], reward, request.decimal)
     check_lengths(request.names, (index.size, moment.size, rewards.size))
     absent = np.isin(index, [i for i, label in enumerate(names) if is_missing(label)])
     missing = [absent, np.isnan(moment), np.isnan(rewards)]
@@ -100,16 +100,16 @@ def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most
     finite = moment[np.isfinite(moment)]
     ends = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     infinite = int(np.isinf(rewards).sum())
-    survey = Survey(rewards.size, [int(each.sum()) for each in missing], infinite, *ends)
+    survey = RowSurvey(rewards.size, [int(each.sum()) for each in missing], infinite, *ends)
     clock, factor = check_survey(survey, request, known)
-    step = bin_of(int(kept.sum()), survey, factor, most, len(names))
+    step = bin_length(int(kept.sum()), survey, factor, most, len(names))
     left, of = np.unique(index[kept], return_inverse=True)
     shown = [names[i] for i in left.tolist()]
     singles = TimedRewards(of, moment[kept] * factor, rewards[kept])
-    return in_order_of(shown, singles, clock, int(rewards.size - kept.sum()), step, time)
+    return order_rewards(shown, singles, clock, int(rewards.size - kept.sum()), step, time)
 
 
-def check_plain(request: Request) -> tuple[str, str, str]:
+def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
     """Return the columns of arm, time and reward; raise an error if the request asks for anything else."""
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
@@ -120,7 +120,7 @@ def check_plain(request: Request) -> tuple[str, str, str]:
     return request.arm, request.columns[0], request.reward
 
 
-def check_survey(survey: Survey, request: Request, known: bool) -> tuple[bool, float]:
+def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[bool, float]:
     """Check a log before it is ordered; return whether its column holds times, and their unit in seconds."""
     check_rows(survey.rows)
     if request.missing == "refuse":
@@ -133,26 +133,26 @@ def check_survey(survey: Survey, request: Request, known: bool) -> tuple[bool, f
     return True, 1000.0 ** -sum(survey.first >= limit for limit in UNITS)
 
 
-def bin_of(rows: int, survey: Survey, factor: float, most: int, arms: int) -> float:
+def bin_length(rows: int, survey: RowSurvey, factor: float, most: int, arms: int) -> float:
     """Return the length of bins that leaves no more than `most` rows; 0 if there are no more than that."""
     if rows <= most:
         return 0.0
     return (survey.last - survey.first) * factor * max(arms, 1) / most
 
 
-def in_order_of(
+def order_rewards(
     arms: list[Any], singles: TimedRewards, clock: bool, dropped: int, step: float, column: str
-) -> Timed:
+) -> TimeOrderedRows:
     """Order single rewards by time; times are rounded down to multiples of `step`, unless it is 0."""
     arm, time, reward = singles
     if step:
         time = np.floor(time / step) * step
     one, none = np.ones(arm.size), np.zeros(arm.size)
-    found = in_order(arms, arm, time, one, reward, none, clock, dropped, step, column)
+    found = order_rows(arms, arm, time, one, reward, none, clock, dropped, step, column)
     return found._replace(singles=singles)
 
 
-def in_order(
+def order_rows(
     arms: list[Any],
     arm: Ints,
     time: Floats,
@@ -163,14 +163,15 @@ def in_order(
     dropped: int,
     step: float,
     column: str,
-) -> Timed:
+) -> TimeOrderedRows:
     """Sort rows by time, then by arm, and merge the rows that share both."""
     check_arms(arms)
-    if len(arms) > MANY:
-        if len(arms) > 10 * MANY:
-            raise too_many_arms(f"{len(arms):,}", arms[:3])
+    if len(arms) > MOST_TIDE_ARMS:
+        if len(arms) > 10 * MOST_TIDE_ARMS:
+            raise too_many_arms_error(f"{len(arms):,}", arms[:3])
         raise InputError(
-            f"a hidden tide can be estimated for up to {MANY} arms, not {len(arms)}; give the environment"
+            f"a hidden tide can be estimated for up to {MOST_TIDE_ARMS} arms, not {len(arms)}; give the "
+            f"environment"
         )
     order = np.lexsort((arm, time))
     arm, time = arm[order], time[order]
@@ -179,17 +180,17 @@ def in_order(
     new[1:] = (np.diff(time) != 0.0) | (np.diff(arm) != 0)
     if not new.all():
         cell = np.cumsum(new) - 1
-        n, mean, squares, _ = merged(cell, n, mean, squares, int(cell[-1]) + 1, None)
+        n, mean, squares, _ = merge_groups(cell, n, mean, squares, int(cell[-1]) + 1, None)
         arm, time = arm[new], time[new]
-    return Timed(arms, arm.astype(np.int64), time, n, mean, squares, clock, dropped, step, column)
+    return TimeOrderedRows(arms, arm.astype(np.int64), time, n, mean, squares, clock, dropped, step, column)
 
 
-def moments(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
+def parse_times(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
     """Return times as numbers, NaN for missing ones, and whether they are seconds since 1970.
 
-    >>> moments(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
+    >>> parse_times(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
     (array([1.7147448e+09, 6.0000000e+01]), True)
-    >>> moments([3, 1], "visit")
+    >>> parse_times([3, 1], "visit")
     (array([3., 1.]), False)
     """
     array = np.asarray(values if hasattr(values, "__len__") else list(values))
@@ -212,15 +213,15 @@ def _seconds(value: Any, name: str) -> float:
         try:
             moment = dt.datetime.fromisoformat(value.strip())
         except ValueError:
-            raise _not_a_moment(name, repr(value)) from None
+            raise _not_a_time_error(name, repr(value)) from None
     if isinstance(moment, dt.datetime):
         return moment.replace(tzinfo=moment.tzinfo or dt.UTC).timestamp()
     if isinstance(moment, dt.date):
         return dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC).timestamp()
-    raise _not_a_moment(name, type(value).__name__)
+    raise _not_a_time_error(name, type(value).__name__)
 
 
-def _not_a_moment(name: str, what: str) -> InputError:
+def _not_a_time_error(name: str, what: str) -> InputError:
     """Return the error for a column that holds neither times nor numbers."""
     return InputError(
         f"time needs a column of times or numbers; column {name!r} holds {what}; write times as "
@@ -228,17 +229,17 @@ def _not_a_moment(name: str, what: str) -> InputError:
     )
 
 
-def timed_from_lists(
+def order_lists(
     lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
-) -> Timed:
+) -> TimeOrderedRows:
     """Order rows that an engine returned column by column: arms, times, counts, means and squares.
 
     For single rewards the columns are arms, times and rewards.
     """
-    names, arm = indexed(lists[0], False)
+    names, arm = index_labels(lists[0], False)
     if len(lists) == len(TimedRewards._fields):
         singles = TimedRewards(arm, *(np.array(values, np.float64) for values in lists[1:]))
-        return in_order_of(names, singles, clock, dropped, step, column)
+        return order_rewards(names, singles, clock, dropped, step, column)
     time, n, mean, squares = (np.array(values, np.float64) for values in lists[1:])
     squares = np.maximum(np.nan_to_num(squares), 0.0)  # the variance of a single row is NULL
-    return in_order(names, arm, time, n, mean, squares, clock, dropped, step, column)
+    return order_rows(names, arm, time, n, mean, squares, clock, dropped, step, column)

@@ -127,7 +127,7 @@ def check_zone(name: str) -> str:
     return name
 
 
-def seconds_sql(number: str) -> str:
+def seconds_since_1970_sql(number: str) -> str:
     """Return SQL for seconds since 1970, from seconds, milliseconds, micro- or nanoseconds."""
     x = f"CAST({number} AS DOUBLE PRECISION)"
     cases = " ".join(f"WHEN abs({x}) < {limit!r} THEN {x} / 1e{3 * i}" for i, limit in enumerate(UNITS))

@@ -24,8 +24,8 @@ from tideproof.analysis import Fit
 from tideproof.draw.demo_picture import DayInfo, DemoInfo, PriceInfo
 from tideproof.errors import InputError
 from tideproof.experiment.experiment import Experiment
-from tideproof.report.arms_table import chance
-from tideproof.report.terminal_tables import Column, tables
+from tideproof.report.arms_table import format_chance
+from tideproof.report.terminal_tables import Column, make_tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
 DAYS = 30
@@ -148,7 +148,7 @@ def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterato
         Column(f"tideproof ± {100 * fit.level:g} %", ours),
         Column("truth so far", truth),
     ]
-    return tables(Column("price", prices, left=True), columns, width, pad_edge=False)
+    return make_tables(Column("price", prices, left=True), columns, width, pad_edge=False)
 
 
 def _half_width(row: dict[str, Any]) -> float:
@@ -171,7 +171,7 @@ def verdict(demo_run: DemoRun, fit: Fit) -> Text:
             "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {demo_run.best}",
             style="bold green" if right else "bold red",
         )
-    text.append(f"\nHow sure: {chance(fit.p_best[ours])}. ")
+    text.append(f"\nHow sure: {format_chance(fit.p_best[ours])}. ")
     wrong = sum(leader != demo_run.best for leader in demo_run.raw_leader)
     also = sum(leader != demo_run.best for leader in demo_run.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")

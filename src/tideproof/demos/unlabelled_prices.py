@@ -20,8 +20,8 @@ from tideproof.analysis import Fit, fit
 from tideproof.core.array_layout import Floats
 from tideproof.draw.demo_picture import PriceInfo
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
-from tideproof.report.arms_table import chance
-from tideproof.report.terminal_tables import Column, tables
+from tideproof.report.arms_table import format_chance
+from tideproof.report.terminal_tables import Column, make_tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
 VISITORS = 500
@@ -117,7 +117,9 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
         ),
         Column("truth", [f"{'best ' if p.name == info.best else ''}{p.truth:.2f}" for p in info.prices]),
     ]
-    return tables(Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False)
+    return make_tables(
+        Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False
+    )
 
 
 def _with_leader_mark(price: str, leader: str, mean: float) -> str:
@@ -135,5 +137,5 @@ def verdict(info: HiddenInfo, found: Fit) -> Text:
             "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {info.best}",
             style="bold green" if right else "bold red",
         )
-    text.append(f"\nHow sure: {chance(found.p_best[info.pick])}.")
+    text.append(f"\nHow sure: {format_chance(found.p_best[info.pick])}.")
     return text

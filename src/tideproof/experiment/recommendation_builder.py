@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tideproof.analysis.arm_contrast import known
+from tideproof.analysis.arm_contrast import finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.state.hidden_tide_fit import TideFit
@@ -35,8 +35,8 @@ def add_evidence(
     if found.direction == "minimize":
         margin, (high, low) = -margin, (None if x is None else -x for x in limits)
     if anytime_bounds is not None and arm is not None:
-        low, high = map(known, anytime_bounds(arm, rival))
-    judged = replace(found, runner_up=rival, margin=known(margin), scale=fit.scale)
+        low, high = map(finite_or_none, anytime_bounds(arm, rival))
+    judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale)
     if fit.exact:
         return replace(judged, remarks=("rewards do not vary: no probability can be given",))
     return replace(judged, low=low, high=high, chance=lambda: fit.p_best[arm])

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import open_log
-from tideproof.data.cell_reader import read
+from tideproof.data.cell_reader import read_cells
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.worlds import Lengths
@@ -59,4 +59,4 @@ def pilot_of_cells(cells: Cells) -> Pilot:
 def pilot_of(log: Any, arm: str | None, environment: str | None, reward: str | None) -> Pilot:
     """Return the pilot numbers of a log, which is read in the same way as by `fit`."""
     with open_log(log, arm, environment, reward) as opened:
-        return pilot_of_cells(read(*opened).cells)
+        return pilot_of_cells(read_cells(*opened).cells)

@@ -13,11 +13,11 @@ import numpy as np
 
 from tideproof.analysis import Fit
 from tideproof.analysis.decision import Standing
-from tideproof.analysis.within_label_test import warning
-from tideproof.data.similar_labels import remarks
+from tideproof.analysis.within_label_test import within_label_warning
+from tideproof.data.similar_labels import label_warnings
 from tideproof.errors import InputError
-from tideproof.report.control_report import Against
-from tideproof.report.interaction_report import interactions, left_out
+from tideproof.report.control_report import ControlComparison
+from tideproof.report.interaction_report import exclusion_sentences, interaction_sentences
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
@@ -57,34 +57,36 @@ class Analysis:
     notes: list[str]
     warnings: list[str]
     answers: list[str] = field(default_factory=list)
-    against: Against | None = None
+    against: ControlComparison | None = None
 
 
-def analyse(fit: Fit, against: Against | None = None) -> Analysis:
+def analyse(fit: Fit, against: ControlComparison | None = None) -> Analysis:
     """Return the contents of the report of a fit."""
     standing = fit.decision.standing
-    misfit = None if standing == "not_comparable" else _misfit(fit)
+    misfit = None if standing == "not_comparable" else _failed_additivity(fit)
     warnings = [
-        *of_labels(fit),
-        *(left_out(fit.left_out) if _anything_left_out(fit) else []),
+        *warn_of_labels(fit),
+        *(exclusion_sentences(fit.left_out) if _has_exclusions(fit) else []),
         *([] if standing == "not_comparable" else _warnings(fit, misfit)),
     ]
-    answers = [] if standing == "not_comparable" else interactions(fit)
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit, misfit), warnings, answers, against)
+    answers = [] if standing == "not_comparable" else interaction_sentences(fit)
+    return Analysis(
+        fit, standing, fit.verdict, _arms_table(fit), _notes(fit, misfit), warnings, answers, against
+    )
 
 
-def of_labels(fit: Fit) -> list[str]:
+def warn_of_labels(fit: Fit) -> list[str]:
     """Return warnings about labels that look alike or like missing values."""
-    found = remarks("arm", fit.cells.arms)
-    return found if fit.tide else [*found, *remarks("environment", fit.cells.environments)]
+    found = label_warnings("arm", fit.cells.arms)
+    return found if fit.tide else [*found, *label_warnings("environment", fit.cells.environments)]
 
 
-def _anything_left_out(fit: Fit) -> bool:
+def _has_exclusions(fit: Fit) -> bool:
     """Return whether outlying cells were excluded, or were too many to exclude any."""
     return fit.left_out is not None and (fit.left_out.torn or len(fit.left_out.table) > 0)
 
 
-def as_dict(analysis: Analysis) -> dict[str, Any]:
+def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
     """Return the analysis as a dictionary of plain values, for JSON."""
     return analysis.fit.to_dict() | {
         "answers": analysis.answers,
@@ -93,7 +95,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _arms(fit: Fit) -> Table:
+def _arms_table(fit: Fit) -> Table:
     """Return the table of arms, the best first."""
     rows = {row["arm"]: row for row in fit.arms}
     bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
@@ -113,16 +115,16 @@ def _arms(fit: Fit) -> Table:
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
-    columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
+    columns["bias"] = [_remove_rounding(bias[arm], largest) for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
     return Table(columns)
 
 
-def _rounded_off(x: float | None, largest: float) -> float | None:
+def _remove_rounding(x: float | None, largest: float) -> float | None:
     """Return a difference of numbers of size `largest`, with 0 for a pure rounding error.
 
-    >>> _rounded_off(-4.4e-16, 3.5), _rounded_off(1e-9, 3.5), _rounded_off(1e-9, 1e5), _rounded_off(None, 3.5)
-    (0.0, 1e-09, 0.0, None)
+    >>> [_remove_rounding(x, 3.5) for x in (-4.4e-16, 1e-9, None)], _remove_rounding(1e-9, 1e5)
+    ([0.0, 1e-09, None], 0.0)
     """
     return 0.0 if x is not None and abs(x) <= 1e-13 * largest else x
 
@@ -142,9 +144,14 @@ def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
             "changed over time, give the environments (environment)."
         )
     if len(fit.groups) == 1:
-        notes += [*_scale_note(fit, misfit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
-    if not _anything_left_out(fit):
-        notes += left_out(fit.left_out)
+        notes += [
+            *_scale_note(fit, misfit),
+            *_two_arms_note(fit),
+            *_disagreement_note(fit),
+            *_raw_mean_note(fit),
+        ]
+    if not _has_exclusions(fit):
+        notes += exclusion_sentences(fit.left_out)
     if fit.anytime:
         notes.append("Comparisons of arms hold at all looks; intervals of single means hold for one look.")
     if fit.uninformative:
@@ -158,17 +165,17 @@ def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
 
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Return the note on which scale arms are compared and why, unless that is a warning."""
-    if _wrong_scales(fit):
+    if _all_scales_fail(fit):
         return []
     return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
 
 
-def _wrong_scales(fit: Fit) -> bool:
+def _all_scales_fail(fit: Fit) -> bool:
     """Return whether all scales that were tried fail their test, so that the least bad is used."""
     return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
 
 
-def _two_arms(fit: Fit) -> list[str]:
+def _two_arms_note(fit: Fit) -> list[str]:
     """Return the note with the one-sided p-value, for two arms."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
@@ -181,12 +188,12 @@ def _two_arms(fit: Fit) -> list[str]:
     best, other = quote_if_needed(best), quote_if_needed(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
-        f"With two arms the test is two-sided ({p_value(p)}). If the only question beforehand was whether "
-        f"{beats}, the one-sided test gives {p_value(0.5 * p)}.{exact}"
+        f"With two arms the test is two-sided ({format_p(p)}). If the only question beforehand was whether "
+        f"{beats}, the one-sided test gives {format_p(0.5 * p)}.{exact}"
     ]
 
 
-def _seeming(fit: Fit) -> list[str]:
+def _disagreement_note(fit: Fit) -> list[str]:
     """Return a note if the verdict and the probability of being best seem to disagree, and why."""
     decision, chance = fit.decision, fit.p_best
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
@@ -209,7 +216,7 @@ def _seeming(fit: Fit) -> list[str]:
     return []
 
 
-def _naive(fit: Fit) -> list[str]:
+def _raw_mean_note(fit: Fit) -> list[str]:
     """Return the note on which arm the raw mean and the period-weighted mean would have selected."""
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
@@ -232,10 +239,16 @@ def _naive(fit: Fit) -> list[str]:
 
 def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Return the warnings about assumptions of the fit that are violated."""
-    found = warning(fit.inside)
-    checks = (_scale, partial(_additivity, test=misfit), _spread, _influence, _drift)
-    for check in checks if fit.tide is None else (_spread,):
-        if check is _spread and found:  # the advice of that warning helps here, too
+    found = within_label_warning(fit.inside)
+    checks = (
+        _scale_warning,
+        partial(_additivity_warning, test=misfit),
+        _variance_warning,
+        _influence_warning,
+        _traffic_warning,
+    )
+    for check in checks if fit.tide is None else (_variance_warning,):
+        if check is _variance_warning and found:  # the advice of that warning helps here, too
             continue
         try:
             found += check(fit)
@@ -244,13 +257,13 @@ def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     return found
 
 
-def _scale(fit: Fit) -> list[str]:
+def _scale_warning(fit: Fit) -> list[str]:
     """Return a warning if the scale fails its test; an automatically chosen scale was tested before."""
     if fit.choice.tests:
-        return [fit.choice.sentence] if _wrong_scales(fit) else []
+        return [fit.choice.sentence] if _all_scales_fail(fit) else []
     if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
         return []
-    unlike = _unlike_logs(fit)
+    unlike = _log_warning(fit)
     scale: Scale = "ratio" if fit.scale == "log" else fit.scale
     test = run_scale_test(fit.cells, scale, "ratio" if scale == "difference" else "difference")
     if test.p >= ALARM:
@@ -258,12 +271,12 @@ def _scale(fit: Fit) -> list[str]:
     what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
     return [
         *unlike,
-        f"{what} between arms depend on the shift of the environment ({p_value(test.p)}); scale='auto' "
+        f"{what} between arms depend on the shift of the environment ({format_p(test.p)}); scale='auto' "
         f"(--scale auto) searches for a scale on which they do not.",
     ]
 
 
-def _unlike_logs(fit: Fit) -> list[str]:
+def _log_warning(fit: Fit) -> list[str]:
     """Return a warning if ratios of means cannot be estimated from logarithms."""
     logs = fit.cells.logs
     if fit.scale != "log" or logs is None or normality_p(logs) >= ALARM:
@@ -271,12 +284,12 @@ def _unlike_logs(fit: Fit) -> list[str]:
     if (p := equal_variances_p(logs, logs.arm, logs.K)) >= ALARM:
         return []
     return [
-        f"The logarithms of rewards are not normal, and their variance differs between arms ({p_value(p)}), "
+        f"The logarithms of rewards are not normal, and their variance differs between arms ({format_p(p)}), "
         f"so that they do not determine ratios of means. Use scale='ratio' (--scale ratio)."
     ]
 
 
-def _misfit(fit: Fit) -> Additivity | None:
+def _failed_additivity(fit: Fit) -> Additivity | None:
     """Return the test of additivity if it fails, unless the model allows for different shifts."""
     if fit.interaction is not None or fit.tide is not None:
         return None
@@ -287,22 +300,22 @@ def _misfit(fit: Fit) -> Additivity | None:
     return test if test.p < ALARM else None
 
 
-def _additivity(fit: Fit, test: Additivity | None) -> list[str]:
+def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
     """Return the warning that shifts differ between arms, with the cell furthest from the model."""
     if test is None:
         return []
     what = "Factors" if fit.lifts else "Shifts"
-    said = f"{what} are not the same for all arms (test of additivity, {p_value(test.p)})."
-    if large := _one_reward(fit.cells):
+    said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})."
+    if large := large_reward_sentence(fit.cells):
         return [f"{said} {large}"]
     cell = test.worst.to_dicts()[0]
     return [
         f"{said} Furthest from the model: arm {cell['arm']} in environment {cell['environment']}, "
-        f"{abs(cell['z']):.1f} standard errors{_allowing(fit)}."
+        f"{abs(cell['z']):.1f} standard errors{_additivity_advice(fit)}."
     ]
 
 
-def _one_reward(c: Cells) -> str:
+def large_reward_sentence(c: Cells) -> str:
     """Return a sentence that names a reward that is more than a quarter of the total reward of its arm.
 
     Such a reward makes other cells look outlying. Its own cell does not, because the reward makes the noise
@@ -322,7 +335,7 @@ def _one_reward(c: Cells) -> str:
     )
 
 
-def _allowing(fit: Fit) -> str:
+def _additivity_advice(fit: Fit) -> str:
     """Return advice on the option that allows for shifts that differ between arms."""
     said, c = "", fit.cells
     if c.factors is not None or c.slope is not None:
@@ -335,7 +348,7 @@ def _allowing(fit: Fit) -> str:
     return said
 
 
-def _spread(fit: Fit) -> list[str]:
+def _variance_warning(fit: Fit) -> list[str]:
     """Return a warning if arms or environments have different variances and the model assumes equal ones."""
     if fit.variance not in ("common", "interaction"):
         return []
@@ -349,11 +362,11 @@ def _spread(fit: Fit) -> list[str]:
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
-    whose = join_names((f"{what}s ({p_value(p)})" for what, p in found.items()), "and between")
+    whose = join_names((f"{what}s ({format_p(p)})" for what, p in found.items()), "and between")
     return [f"The variance of rewards differs between {whose}; try variance='{model}' (--variance {model})."]
 
 
-def _influence(fit: Fit) -> list[str]:
+def _influence_warning(fit: Fit) -> list[str]:
     """Return a warning if another arm would be the best without a single environment."""
     if fit.decision.standing != "winner" or not can_leave_one_out(
         fit.cells
@@ -370,22 +383,22 @@ def _influence(fit: Fit) -> list[str]:
     return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
 
 
-def _drift(fit: Fit) -> list[str]:
+def _traffic_warning(fit: Fit) -> list[str]:
     """Return a warning if the arms' shares of the traffic changed between environments."""
     test = fit.sample_ratio()
     if test.drift_p >= ALARM or fit.adaptive:
         return []
     return [
-        f"The arms' shares of the traffic changed between environments ({p_value(test.drift_p)}). Adjusted "
+        f"The arms' shares of the traffic changed between environments ({format_p(test.drift_p)}). Adjusted "
         f"means allow for that, raw means do not. If the shares were meant to be fixed, find out why; if a "
         f"policy changed them by rewards, use adaptive=True (--adaptive), so that intervals allow for it."
     ]
 
 
-def p_value(p: float) -> str:
+def format_p(p: float) -> str:
     """Return a p-value as text.
 
-    >>> p_value(0.0123), p_value(1e-9)
+    >>> format_p(0.0123), format_p(1e-9)
     ('p = 0.012', 'p < 1e-6')
     """
     return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tideproof.analysis.number_formats import of_changes, of_means
+from tideproof.analysis.number_formats import change_format, mean_format
 from tideproof.report.analysis_report import Analysis
-from tideproof.report.control_report import shown
+from tideproof.report.control_report import comparison_text
 from tideproof.report.terminal_tables import Column
 from tideproof.text import format_probability, quote_if_needed
 
@@ -17,7 +17,7 @@ MISSING = "\N{EN DASH}"
 def arm_columns(analysis: Analysis) -> list[Column]:
     """Return the columns of the table of arms; numbers have as many digits as their interval justifies."""
     fit, rows = analysis.fit, analysis.arms.to_dicts()
-    means = of_means(fit)
+    means = mean_format(fit)
     points = ", points" if fit.cells.binary else ""  # percentage points
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
@@ -39,7 +39,7 @@ def arm_columns(analysis: Analysis) -> list[Column]:
     ]
     if analysis.against is not None:
         control, table = analysis.against
-        compared = {row["arm"]: shown(fit, row) for row in table}
+        compared = {row["arm"]: comparison_text(fit, row) for row in table}
         columns.append(
             column(
                 f"against {quote_if_needed(control)}",
@@ -51,7 +51,7 @@ def arm_columns(analysis: Analysis) -> list[Column]:
         columns.append(column("group", lambda row: str(row["group"])))
     else:
         columns.append(column("can be best", lambda row: row["can be best"], left=True))
-        columns.append(column("chance to be best", lambda row: chance(row["p_best"])))
+        columns.append(column("chance to be best", lambda row: format_chance(row["p_best"])))
     return [
         *columns,
         column("raw mean", mean("raw_mean")),
@@ -60,13 +60,13 @@ def arm_columns(analysis: Analysis) -> list[Column]:
             lambda row: (
                 MISSING
                 if row["bias"] is None
-                else of_changes(fit).format_estimate(row["bias"], *ends(row), "+")
+                else change_format(fit).format_estimate(row["bias"], *ends(row), "+")
             ),
         ),
         column("rewards", lambda row: f"{row['n']:,}"),
     ]
 
 
-def chance(p: float | None) -> str:
+def format_chance(p: float | None) -> str:
     """Return a probability as text, or a dash if it is None."""
     return MISSING if p is None else format_probability(p)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import of_gaps, of_means
+from tideproof.analysis.number_formats import contrast_format, mean_format
 from tideproof.draw.arm_graph import MeetingsInfo
 from tideproof.draw.arm_intervals import ArmInfo
 from tideproof.draw.environment_gaps import GapInfo, GapsInfo
@@ -28,7 +28,7 @@ POINTS = 240  # largest number of environments in a chart, or of groups of neigh
 def arms_info(analysis: Analysis) -> list[ArmInfo]:
     """Return the data of the chart of arms: means and intervals of the first arms that were observed."""
     return [
-        ArmInfo(str(row["arm"]), row["mean"], _limits(row), row["raw_mean"], _can_be_best(row))
+        ArmInfo(str(row["arm"]), row["mean"], _row_bounds(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
         if _finite(row["mean"]) is not None
     ]
@@ -37,8 +37,8 @@ def arms_info(analysis: Analysis) -> list[ArmInfo]:
 def means_axis(fit: Fit) -> Axis:
     """Return the axis of adjusted means; rates end at 0 and 1."""
     if fit.cells.binary:
-        return Axis("share of rewards that are 1", of_means(fit), 0.0, 1.0)
-    return Axis("mean reward", of_means(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
+        return Axis("share of rewards that are 1", mean_format(fit), 0.0, 1.0)
+    return Axis("mean reward", mean_format(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
 
 
 def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
@@ -49,15 +49,15 @@ def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
         "odds": f"lift of the odds of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
         "log": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
     }
-    return Axis(names[fit.scale], of_gaps(fit), lifts=fit.lifts)
+    return Axis(names[fit.scale], contrast_format(fit), lifts=fit.lifts)
 
 
 def shifts_axis(fit: Fit) -> Axis:
     """Return the axis of the shifts."""
     if not fit.lifts:
-        return Axis(f"shift of all arms{_unit(fit)}", of_gaps(fit))
+        return Axis(f"shift of all arms{_unit(fit)}", contrast_format(fit))
     what = "the odds of all arms" if fit.scale == "odds" else "all arms"
-    return Axis(f"lift of {what} over their average", of_gaps(fit), lifts=True)
+    return Axis(f"lift of {what} over their average", contrast_format(fit), lifts=True)
 
 
 def _unit(fit: Fit) -> str:
@@ -84,7 +84,7 @@ def tide_info(fit: Fit) -> ShiftChart | None:
     table = fit.shifts
     columns = (table[name] for name in ("environment", "n", "shift", "low", "high"))
     shifts = [
-        ShiftInfo(str(environment), n, above, _between(low, high, one))
+        ShiftInfo(str(environment), n, above, _bounds(low, high, one))
         for environment, n, shift, low, high in zip(
             *columns, strict=True
         )  # by column, which is fast for many environments
@@ -96,10 +96,10 @@ def tide_info(fit: Fit) -> ShiftChart | None:
         return None
     each = -(-len(shifts) // POINTS)
     parts = [shifts[i : i + each] for i in range(0, len(shifts), each)]
-    return ShiftChart(shifts if each == 1 else [_together(part) for part in parts], each)
+    return ShiftChart(shifts if each == 1 else [_merge_points(part) for part in parts], each)
 
 
-def _together(part: list[ShiftInfo]) -> ShiftInfo:
+def _merge_points(part: list[ShiftInfo]) -> ShiftInfo:
     """Return neighbouring shifts as one point: their mean, with their range as interval."""
     n = sum(each.n for each in part)
     mean = sum(each.n * each.shift for each in part) / n
@@ -115,12 +115,12 @@ class HiddenTideChart(NamedTuple):
     changes: list[ChangeInfo]
 
 
-def followed_info(fit: Fit) -> HiddenTideChart | None:
+def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
     """Return the data of the chart of a hidden tide; None for a log with environments."""
     if fit.tide is None:
         return None
     rows = fit.tide.points(fit.level).to_dicts()
-    shifts = [ShiftInfo(str(row["time"]), row["n"], row["shift"], _limits(row)) for row in rows]
+    shifts = [ShiftInfo(str(row["time"]), row["n"], row["shift"], _row_bounds(row)) for row in rows]
     changes = [ChangeInfo(*each) for each in zip(fit.tide.places, fit.tide.said_of_changes(), strict=True)]
     return HiddenTideChart(shifts, changes)
 
@@ -143,14 +143,14 @@ def gaps_info(fit: Fit) -> GapChart | None:
     rows = [row for row in fit.gaps(a, b) if _finite(row["estimate"]) is not None]
     said = sorted(range(len(rows)), key=lambda i: math.inf if rows[i]["se"] is None else rows[i]["se"])
     gaps = [
-        GapInfo(str(rows[i]["environment"]), rows[i]["estimate"], _limits(rows[i]))
+        GapInfo(str(rows[i]["environment"]), rows[i]["estimate"], _row_bounds(rows[i]))
         for i in sorted(said[:POINTS])
     ]
     overall = fit.contrast(a, b, picked=True)
     if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
         return None
     line = GapInfo(
-        "all rewards" if fit.tide else "all environments", overall.estimate, _limits(asdict(overall))
+        "all rewards" if fit.tide else "all environments", overall.estimate, _row_bounds(asdict(overall))
     )
     return GapChart(GapsInfo(str(a), str(b), gaps, line), len(rows))
 
@@ -173,12 +173,12 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
 
 
-def _limits(row: Mapping[str, Any]) -> Limits:
+def _row_bounds(row: Mapping[str, Any]) -> Limits:
     """Return the bounds of the interval in a row; None if one of them is unknown."""
-    return _between(row["low"], row["high"])
+    return _bounds(row["low"], row["high"])
 
 
-def _between(low: float | None, high: float | None, one: float = 0.0) -> Limits:
+def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
     """Return the bounds of an interval as differences from `one`; None if one of them is unknown."""
     low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import of_gaps
-from tideproof.analysis.scales import OnScale, on_scale
+from tideproof.analysis.number_formats import contrast_format
+from tideproof.analysis.scales import ScaleFit, fit_on_scale
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.influential_rows import ExtremeRow, influential_rows, remove_row
@@ -55,7 +55,7 @@ def decisive_row(fit: Fit) -> SingleRow | None:
     now = fit.contrast(decision.best, decision.runner_up, picked=True)
     if now.low is None or now.high is None or not np.isfinite(now.estimate):
         return None
-    row = _most(fit, now.estimate)
+    row = _most_influential_row(fit, now.estimate)
     if row is None:
         return None
     if now.low <= 0.0 <= now.high:
@@ -64,9 +64,9 @@ def decisive_row(fit: Fit) -> SingleRow | None:
     return row if row.leader != decision.best or abs(row.without) < 0.5 * abs(row.with_it) else None
 
 
-def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
+def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
     """Return a warning about the row, in the units of the verdict, and what to do about it."""
-    best, second, figures = fit.decision.best, fit.decision.runner_up, of_gaps(fit)
+    best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
         f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
     )
@@ -78,10 +78,10 @@ def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
     else:
         left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
-    return f"{said}{_helps(row, fit, capped)}."
+    return f"{said}{_winsorizing_advice(row, fit, capped)}."
 
 
-def _helps(row: SingleRow, fit: Fit, capped: bool) -> str:
+def _winsorizing_advice(row: SingleRow, fit: Fit, capped: bool) -> str:
     """Return the advice to winsorize, if that would change the row: the largest of rewards of 0 or more."""
     low, high = fit.cells.low, fit.cells.high
     if capped or fit.cells.binary or low is None or high is None:
@@ -91,17 +91,17 @@ def _helps(row: SingleRow, fit: Fit, capped: bool) -> str:
     return "; cap=0.999 (--cap 99.9%) limits the influence of single rows"
 
 
-def _most(fit: Fit, now: float) -> SingleRow | None:
+def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
     """Return the row without which the lead is smallest, among those that change differences most."""
     c, decision = fit.cells, fit.decision
     best, second = (c.arms.index(arm) for arm in (decision.best, decision.runner_up))
     pair = (best, second) if fit.direction == "maximize" else (second, best)
     try:
-        rows = influential_rows(_seen(fit), *pair, _TRIED)
+        rows = influential_rows(_compared_cells(fit), *pair, _TRIED)
     except InputError:  # not possible for aggregated rows and two factors
         return None
     sign = 1.0 if fit.direction == "maximize" else -1.0
-    left = [(row, on) for row in rows if (on := _refitted(fit, row)) is not None]
+    left = [(row, on) for row in rows if (on := _refit(fit, row)) is not None]
     if not left:
         return None
     row, on = min(left, key=lambda each: sign * (each[1].found.mu[best] - each[1].found.mu[second]))
@@ -116,7 +116,7 @@ def _most(fit: Fit, now: float) -> SingleRow | None:
     )
 
 
-def _seen(fit: Fit) -> Cells:
+def _compared_cells(fit: Fit) -> Cells:
     """Return the cells whose differences are compared: those of logarithms on the scale "log"."""
     c = fit.cells
     if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
@@ -124,11 +124,11 @@ def _seen(fit: Fit) -> Cells:
     return replace(c.logs, low=np.log(c.low), high=np.log(c.high))
 
 
-def _refitted(fit: Fit, row: ExtremeRow) -> OnScale | None:
+def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
     """Return the fit on the scale of comparison without a row; None if too few rewards remain."""
     left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
-        return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
+        return fit_on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
     except InputError:
         return None

@@ -14,10 +14,10 @@ from tideproof.text import format_count, format_rounded, join_names
 
 _FEW = 3  # largest number of pulls that are named
 
-_Words = Callable[[Any, Book, int], Iterator[str]]
+_Description = Callable[[Any, Book, int], Iterator[str]]
 
 
-def story(state: State, count: int) -> list[dict[str, Any]]:
+def describe_events(state: State, count: int) -> list[dict[str, Any]]:
     """Return the last `count` events, the newest last: number, time, author, kind and description."""
     total, book = len(state.events), state.book
     last = state.events[max(0, total - count) :] if count else []
@@ -44,14 +44,14 @@ def describe_event(event: Any, book: Book, pulls: int, window: bool = False) -> 
     window, so that an expiry closes windows.
     """
     if isinstance(event, e.Expired) and window:
-        return "".join(_closed(event, book, pulls))
+        return "".join(_describe_closed_windows(event, book, pulls))
     return "".join(DESCRIPTIONS[type(event)](event, book, pulls))
 
 
-def time_of(at: float) -> str:
+def format_time(at: float) -> str:
     """Return a timestamp in seconds since 1970 as a date and time in UTC; as a number if it is out of range.
 
-    >>> time_of(1.7e9), time_of(1e300)
+    >>> format_time(1.7e9), format_time(1e300)
     ('2023-11-14 22:13:20', '1e+300')
     """
     try:
@@ -60,10 +60,10 @@ def time_of(at: float) -> str:
         return f"{at:g}"
 
 
-def age(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Return a duration as text, in the unit that fits.
 
-    >>> age(0.4), age(59), age(150), age(8000), age(200_000)
+    >>> format_age(0.4), format_age(59), format_age(150), format_age(8000), format_age(200_000)
     ('0.4 s', '59 s', '2.5 min', '2.2 h', '2.3 d')
     """
     for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
@@ -72,7 +72,7 @@ def age(seconds: float) -> str:
     return f"{format_rounded(max(0.0, seconds))} s"
 
 
-def _named(book: Book, pulls: Sequence[int]) -> str:
+def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
     """Return pulls as text: arm and environment of a single pull, the IDs of a few, or their number."""
     if len(pulls) == 1:
         pull = book.pulls[pulls[0]]
@@ -82,20 +82,20 @@ def _named(book: Book, pulls: Sequence[int]) -> str:
     return format_count(len(pulls), "pull")
 
 
-def _created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
+def _describe_created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
     """Describe the creation of an experiment."""
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
     yield f"created: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
-def _opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
+def _describe_opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
     """Describe the opening of an experiment by a process."""
     yield f"opened by a process whose pull IDs begin with {event.session}"
 
 
-def _asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
+def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
     """Describe the assignment of pulls."""
-    yield f"asked for {_named(book, range(pulls, pulls + len(event.arms)))}"
+    yield f"asked for {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
         yield f" in {event.label!r}: {join_names(f'{n} of {arm}' for arm, n in counts.items())}"
@@ -103,24 +103,24 @@ def _asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
         yield " for a unit"
 
 
-def _told(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
+def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
     """Describe received rewards."""
     if len(event.pulls) <= _FEW:
         rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
-        yield f"received {rewards} for {_named(book, event.pulls)}"
+        yield f"received {rewards} for {_name_pulls(book, event.pulls)}"
     else:
         mean = sum(event.rewards) / len(event.rewards)
         yield f"received {format_count(len(event.pulls), 'reward')}, {mean:.4g} on average"
 
 
-def _shared(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
+def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
     """Describe the traffic shares of the arms in a batch."""
     shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
     yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
 
 
-def _summarised(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
+def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
     """Describe aggregated rewards."""
     rewards = format_count(event.n, "reward")
     yield f"received {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
@@ -128,25 +128,25 @@ def _summarised(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
     yield "" if event.key is None else f" (key {event.key!r})"
 
 
-def _cancelled(event: e.Cancelled, book: Book, pulls: int) -> Iterator[str]:
+def _describe_cancelled(event: e.Cancelled, book: Book, pulls: int) -> Iterator[str]:
     """Describe cancelled pulls."""
-    yield f"cancelled {_named(book, event.pulls)}"
+    yield f"cancelled {_name_pulls(book, event.pulls)}"
 
 
-def _expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
+def _describe_expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
     """Describe expired pulls."""
-    yield f"expired: {_named(book, event.pulls)}"
+    yield f"expired: {_name_pulls(book, event.pulls)}"
     yield "" if event.reward is None else f", with the reward {event.reward:.6g}"
 
 
-def _closed(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
+def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
     """Describe attribution windows that closed.
 
     From then on, the rewards received before count, and pulls without a reward get the default reward.
     """
     told = sum(book.status[number] == TOLD for number in event.pulls)
     many = len(event.pulls) > 1
-    yield f"window{'s' if many else ''} closed: {_named(book, event.pulls)}, "
+    yield f"window{'s' if many else ''} closed: {_name_pulls(book, event.pulls)}, "
     if not many:
         yield "with a reward received" if told else f"counts as {event.reward or 0.0:.6g}"
         return
@@ -155,27 +155,27 @@ def _closed(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
         yield f", {'the others' if told else 'all'} count as {event.reward or 0.0:.6g}"
 
 
-def _corrected(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
+def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
     """Describe the correction of a reward."""
-    yield f"corrected to {event.reward:.6g}: {_named(book, [event.pull])}"
+    yield f"corrected to {event.reward:.6g}: {_name_pulls(book, [event.pull])}"
 
 
-def _arm_added(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
+def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
     """Describe the addition of an arm."""
     yield f"a new arm: {event.arm}"
 
 
-def _arm_retired(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
+def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
     """Describe the retirement of an arm."""
     yield f"retired: {book.arms[event.arm]}"
 
 
-def _extended(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
+def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
     """Describe a change of the budget."""
     yield "the budget is open" if event.budget is None else f"the budget is {event.budget:,}"
 
 
-def _why(what: str) -> _Words:
+def _describe_reason(what: str) -> _Description:
     """Return a function that describes an event by `what` and the reason that its author gave."""
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
@@ -185,63 +185,63 @@ def _why(what: str) -> _Words:
     return said
 
 
-def _sure(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
+def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe the decision of the stopping rule."""
     yield f"reached {100.0 * event.confidence:.10g} % confidence ({event.rule}): {book.arms[event.arm]}"
 
 
-def _noted(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
+def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
     """Describe a note that a user wrote."""
     yield f"note: {event.text}"
 
 
-def _warmed(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
+def _describe_warm_start(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
     """Describe rewards from before the experiment."""
     yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before the experiment"
 
 
-def _salted(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
+def _describe_salt(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
     """Describe the creation or deletion of the salt that hides unit IDs."""
     yield f"the salt of unit IDs was {'set' if event.salt else 'deleted'}"
 
 
-def _exposed(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
+def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
     """Describe pulls that were shown to users."""
-    yield f"shown to users: {_named(book, event.pulls)}"
+    yield f"shown to users: {_name_pulls(book, event.pulls)}"
 
 
-def _unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
+def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
     """Describe that pulls have no environment."""
     yield "asked without an environment: the tide is estimated from the rewards"
 
 
-def _carried(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
+def _describe_conversion(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
     """Describe the conversion of an experiment from an older version."""
     yield "converted from the file of an older version"
 
 
-DESCRIPTIONS: dict[type[Any], _Words] = {
-    e.Created: _created,
-    e.Opened: _opened,
-    e.Asked: _asked,
-    e.Told: _told,
-    e.Added: _told,
-    e.Shared: _shared,
-    e.Summarised: _summarised,
-    e.Cancelled: _cancelled,
-    e.Expired: _expired,
-    e.Corrected: _corrected,
-    e.ArmAdded: _arm_added,
-    e.ArmRetired: _arm_retired,
-    e.Extended: _extended,
-    e.Paused: _why("paused"),
-    e.Resumed: _why("resumed"),
-    e.Stopped: _why("stopped"),
-    e.Sure: _sure,
-    e.Noted: _noted,
-    e.Warmed: _warmed,
-    e.Salted: _salted,
-    e.Exposed: _exposed,
-    e.Unlabelled: _unlabelled,
-    e.Carried: _carried,
+DESCRIPTIONS: dict[type[Any], _Description] = {
+    e.Created: _describe_created,
+    e.Opened: _describe_opened,
+    e.Asked: _describe_asked,
+    e.Told: _describe_rewards,
+    e.Added: _describe_rewards,
+    e.Shared: _describe_shares,
+    e.Summarised: _describe_summary,
+    e.Cancelled: _describe_cancelled,
+    e.Expired: _describe_expired,
+    e.Corrected: _describe_correction,
+    e.ArmAdded: _describe_new_arm,
+    e.ArmRetired: _describe_retired_arm,
+    e.Extended: _describe_budget,
+    e.Paused: _describe_reason("paused"),
+    e.Resumed: _describe_reason("resumed"),
+    e.Stopped: _describe_reason("stopped"),
+    e.Sure: _describe_confidence,
+    e.Noted: _describe_note,
+    e.Warmed: _describe_warm_start,
+    e.Salted: _describe_salt,
+    e.Exposed: _describe_exposure,
+    e.Unlabelled: _describe_unlabelled,
+    e.Carried: _describe_conversion,
 }

@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.draw.shift_chart import ShiftInfo, draw_tide
 from tideproof.draw.svg_axes import Axis
 from tideproof.experiment.state.hidden_tide_fit import TideFit
-from tideproof.report.arms_table import MISSING, chance
+from tideproof.report.arms_table import MISSING, format_chance
 from tideproof.report.html_report import Card
 from tideproof.report.terminal_tables import Column
 from tideproof.text import PLAIN, format_count
@@ -21,7 +21,7 @@ POINTS = 60  # largest number of points in the chart
 EACH = 5  # smallest number of rewards of a point
 
 
-class TimedTold(NamedTuple):
+class OrderedRewards(NamedTuple):
     """Received rewards in the order of their pulls, each with the index of its arm."""
 
     arm: Ints
@@ -35,10 +35,10 @@ class TimedTold(NamedTuple):
         return found
 
 
-def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
+def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
     """Return the columns of the table of arms, the best first."""
     best = fit.best
-    order = sorted(range(len(fit.names)), key=lambda i: (not fit.counts[i], -_good(fit) * fit.now[i]))
+    order = sorted(range(len(fit.names)), key=lambda i: (not fit.counts[i], -_sign(fit) * fit.now[i]))
     gaps = {i: fit.contrast(fit.names[i], best) for i in order if fit.names[i] != best and fit.counts[i]}
 
     def column(header: str, write: Callable[[int], str], left: bool = False) -> Column:
@@ -61,25 +61,25 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
         if gap is None:
             return "yes" if fit.names[i] == best else MISSING
         end = gap.high if fit.direction == "maximize" else gap.low
-        return "yes" if end is None or _good(fit) * end >= 0.0 else "no"
+        return "yes" if end is None or _sign(fit) * end >= 0.0 else "no"
 
     return [
         column("arm", lambda i: fit.names[i], left=True),
         column("expected now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
         column(f"against {best}, {100 * fit.level:g} % interval", apart),
         column("can be best", may_be_best, left=True),
-        column("chance to be best", lambda i: chance(fit.p_best[fit.names[i]])),
+        column("chance to be best", lambda i: format_chance(fit.p_best[fit.names[i]])),
         column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),
         column("rewards", lambda i: f"{int(fit.counts[i]):,}"),
     ]
 
 
-def raw_pick(fit: TideFit, raw: Floats) -> str:
+def best_raw_arm(fit: TideFit, raw: Floats) -> str:
     """Return the arm with the best raw mean."""
-    return fit.names[int(np.nanargmax(_good(fit) * raw))]
+    return fit.names[int(np.nanargmax(_sign(fit) * raw))]
 
 
-def tide_card(fit: TideFit, told: TimedTold) -> Card | None:
+def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
     """Return the chart of the tide: rewards minus the estimates of their arms, averaged over neighbours."""
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
@@ -108,6 +108,6 @@ def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[Shift
     return found
 
 
-def _good(fit: TideFit) -> float:
+def _sign(fit: TideFit) -> float:
     """Return 1 if a high reward is good, else -1."""
     return 1.0 if fit.direction == "maximize" else -1.0

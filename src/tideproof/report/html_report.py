@@ -20,18 +20,18 @@ from tideproof.report.arms_table import arm_columns
 from tideproof.report.chart_data import (
     MOST,
     arms_info,
-    followed_info,
     gaps_axis,
     gaps_info,
+    hidden_tide_info,
     means_axis,
     meetings_info,
     shifts_axis,
     tide_info,
 )
-from tideproof.report.control_report import sentence
-from tideproof.report.html_details import details
+from tideproof.report.control_report import control_sentence
+from tideproof.report.html_details import details_html
 from tideproof.report.html_tables import SCRIPT, html_table
-from tideproof.report.interaction_report import draw_leads, leads_words
+from tideproof.report.interaction_report import draw_leads, leads_explanation
 
 
 class Card(NamedTuple):
@@ -62,34 +62,34 @@ def html_report(analysis: Analysis, source: str, columns: str) -> str:
 <body>
 <header>
 <p class="source">{html.escape(source)} · {html.escape(columns)}</p>
-<h1 class="{analysis.standing}">{html.escape(_sentence(analysis.verdict))}</h1>
-{_control(analysis)}</header>
+<h1 class="{analysis.standing}">{html.escape(_with_full_stop(analysis.verdict))}</h1>
+{_control_html(analysis)}</header>
 {warned}
 {html_table(arm_columns(analysis))}
-<p class="legend">{_legend(analysis)}</p>
+<p class="legend">{_legend_html(analysis)}</p>
 <ul class="notes">{noted}</ul>
-<main>{"".join(map(_card, cards(analysis)))}</main>
-{details(analysis)}
-<footer>tideproof {__version__}. {_model(analysis.fit)}</footer>
+<main>{"".join(map(_card_html, cards(analysis)))}</main>
+{details_html(analysis)}
+<footer>tideproof {__version__}. {_model_text(analysis.fit)}</footer>
 <script>{SCRIPT}</script>
 </body>
 </html>
 """
 
 
-def _sentence(text: str) -> str:
+def _with_full_stop(text: str) -> str:
     """Return a text that ends with a full stop."""
     return text if text.endswith(".") else text + "."
 
 
-def _control(analysis: Analysis) -> str:
+def _control_html(analysis: Analysis) -> str:
     """Return the paragraph on the comparison with the control; empty without a control."""
     if analysis.against is None:
         return ""
-    return f'<p class="control">{html.escape(sentence(analysis.fit, analysis.against))}</p>\n'
+    return f'<p class="control">{html.escape(control_sentence(analysis.fit, analysis.against))}</p>\n'
 
 
-def _model(fit: Fit) -> str:
+def _model_text(fit: Fit) -> str:
     """Return the statement of the statistical model, for the footer."""
     said = {
         "difference": "reward = arm + environment + noise; an environment adds the same amount to all arms.",
@@ -117,11 +117,11 @@ def cards(analysis: Analysis) -> Iterator[Card]:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
     yield Card(
         "Arms",
-        f"Dot{bar}: the adjusted mean, as if the arm had run {_always(fit)}{limits}. "
+        f"Dot{bar}: the adjusted mean, as if the arm had run {_everywhere_text(fit)}{limits}. "
         f"Cross: the raw mean, which includes the tide.{green}{few}",
         draw_arms(arms_info(analysis), means_axis(fit)),
     )
-    if hidden := followed_info(fit):
+    if hidden := hidden_tide_info(fit):
         jumps = " Dashed lines: jumps." if hidden.changes else ""
         yield Card(
             "The hidden tide",
@@ -138,7 +138,7 @@ def cards(analysis: Analysis) -> Iterator[Card]:
             draw_tide(tide.shifts, shifts_axis(fit)),
         )
     if fit.interaction is not None and fit.interaction.one_winner is not None:
-        yield Card("Which arm leads where", leads_words(fit.interaction), draw_leads(fit.interaction))
+        yield Card("Which arm leads where", leads_explanation(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (
             "Bars allow for the noise inside environments only: "
@@ -167,18 +167,18 @@ def cards(analysis: Analysis) -> Iterator[Card]:
         )
 
 
-def _always(fit: Fit) -> str:
+def _everywhere_text(fit: Fit) -> str:
     """Return the words for "in all environments" that fit the kind of tide."""
     return "in every environment" if fit.tide is None else "at all times"
 
 
-def _card(card: Card) -> str:
+def _card_html(card: Card) -> str:
     """Return a picture with its title and explanation as HTML."""
     said = f"<h2>{html.escape(card.title)}</h2><p>{html.escape(card.words)}</p>"
     return f"<section>{said}{card.picture}</section>"
 
 
-def _legend(analysis: Analysis) -> str:
+def _legend_html(analysis: Analysis) -> str:
     """Return the explanation of the columns of the table of arms."""
     level = f"{100 * analysis.fit.level:g} %"
     who = (
@@ -188,7 +188,7 @@ def _legend(analysis: Analysis) -> str:
         "(multiple comparisons with the best)."
     )
     return html.escape(
-        f"Adjusted mean: as if the arm had run {_always(analysis.fit)}, in proportion to traffic. "
+        f"Adjusted mean: as if the arm had run {_everywhere_text(analysis.fit)}, in proportion to traffic. "
         f"Raw minus adjusted: the effect of the {'environments' if analysis.fit.tide is None else 'times'} "
         f"in which the arm ran. {who} "
         "Click a heading to sort."

@@ -74,7 +74,7 @@ def html_table(columns: Sequence[Column]) -> str:
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def as_columns(table: Table, headings: Headings, most: int | None = None) -> list[Column]:
+def format_columns(table: Table, headings: Headings, most: int | None = None) -> list[Column]:
     """Return the first `most` rows of a table as columns of text.
 
     Numbers have three significant digits, or as many as their interval in the columns `low` and `high`
@@ -82,12 +82,12 @@ def as_columns(table: Table, headings: Headings, most: int | None = None) -> lis
     """
     rows = [row for row, _ in zip(table, repeat(None) if most is None else range(most), strict=False)]
     return [
-        Column(heading.text, [_cell(row, name, heading) for row in rows], heading.figures is None)
+        Column(heading.text, [_format_cell(row, name, heading) for row in rows], heading.figures is None)
         for name, heading in headings.items()
     ]
 
 
-def _cell(row: dict[str, Any], name: str, heading: Heading) -> str:
+def _format_cell(row: dict[str, Any], name: str, heading: Heading) -> str:
     """Return the text of one cell of a table."""
     low, high, figures = row.get("low"), row.get("high"), heading.figures
     if name == "interval":

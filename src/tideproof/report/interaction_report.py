@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tideproof.analysis import Fit
-from tideproof.analysis.interaction_summary import ONE, Interacting
-from tideproof.analysis.number_formats import of_gaps
+from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE, InteractionSummary
+from tideproof.analysis.number_formats import contrast_format
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.draw.traffic_shares import draw_shares
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
@@ -14,7 +14,7 @@ _NAMED = 4  # largest number of arms or cells in a sentence
 DRAWN = 60  # largest number of environments in the chart
 
 
-def interactions(fit: Fit) -> list[str]:
+def interaction_sentences(fit: Fit) -> list[str]:
     """Return sentences on how much arms differ between environments, and whether one arm leads everywhere."""
     found = fit.interaction
     if found is None:
@@ -24,17 +24,17 @@ def interactions(fit: Fit) -> list[str]:
             "Interactions of arms and environments cannot be separated from noise. That needs an arm with "
             "two rewards in one environment, and two arms in two environments."
         ]
-    said = [_size(fit, found)]
+    said = [_size_sentence(fit, found)]
     if found.one_winner is not None:
-        said += [_winner(fit, found), _two_questions(fit, found)]
+        said += [_winner_sentence(fit, found), _candidates_sentence(fit, found)]
     return said
 
 
-def _size(fit: Fit, found: Interacting) -> str:
+def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return the sentence with the estimate of omega, the standard deviation of interactions."""
     assert found.omega is not None
     assert found.sigma is not None
-    figures = of_gaps(fit)
+    figures = contrast_format(fit)
     limits = f"{100 * fit.level:g} % interval: {figures.format_interval(found.low, found.high)}"
     if found.omega == 0.0:
         return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
@@ -47,7 +47,7 @@ def _size(fit: Fit, found: Interacting) -> str:
     )
 
 
-def _winner(fit: Fit, found: Interacting) -> str:
+def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return the sentence on how many environments the best arms lead in."""
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
@@ -64,21 +64,21 @@ def _winner(fit: Fit, found: Interacting) -> str:
     return f"{said}: {lead}{', ' + rest if rest else ''}; in a new one with probability {to_come}."
 
 
-def _two_questions(fit: Fit, found: Interacting) -> str:
+def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return the sentence on the best arm in an average environment and in the observed ones."""
-    average, these = _can(found.average), _can(found.these)
+    average, these = _candidates_text(found.average), _candidates_text(found.these)
     if average == these:
         return f"In an average environment, and in the observed ones weighted by traffic, {average}."
     return f"In an average environment, {average}. In the observed ones, weighted by traffic, {these}."
 
 
-def _can(arms: tuple[object, ...]) -> str:
+def _candidates_text(arms: tuple[object, ...]) -> str:
     """Return the best arm, with the other candidates, as text."""
     first, *others = arms
     return f"{first} is best" if not others else f"{first} leads and {join_names(others)} cannot be excluded"
 
 
-def left_out(found: ExcludedCells | None) -> list[str]:
+def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
     """Return the sentence on which outlying cells were excluded."""
     if found is None:
         return []
@@ -102,7 +102,7 @@ def left_out(found: ExcludedCells | None) -> list[str]:
     ]
 
 
-def draw_leads(found: Interacting) -> str:
+def draw_leads(found: InteractionSummary) -> str:
     """Draw the probability of each arm of leading in each of the first environments."""
     names = found.arms["arm"]
     K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
@@ -112,11 +112,11 @@ def draw_leads(found: Interacting) -> str:
     return draw_shares([str(row[0]["environment"]) for row in rows], [str(names[i]) for i in order], shares)
 
 
-def leads_words(found: Interacting) -> str:
+def leads_explanation(found: InteractionSummary) -> str:
     """Return the explanation of the chart of leading arms."""
     total = found.environments
     few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
     return (
         "The probability of each arm of leading in each environment, estimated from that environment and all "
-        f"others. One colour in {100 * ONE:.0f} % of environments or more means one winner.{few}"
+        f"others. One colour in {100 * ONE_WINNER_SHARE:.0f} % of environments or more means one winner.{few}"
     )

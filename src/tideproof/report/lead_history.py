@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import of_means
+from tideproof.analysis.number_formats import mean_format
 from tideproof.core.array_layout import Floats
 from tideproof.draw.lead_over_time import LeadInfo
 from tideproof.draw.svg_axes import Axis
@@ -17,7 +17,7 @@ from tideproof.stats.cells import Cells
 POINTS = 120  # largest number of points in a chart; of more environments, evenly spaced ones are shown
 
 
-class Lead(NamedTuple):
+class LeadHistory(NamedTuple):
     """Two arms, and the lead of the first over the second after each environment."""
 
     best: str
@@ -33,14 +33,14 @@ class ShareHistory(NamedTuple):
     shares: list[list[float]]
 
 
-def raw_pick(fit: Fit) -> str:
+def best_raw_arm(fit: Fit) -> str:
     """Return the arm with the best raw mean."""
     pick = max if fit.direction == "maximize" else min
     seen = [row for row in fit.averages if row["raw_mean"] is not None]
     return str(pick(seen, key=lambda row: row["raw_mean"])["arm"])
 
 
-def lead_info(fit: Fit) -> Lead | None:
+def lead_info(fit: Fit) -> LeadHistory | None:
     """Return the lead of the best arm over the arm with the best raw mean, or over its runner-up.
 
     The lead is a difference of means on every scale, so that raw means can be compared. Return None if there
@@ -49,7 +49,7 @@ def lead_info(fit: Fit) -> Lead | None:
     c, best = fit.cells, fit.decision.best
     if best is None or len(c.environments) < 2 or len(c.arms) < 2:
         return None
-    raw = raw_pick(fit)
+    raw = best_raw_arm(fit)
     rival = fit.decision.runner_up if str(best) == raw else next(arm for arm in c.arms if str(arm) == raw)
     if rival is None:
         return None
@@ -57,27 +57,27 @@ def lead_info(fit: Fit) -> Lead | None:
     sign = 1.0 if fit.direction == "maximize" else -1.0
     J = len(c.environments)
     shown = sorted({round(j) for j in np.linspace(0, J - 1, min(J, POINTS))})
-    n, total = _dense(c)
+    n, total = _dense_arrays(c)
     leads = [
-        LeadInfo(str(c.environments[j]), _signed(raw, sign), _signed(adjusted, sign))
-        for j, raw, adjusted in _leads(n, total, a, b, shown)
+        LeadInfo(str(c.environments[j]), _times_sign(raw, sign), _times_sign(adjusted, sign))
+        for j, raw, adjusted in _lead_series(n, total, a, b, shown)
     ]
     if not any(each.adjusted is not None for each in leads):
         return None
-    return Lead(str(best), str(rival), leads)
+    return LeadHistory(str(best), str(rival), leads)
 
 
-def lead_axis(fit: Fit, lead: Lead) -> Axis:
+def lead_axis(fit: Fit, lead: LeadHistory) -> Axis:
     """Return the axis of the lead."""
     low = " (lower is better)" if fit.direction == "minimize" else ""
-    return Axis(f"lead of {shorten(lead.best, 14)} over {shorten(lead.rival, 14)}{low}", of_means(fit))
+    return Axis(f"lead of {shorten(lead.best, 14)} over {shorten(lead.rival, 14)}{low}", mean_format(fit))
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
     """Return the arms' shares of the rewards in each environment; None if there is only one."""
     if len(cells.environments) < 2:
         return None
-    n, _ = _dense(cells)
+    n, _ = _dense_arrays(cells)
     each = -(-len(n) // POINTS)
     groups = [range(j, min(j + each, len(n))) for j in range(0, len(n), each)]
     rows = [n[list(group)].sum(axis=0) for group in groups]
@@ -88,7 +88,7 @@ def shares_info(cells: Cells) -> ShareHistory | None:
     )
 
 
-def _dense(c: Cells) -> tuple[Floats, Floats]:
+def _dense_arrays(c: Cells) -> tuple[Floats, Floats]:
     """Return counts and sums of rewards as arrays of shape (environments, arms)."""
     n, total = np.zeros((2, len(c.environments), len(c.arms)))
     n[c.environment, c.arm] = c.n
@@ -96,7 +96,7 @@ def _dense(c: Cells) -> tuple[Floats, Floats]:
     return n, total
 
 
-def _leads(
+def _lead_series(
     n: Floats, total: Floats, a: int, b: int, shown: list[int]
 ) -> list[tuple[int, float | None, float | None]]:
     """Return the raw and the adjusted lead of arm `a` over arm `b` after each of the environments in `shown`.
@@ -125,6 +125,6 @@ def _leads(
     return found
 
 
-def _signed(x: float | None, sign: float) -> float | None:
+def _times_sign(x: float | None, sign: float) -> float | None:
     """Return a number times the sign, or None."""
     return None if x is None else sign * float(x)

@@ -28,7 +28,7 @@ def fit_picture(fit: Fit) -> Picture:
 
 def run_picture(fit: Fit, said: str) -> Picture:
     """Return the charts of a live experiment as one picture with the title `said`."""
-    return Picture(said, pictures(analyse(fit)))
+    return Picture(said, fit_cards(analyse(fit)))
 
 
 def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
@@ -48,7 +48,7 @@ def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
     return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
 
 
-def pictures(analysis: Analysis) -> list[Card]:
+def fit_cards(analysis: Analysis) -> list[Card]:
     """Return the charts of a fit: first the history of the lead, then those of the report."""
     fit, found = analysis.fit, []
     lead = lead_info(fit) if analysis.standing != "not_comparable" else None

@@ -15,26 +15,26 @@ from tideproof.policies.policy_registry import policy, policy_names
 from tideproof.table import Table
 
 
-def policies() -> list[Policy]:
+def registered_policies() -> list[Policy]:
     """Return all registered policies, sorted by name."""
     return [policy(name).policy for name in policy_names()]
 
 
 def overview() -> Table:
     """Return a table of all policies: name, idea, whether it needs the horizon, shifts, reference."""
-    every = policies()
+    every = registered_policies()
     return Table(
         {
             "name": [p.name for p in every],
             "idea": [p.idea for p in every],
             "horizon": ["needed" if p.needs_horizon else "no" for p in every],
-            "shifts": [_on_shifts(p) for p in every],
+            "shifts": [_shift_awareness(p) for p in every],
             "reference": [p.reference for p in every],
         }
     )
 
 
-def _on_shifts(p: Policy) -> str:
+def _shift_awareness(p: Policy) -> str:
     """Return how shifts affect the choices of a policy.
 
     "aware": it removes them. "blind": it mistakes them for differences of arms. "unmoved": its choices do not
@@ -49,11 +49,11 @@ def policy_page(p: Policy) -> str:
     """Return the page of a policy as Markdown."""
     facts = {
         "needs the horizon": "yes" if p.needs_horizon else "no",
-        "shifts": _on_shifts(p),
+        "shifts": _shift_awareness(p),
         "stops by itself": "yes" if p.stops else "no",
         "selections": ", ".join(f"`{rule.name}` ({rule.idea})" for rule in p.selections),
         "options": ", ".join(f"`{k}={v!r}`" for k, v in p.options().items()) or "none",
-        "smallest budget": f"`{_smallest(p)}` pulls for 5 arms",
+        "smallest budget": f"`{_smallest_budget(p)}` pulls for 5 arms",
         "reference": p.reference,
     }
     table = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
@@ -61,7 +61,7 @@ def policy_page(p: Policy) -> str:
     return f"# `{p.name}`\n\n{text}\n\n| | |\n|---|---|\n{table}\n"
 
 
-def _smallest(p: Policy) -> int:
+def _smallest_budget(p: Policy) -> int:
     """Return the smallest budget with which a policy can run with five arms."""
     options = {name: 0.0 if default is None else default for name, default in p.options().items()}
     if "hi" in options:
@@ -76,15 +76,15 @@ def _smallest(p: Policy) -> int:
 
 def policy_pages() -> dict[str, str]:
     """Return the file name and the text of every page."""
-    made = {f"{p.name}.md": policy_page(p) for p in policies()}
+    made = {f"{p.name}.md": policy_page(p) for p in registered_policies()}
     made["reduce.md"] = f"# `reduce:`\n\n{(reduce_to_mab.__doc__ or '').strip()}\n"
-    links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in policies()]
+    links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in registered_policies()]
     links.append("* [`reduce:`](reduce.md): a prefix; runs any of them on rewards with the shifts removed.")
     made["README.md"] = "# Policies\n\nMade by `make docs` from the docstrings.\n\n" + "\n".join(links) + "\n"
     return made
 
 
-def write(folder: Path) -> None:
+def write_pages(folder: Path) -> None:
     """Write all pages to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in policy_pages().items():
@@ -92,4 +92,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write_pages(Path(sys.argv[1]))

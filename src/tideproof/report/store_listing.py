@@ -12,14 +12,14 @@ from tideproof.errors import NotComparable, TideproofError
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.usage_warnings import usage_facts
-from tideproof.report.arms_table import chance
-from tideproof.report.event_text import story
+from tideproof.report.arms_table import format_chance
+from tideproof.report.event_text import describe_events
 from tideproof.store.backend import Backend, ExperimentListing
 from tideproof.store.read_only_view import find_log, read_only_copy
 from tideproof.table import to_json_values
 
 
-def overview(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
+def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
     """Return one row of a list of experiments; an experiment that cannot be read shows the error."""
     row: dict[str, Any] = {
         "name": each.name,
@@ -35,19 +35,19 @@ def overview(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = read_only_copy(find_log(backend, each.name))
-        verdict = " ".join(_short(run, run._recommend()[0]))
+        verdict = " ".join(_short_verdict(run, run._recommend()[0]))
         found = usage_facts(run._state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
     return row | {"out": found.pending, "told": found.told, "verdict": verdict}
 
 
-def standing(run: Experiment) -> str:
+def run_state(run: Experiment) -> str:
     """Return the state of an experiment: "running", "paused", "stopped" or "done"."""
-    return "".join(_standing(run)) or "running"
+    return "".join(_run_state(run)) or "running"
 
 
-def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
+def _short_verdict(run: Experiment, found: Recommendation) -> Iterator[str]:
     """Yield the words of a short verdict: recommended arm, its probability, state of the experiment."""
     if not found.told:
         yield "no rewards yet"
@@ -58,11 +58,11 @@ def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
         if found.sure:
             yield f"(confidence {100.0 * (found.confidence or 0.0):.10g} %)"
         elif found.p_best is not None:
-            yield f"({chance(found.p_best)})"
-    yield from _standing(run)
+            yield f"({format_chance(found.p_best)})"
+    yield from _run_state(run)
 
 
-def _standing(run: Experiment) -> Iterator[str]:
+def _run_state(run: Experiment) -> Iterator[str]:
     """Yield the state of an experiment, unless it is running."""
     book = run._state.book
     if book.stopped:
@@ -73,12 +73,12 @@ def _standing(run: Experiment) -> Iterator[str]:
         yield "done"
 
 
-def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
+def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
     """Return all data of the page of one experiment as a dictionary of plain values."""
     state = run._state
     happened, last = (
         len(state.events),
-        story(state, events),
+        describe_events(state, events),
     )  # first, as calls below may expire leases in this view
     recommended = run.recommend()
     found, book, now = usage_facts(state), state.book, run._now()
@@ -90,7 +90,7 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "direction": run.direction,
         "scale": run.scale,
         "budget": run.budget,
-        "standing": standing(run),
+        "standing": run_state(run),
         "pulls": found.pulls,
         "told": found.told,
         "lost": book.lost,

@@ -29,7 +29,7 @@ class Column(NamedTuple):
 PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold", "caption_justify": "left"}
 
 
-def tables(
+def make_tables(
     first: Column,
     others: Sequence[Column],
     width: int,
@@ -50,8 +50,10 @@ def tables(
     room = width - edges  # width available for all columns
     broken = first.width() + sum(column.width() + space for column in others) > room
     sized = [(column, column.width(broken) + space) for column in others]
-    names = min(first.width(), _for_names([size for _, size in sized], room)) if broken else first.width()
-    beside = list(_fitting(sized, room - names))  # the columns of each table
+    names = (
+        min(first.width(), first_column_width([size for _, size in sized], room)) if broken else first.width()
+    )
+    beside = list(_fit_columns(sized, room - names))  # the columns of each table
     for number, columns in enumerate(beside):
         table = Table(
             title=title if number == 0 else None,
@@ -66,7 +68,7 @@ def tables(
         yield table
 
 
-def _for_names(others: Sequence[int], room: int) -> int:
+def first_column_width(others: Sequence[int], room: int) -> int:
     """Return the width of the first column: what the others leave or, if that is little, at most half."""
     left = room - sum(others)
     if left < room // 5:
@@ -74,7 +76,7 @@ def _for_names(others: Sequence[int], room: int) -> int:
     return max(left, _LEAST)
 
 
-def _fitting(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
+def _fit_columns(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
     """Yield lists of columns with their widths: as many at a time as fit, but at least one."""
     fitting: list[tuple[Column, int]] = []
     for each in sized:

@@ -1,6 +1,6 @@
 """Scales on which arms can be compared (difference, ratio, odds, log), with one file for each.
 
-A scale is fitted to cells; the protocol `OnScale` contains all that a `Fit` uses of it.
+A scale is fitted to cells; the protocol `ScaleFit` contains all that a `Fit` uses of it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from tideproof.analysis.scales.difference_scale import DifferenceScale
 from tideproof.analysis.scales.log_scale import LogScale
 from tideproof.analysis.scales.odds_scale import OddsScale
 from tideproof.analysis.scales.ratio_scale import RatioScale
-from tideproof.analysis.scales.scale_protocol import OnScale
+from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
 
-__all__ = ["OnScale", "on_scale"]
+__all__ = ["ScaleFit", "fit_on_scale"]
 
-_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], OnScale]] = {
+_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], ScaleFit]] = {
     "ratio": RatioScale,
     "odds": OddsScale,
     "log": LogScale,
 }
 
 
-def on_scale(
+def fit_on_scale(
     name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
-) -> OnScale:
+) -> ScaleFit:
     """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
     if name == "difference":
         return DifferenceScale(cells, solution, variance, adaptive)

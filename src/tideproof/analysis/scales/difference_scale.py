@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tideproof.analysis.scales.mean_intervals import plain_limits, rate_limits
+from tideproof.analysis.scales.mean_intervals import rate_intervals, student_mean_intervals
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -37,7 +37,7 @@ class DifferenceScale:
 
     def means(self, level: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means; rates stay between 0 and 1."""
-        return (rate_limits if self._rates else plain_limits)(self.found, level)
+        return (rate_intervals if self._rates else student_mean_intervals)(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of the means of arms `i` and `k` in each environment with both."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
-from tideproof.analysis.scales.mean_intervals import plain_limits
+from tideproof.analysis.scales.mean_intervals import student_mean_intervals
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
@@ -12,7 +12,7 @@ from tideproof.stats.tide.unlabelled_tide import TideFit
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 
 
-class FollowedDifference:
+class HiddenTideScale:
     """Differences of arm means after an estimated hidden tide is removed."""
 
     name: Literal["difference"] = "difference"
@@ -28,7 +28,7 @@ class FollowedDifference:
 
     def means(self, level: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means."""
-        return plain_limits(self.found, level)
+        return student_mean_intervals(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of arms `i` and `k` in each time segment, with the tide removed."""

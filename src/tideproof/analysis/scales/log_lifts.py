@@ -7,10 +7,10 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 
 
-def lifted(values: Floats) -> Floats:
+def to_lift(values: Floats) -> Floats:
     """Return the lift exp(x) - 1 of a logarithm of a ratio; values that overflow become infinite.
 
-    >>> lifted(np.log([1.5, 1.0])).tolist(), float(lifted(np.array(1e4)))
+    >>> to_lift(np.log([1.5, 1.0])).tolist(), float(to_lift(np.array(1e4)))
     ([0.5, 0.0], inf)
     """
     with np.errstate(over="ignore"):

@@ -9,8 +9,8 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-from tideproof.analysis.scales.log_lifts import lifted
-from tideproof.analysis.scales.mean_intervals import factor_limits
+from tideproof.analysis.scales.log_lifts import to_lift
+from tideproof.analysis.scales.mean_intervals import log_scale_intervals
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -39,11 +39,11 @@ class LogScale:
 
     def shown(self, values: Floats) -> Floats:
         """Return logarithms of ratios as lifts."""
-        return lifted(values)
+        return to_lift(values)
 
     def means(self, level: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means, which stay above 0."""
-        return factor_limits(self.found, level)
+        return log_scale_intervals(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the logarithm of the ratio of arms `i` and `k` in each environment with both.

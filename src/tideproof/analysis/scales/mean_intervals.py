@@ -9,26 +9,28 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.variance.variance_models import Estimate
 
 
-def plain_limits(found: Estimate, level: float) -> dict[str, Floats]:
+def student_mean_intervals(found: Estimate, level: float) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals of adjusted means."""
     return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
 
 
-def factor_limits(found: Estimate, level: float) -> dict[str, Floats]:
+def log_scale_intervals(found: Estimate, level: float) -> dict[str, Floats]:
     """Return standard errors and confidence intervals that are symmetric on the log scale."""
-    plain, mean, usual = plain_limits(found, level), found.readout.mean, _usual(found)
+    plain, mean, usual = student_mean_intervals(found, level), found.readout.mean, _reference_means(found)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.exp((plain["high"] - mean) / usual)
     return plain | {"low": mean / reach, "high": np.maximum(mean, usual) * reach}
 
 
-def rate_limits(found: Estimate, level: float) -> dict[str, Floats]:
+def rate_intervals(found: Estimate, level: float) -> dict[str, Floats]:
     """Return standard errors and confidence intervals of rates, which stay between 0 and 1."""
-    plain, mean = plain_limits(found, level), found.readout.mean
-    return plain | wilson(mean, _usual(found), found.readout.mean_variance, plain["high"] - mean)
+    plain, mean = student_mean_intervals(found, level), found.readout.mean
+    return plain | wilson_intervals(
+        mean, _reference_means(found), found.readout.mean_variance, plain["high"] - mean
+    )
 
 
-def wilson(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict[str, Floats]:
+def wilson_intervals(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict[str, Floats]:
     """Return Wilson's confidence intervals of rates.
 
     The sample size is the one that gives a rate of `usual` this `variance`; `reach` is half the width of the
@@ -47,6 +49,6 @@ def wilson(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict
     return {"low": np.maximum(0.0, middle - half), "high": np.minimum(1.0, middle + half)}
 
 
-def _usual(found: Estimate) -> Floats:
+def _reference_means(found: Estimate) -> Floats:
     """Return the means for which the variances were computed."""
     return found.readout.mean if found.readout.steady is None else found.readout.steady

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideproof.analysis.scales.log_lifts import lifted
+from tideproof.analysis.scales.log_lifts import to_lift
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -29,7 +29,7 @@ class MultiplicativeScale:
 
     def shown(self, values: Floats) -> Floats:
         """Return logarithms of ratios as lifts."""
-        return lifted(values)
+        return to_lift(values)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the logarithm of the ratio of arms `i` and `k` in each environment with both."""

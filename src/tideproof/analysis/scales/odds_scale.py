@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tideproof.analysis.scales.mean_intervals import rate_limits
+from tideproof.analysis.scales.mean_intervals import rate_intervals
 from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -31,4 +31,4 @@ class OddsScale(MultiplicativeScale):
 
     def means(self, level: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted rates, which stay between 0 and 1."""
-        return rate_limits(self.found, level)
+        return rate_intervals(self.found, level)

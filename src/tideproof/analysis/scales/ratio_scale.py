@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tideproof.analysis.scales.mean_intervals import factor_limits, rate_limits
+from tideproof.analysis.scales.mean_intervals import log_scale_intervals, rate_intervals
 from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -27,4 +27,4 @@ class RatioScale(MultiplicativeScale):
 
     def means(self, level: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means: above 0, and rates below 1."""
-        return (rate_limits if self._cells.binary else factor_limits)(self.found, level)
+        return (rate_intervals if self._cells.binary else log_scale_intervals)(self.found, level)

@@ -19,7 +19,7 @@ class LeaveOneOut(NamedTuple):
     without: Floats
 
 
-class OnScale(Protocol):
+class ScaleFit(Protocol):
     """Cells fitted on one scale, on which arms are compared.
 
     Attributes

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.data.aggregated_rows import from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble, merged, outermost
-from tideproof.data.central_moments import Tails
-from tideproof.data.column_spec import ARM, REWARD, Request
-from tideproof.data.column_values import check_lengths, labels, numbers
-from tideproof.data.log_reward_rows import wanted
+from tideproof.data.aggregated_rows import cells_from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells, merge_groups, merge_ranges
+from tideproof.data.central_moments import MomentSums
+from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
+from tideproof.data.column_values import check_lengths, index_column, to_numbers
+from tideproof.data.log_reward_rows import should_read_logs
 from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.stats.cells import Cells
 
@@ -30,28 +30,28 @@ def cells_from_arrays(
     `logs` says whether to add the cells of logarithms, if all rewards are above 0; None: only if they may
     help.
     """
-    request = Request.of("arm", "environment", "reward")
+    request = ColumnSpec.of("arm", "environment", "reward")
     columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]
     found = _from_observations(columns, request)
-    if not wanted(found, logs):
+    if not should_read_logs(found, logs):
         return found
     return replace(found, logs=_from_observations(columns, replace(request, logarithm=True)))
 
 
-def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
+def cells_from_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> Cells:
     """Return the cells of a mapping of columns."""
     request = request.among(data)
     if request.wide:
-        return from_columns(_long(data, request), request.long(ARM, REWARD))
+        return cells_from_columns(_unpivot(data, request), request.long(ARM, REWARD))
     columns = [data[name] for name in request.names]
     if request.n:
-        return from_summaries(columns, request, ordered=True)
+        return cells_from_summaries(columns, request, ordered=True)
     return _from_observations(columns, request)
 
 
-def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iterable[Any]]:
+def _unpivot(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> dict[str, Iterable[Any]]:
     """Return a wide table with one row per reward, in the order of its rows; empty values are skipped."""
-    rewards = [numbers(data[name], name, request.decimal) for name in request.wide]
+    rewards = [to_numbers(data[name], name, request.decimal) for name in request.wide]
     parts = [list(data[name]) for name in request.columns]
     names = (*request.columns, *request.wide)
     check_lengths(names, [*map(len, parts), *map(len, rewards)])
@@ -63,17 +63,17 @@ def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iter
     return long | {ARM: [request.wide[i] for i in arm], REWARD: table[row, arm]}
 
 
-def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Cells:
+def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) -> Cells:
     """Return the cells of columns in which each row is one observation."""
     names = request.names
     own = len(request.labels)
-    found = [labels(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
+    found = [index_column(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
     values = [
-        numbers(column, name, request.decimal)
+        to_numbers(column, name, request.decimal)
         for column, name in zip(columns[own:], names[own:], strict=True)
     ]
     check_lengths(names, (*(index.size for _, index in found), *(value.size for value in values)))
-    rewards = mixed(values, request)
+    rewards = combine_columns(values, request)
     check_rows(rewards.size)
     missing = [
         np.isin(index, [i for i, label in enumerate(distinct) if is_missing(label)])
@@ -94,8 +94,8 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         key, keys = key * len(distinct) + index[kept], keys * len(distinct)
     _, first, cell = np.unique(key, return_index=True, return_inverse=True)
     one, none = np.ones(cell.size), np.zeros(cell.size)
-    n, mean, squares, tails = merged(cell, one, rewards[kept], none, first.size, Tails(none, none))
-    ends = outermost(cell, RewardRange(rewards[kept], rewards[kept]), first.size)
+    n, mean, squares, tails = merge_groups(cell, one, rewards[kept], none, first.size, MomentSums(none, none))
+    ends = merge_ranges(cell, RewardRange(rewards[kept], rewards[kept]), first.size)
     by = np.argsort(first)
     at = np.flatnonzero(kept)[first[by]]  # the first row of each group
     (arms, arm), *parts = found
@@ -107,13 +107,13 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         squares[by],
         ordered=True,
         dropped=int(np.count_nonzero(~kept)),
-        tails=tails and Tails(*(values[by] for values in tails)),
+        tails=tails and MomentSums(*(values[by] for values in tails)),
         ends=RewardRange(*(values[by] for values in ends)),
     )
-    return assemble(groups, request)
+    return assemble_cells(groups, request)
 
 
-def mixed(values: Sequence[Floats], request: Request) -> Floats:
+def combine_columns(values: Sequence[Floats], request: ColumnSpec) -> Floats:
     """Return the rewards: one column, or a weighted sum of several; the reward column is winsorized."""
     found = np.zeros(values[0].size)
     factors = [factor for factor, _ in request.mix] or [1.0]
@@ -127,9 +127,9 @@ def mixed(values: Sequence[Floats], request: Request) -> Floats:
     return found
 
 
-def column_quantile(data: Mapping[str, Iterable[Any]], request: Request, share: float) -> float:
+def column_quantile(data: Mapping[str, Iterable[Any]], request: ColumnSpec, share: float) -> float:
     """Return the quantile of the rewards at `share`, NaN without rewards."""
     request = request.among(data)
-    values = [numbers(data[name], name, request.decimal) for name in request.numbers]
+    values = [to_numbers(data[name], name, request.decimal) for name in request.numbers]
     finite = np.concatenate([value[np.isfinite(value)] for value in values])
     return float(np.quantile(finite, share)) if finite.size else math.nan

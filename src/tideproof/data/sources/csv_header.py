@@ -10,9 +10,9 @@ import csv
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.data.column_spec import Request
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.group_by_sql import Query
-from tideproof.data.sql_quoting import literal
+from tideproof.data.sql_quoting import quote_text
 from tideproof.errors import InputError, UnknownName
 from tideproof.text import join_names
 
@@ -31,8 +31,8 @@ class Header(NamedTuple):
 def first_lines(run: Query, path: str, encoding: str) -> list[str]:
     """Return the first lines of a text file, compressed or not."""
     options = "header = false, auto_detect = false, columns = {'line': 'VARCHAR'}, delim = '\x01', quote = ''"
-    options += f", escape = '', skip = 0, comment = '', encoding = {literal(encoding)}"
-    rows = run(f"SELECT line FROM read_csv({literal(path)}, {options}) LIMIT {_LINES}")
+    options += f", escape = '', skip = 0, comment = '', encoding = {quote_text(encoding)}"
+    rows = run(f"SELECT line FROM read_csv({quote_text(path)}, {options}) LIMIT {_LINES}")
     return [str(row[0] or "").lstrip("\ufeff") for row in rows]
 
 
@@ -47,15 +47,15 @@ def find_header(lines: Sequence[str]) -> Header | None:
     said = [at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")]
     if not said:
         return None
-    at, header = said[0], _split(lines[said[0]])
+    at, header = said[0], _split_line(lines[said[0]])
     if at > 0 and lines[at - 1].startswith("#") and looks_like_data(header[1]):
-        above = _split(lines[at - 1].lstrip("# "))
+        above = _split_line(lines[at - 1].lstrip("# "))
         if len(above[1]) == len(header[1]) > 1 and not looks_like_data(above[1]):
             at, header = at - 1, above
     return Header(*header, at)
 
 
-def _split(line: str) -> tuple[str, list[str]]:
+def _split_line(line: str) -> tuple[str, list[str]]:
     """Return the delimiter of a line, and its fields."""
     delimiter = max(_DELIMITERS, key=line.count)
     fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
@@ -71,7 +71,7 @@ def looks_like_data(fields: Sequence[str]) -> bool:
     return any(_is_number(field) or not field.strip() for field in fields)
 
 
-def check_header(path: str, names: Sequence[str], request: Request) -> None:
+def check_header(path: str, names: Sequence[str], request: ColumnSpec) -> None:
     """Raise an error unless the header names each requested column exactly once."""
     try:
         wanted = request.among(names).names

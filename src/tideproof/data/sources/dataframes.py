@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.data import row_checks
-from tideproof.data.aggregated_rows import from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble
-from tideproof.data.central_moments import Tails, from_power_sums
-from tideproof.data.column_spec import ARM, REWARD, Request
-from tideproof.data.row_checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
-from tideproof.data.sources.array_columns import column_quantile, from_columns
-from tideproof.data.time_ordered_rows import Timed, timed_from_columns
+from tideproof.data.aggregated_rows import cells_from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells
+from tideproof.data.central_moments import MomentSums, from_power_sums
+from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
+from tideproof.data.row_checks import (
+    check_fetched,
+    check_finite,
+    check_missing,
+    check_rows,
+    not_numeric_error,
+)
+from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
+from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
 from tideproof.data.time_periods import UNITS, Period
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -28,58 +34,62 @@ if TYPE_CHECKING:
     Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
 
-def from_frame(data: Any, request: Request) -> Cells:
+def cells_from_frame(data: Any, request: ColumnSpec) -> Cells:
     """Return the cells of a data frame."""
     import narwhals as nw
 
-    frame = _frame(data)
+    frame = _to_frame(data)
     schema = frame.collect_schema()
     request = request.among(schema)
     types = {name: schema[name] for name in request.names}
     text = [name for name in request.numbers if types[name] == nw.String]
     if text and isinstance(frame, nw.DataFrame):  # read by the same rules as text in a file
-        return from_columns({name: frame[name].to_list() for name in request.names}, request)
+        return cells_from_columns({name: frame[name].to_list() for name in request.names}, request)
     for name in request.numbers[:1] if request.n else request.numbers:
         if not (types[name].is_numeric() or types[name] == nw.Boolean):
-            raise not_numeric(name, types[name])
+            raise not_numeric_error(name, types[name])
     if request.wide:
-        frame, request = _long(frame, request), request.long(ARM, REWARD)
+        frame, request = _unpivot(frame, request), request.long(ARM, REWARD)
         types |= {ARM: nw.String(), REWARD: nw.Float64()}
     columns = [nw.col(request.arm)]
     for part, name in zip(request.parts, request.columns, strict=True):
         column = nw.col(name)
-        columns.append(_truncated(column, types[name], part) if isinstance(part, Period) else column)
+        columns.append(_truncate_time(column, types[name], part) if isinstance(part, Period) else column)
     columns += [nw.col(name) for name in request.numbers]
-    return (_summaries if request.n else _observations)(frame, columns, types, request)
+    return (_group_summaries if request.n else _group_observations)(frame, columns, types, request)
 
 
 def frame_columns(data: Any) -> list[str]:
     """Return the names of the columns of a data frame."""
-    return list(_frame(data).collect_schema())
+    return list(_to_frame(data).collect_schema())
 
 
-def _long(frame: Frame, request: Request) -> Frame:
+def _unpivot(frame: Frame, request: ColumnSpec) -> Frame:
     """Return a wide table as a table with one row per reward; empty values are skipped."""
     import narwhals as nw
 
     wide = frame.with_columns(nw.col(name).cast(nw.Float64()) for name in request.wide)
     index = list(request.columns)
     long = wide.unpivot(on=list(request.wide), index=index, variable_name=ARM, value_name=REWARD)
-    return long.filter(~_missing(nw.col(REWARD), nw.Float64()))
+    return long.filter(~_is_missing(nw.col(REWARD), nw.Float64()))
 
 
-def _summaries(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
+def _group_summaries(
+    frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
+) -> Cells:
     """Return the cells of aggregated rows."""
     import narwhals as nw
 
     named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
-    table = _collected(frame.select(*named).head(row_checks.MOST_CELLS + 1))
+    table = _collect(frame.select(*named).head(row_checks.MOST_CELLS + 1))
     check_fetched(len(table), "aggregated rows")
     lists = [table[name].to_list() for name in table.columns]
-    return from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
+    return cells_from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
 
 
-def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
+def _group_observations(
+    frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
+) -> Cells:
     """Return the cells of rows that are one observation each; first count missing and infinite values."""
     import narwhals as nw
 
@@ -87,21 +97,24 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
     keys = [f"label {i}" for i in range(len(labels))]
     rows = frame.select(
         *(label.alias(key) for label, key in zip(labels, keys, strict=True)),
-        _mixed(values, request).alias("reward"),
+        _combine_columns(values, request).alias("reward"),
     )
     reward = nw.col("reward")
     found = zip(keys, request.labels, strict=True)
-    missing = [*(_missing(nw.col(key), types[name]) for key, name in found), _missing(reward, nw.Float64())]
+    missing = [
+        *(_is_missing(nw.col(key), types[name]) for key, name in found),
+        _is_missing(reward, nw.Float64()),
+    ]
     incomplete = reduce(operator.or_, missing)
     with np.errstate(invalid="ignore"):  # infinities of both signs are refused below
         survey = rows.select(
             nw.len().alias("rows"),
-            *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
-            _number(incomplete).alias("incomplete"),
-            _number(~reward.is_finite() & ~missing[-1]).alias("infinite"),
+            *(_count_rows(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
+            _count_rows(incomplete).alias("incomplete"),
+            _count_rows(~reward.is_finite() & ~missing[-1]).alias("infinite"),
             reward.mean().alias("centre"),
         )
-        *counts, centre = _collected(survey).row(0)
+        *counts, centre = _collect(survey).row(0)
     total, *lacking, dropped, infinite = (int(count or 0) for count in counts)
     check_rows(total)
     if request.missing == "refuse":
@@ -109,13 +122,13 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
     check_finite(request.reward, infinite, total)
     if dropped:
         rows = rows.filter(~incomplete)
-        centre = _collected(rows.select(reward.mean())).item()
-    groups = _grouped(rows, keys, centre or 0.0, dropped)
+        centre = _collect(rows.select(reward.mean())).item()
+    groups = _group_rows(rows, keys, centre or 0.0, dropped)
     check_fetched(groups.n.size, "pairs of arm and environment")
-    return assemble(groups, request)
+    return assemble_cells(groups, request)
 
 
-def _frame(data: Any) -> Frame:
+def _to_frame(data: Any) -> Frame:
     """Return the narwhals frame of an object, or raise an error if it is not a data frame."""
     import narwhals as nw
 
@@ -129,7 +142,7 @@ def _frame(data: Any) -> Frame:
     return frame
 
 
-def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
+def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
     """Group rows in the engine; deviations from `centre` keep all their digits."""
     import narwhals as nw
 
@@ -149,14 +162,14 @@ def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Group
     names = ("n", "mean", "variance", "low", "high", "cubes", "fourths")
     n, mean, variance, low, high, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
-    tails = from_power_sums(n, squares, Tails(*powers), mean)
+    tails = from_power_sums(n, squares, MomentSums(*powers), mean)
     arms, *parts = (table[key].to_list() for key in keys)
     environments = list(zip(*parts, strict=True)) if parts else [()] * len(arms)
     ends = RewardRange(centre + low, centre + high)
     return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails, ends)
 
 
-def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
+def _combine_columns(values: list[nw.Expr], request: ColumnSpec) -> nw.Expr:
     """Return the reward: one column, or a weighted sum of several; the reward column is winsorized."""
     import narwhals as nw
 
@@ -171,40 +184,40 @@ def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
     return nw.when(reward > 0.0).then(reward).log() if request.logarithm else reward
 
 
-def frame_quantile(data: Any, request: Request, share: float) -> float:
+def frame_quantile(data: Any, request: ColumnSpec, share: float) -> float:
     """Return the quantile of the rewards at `share`, NaN without rewards."""
     import narwhals as nw
 
-    frame = _frame(data)
+    frame = _to_frame(data)
     schema = frame.collect_schema()
     request = request.among(schema)
     if isinstance(frame, nw.DataFrame):
         return column_quantile({name: frame[name].to_list() for name in schema.names()}, request, share)
     if not schema[request.reward].is_numeric():
-        raise not_numeric(request.reward, schema[request.reward])
+        raise not_numeric_error(request.reward, schema[request.reward])
     reward = nw.col(request.reward).cast(nw.Float64())
-    finite = frame.filter(~_missing(reward, nw.Float64()) & reward.is_finite())
-    found = _collected(finite.select(reward.quantile(share, "linear"))).item()
+    finite = frame.filter(~_is_missing(reward, nw.Float64()) & reward.is_finite())
+    found = _collect(finite.select(reward.quantile(share, "linear"))).item()
     return math.nan if found is None else float(found)
 
 
-def frame_timed(data: Any, request: Request, most: int) -> Timed:
+def order_frame(data: Any, request: ColumnSpec, most: int) -> TimeOrderedRows:
     """Return the rows ordered by time; all of them are fetched into memory."""
     import narwhals as nw
 
-    frame = _frame(data)
+    frame = _to_frame(data)
     schema = frame.collect_schema()
     names = request.among(schema).names
-    table = _collected(frame.select(*names))
+    table = _collect(frame.select(*names))
     columns: dict[str, Any] = {}
     for name in names:
         kind = schema[name]
         plain = kind.is_numeric() or (isinstance(kind, nw.Datetime) and kind.time_zone is None)
         columns[name] = table[name].to_numpy() if plain else table[name].to_list()
-    return timed_from_columns(columns, request, most)
+    return order_columns(columns, request, most)
 
 
-def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
+def _truncate_time(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
     """Return a time truncated as coarsely as its period allows, in UTC if it has a zone.
 
     Text is returned unchanged, because engines differ in how they parse it.
@@ -228,19 +241,19 @@ def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
     return column.dt.truncate({900: "15m", 3600: "1h", 86400: "1d"}[period.step])
 
 
-def _missing(column: nw.Expr, dtype: DType) -> nw.Expr:
+def _is_missing(column: nw.Expr, dtype: DType) -> nw.Expr:
     """Return the condition that a value is missing."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
 
 
-def _number(condition: nw.Expr) -> nw.Expr:
+def _count_rows(condition: nw.Expr) -> nw.Expr:
     """Return how many rows satisfy a condition; the cast is needed because Spark cannot sum truth values."""
     import narwhals as nw
 
     return condition.cast(nw.Int64()).sum()
 
 
-def _collected(frame: Frame) -> nw.DataFrame[Any]:
+def _collect(frame: Frame) -> nw.DataFrame[Any]:
     """Return an eager data frame; a lazy one is computed."""
     import narwhals as nw
 

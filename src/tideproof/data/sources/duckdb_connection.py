@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.2  # seconds between two progress reports
 
 
-class Guard(NamedTuple):
+class FileGuard(NamedTuple):
     """Restrictions for reading an untrusted file: only this file, with limited memory."""
 
     path: str
@@ -33,11 +33,11 @@ def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
         return [] if answer is None else answer.fetchall()
 
     types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-    with phrased("the relation"):  # not sampled, as its first rows may cost as much as all of them
-        yield SqlRows(run, "tideproof_rows", types, compensated_mean, quick=True)
+    with readable_errors("the relation"):  # not sampled, as its first rows may cost as much as all of them
+        yield SqlRows(run, "tideproof_rows", types, compensated_mean_sql, quick=True)
 
 
-def compensated_mean(reward: str, rows: str) -> str:
+def compensated_mean_sql(reward: str, rows: str) -> str:
     """Return SQL for a mean by compensated summation.
 
     A plain sum loses digits of rewards far from 0.
@@ -45,17 +45,17 @@ def compensated_mean(reward: str, rows: str) -> str:
     return f"favg({reward})"
 
 
-def types_of(run: Query, rows: str) -> dict[str, str]:
+def fetch_types(run: Query, rows: str) -> dict[str, str]:
     """Return the SQL type of each column."""
     return {row[0]: row[1] for row in run(f"DESCRIBE SELECT * FROM {rows}")}
 
 
 @contextmanager
-def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[Query]:
+def open_connection(database: str = ":memory:", guard: FileGuard | None = None) -> Iterator[Query]:
     """Open a DuckDB connection, and yield a function that runs a query and returns all rows."""
     import duckdb
 
-    with phrased(database):
+    with readable_errors(database):
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     connection.execute(
@@ -71,7 +71,7 @@ def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
         """Run a query and return all rows."""
-        with _reported(connection, progress):
+        with report_progress(connection, progress):
             return connection.execute(query).fetchall()
 
     try:
@@ -81,24 +81,24 @@ def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[
 
 
 @contextmanager
-def phrased(what: str) -> Iterator[None]:
+def readable_errors(what: str) -> Iterator[None]:
     """Convert an error of DuckDB to one sentence about the source `what`."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        said = sentence(error)
+        said = error_sentence(error)
         encoded = "utf-8" in said.lower()
         helps = " Save it as UTF-8 (iconv -f latin1 -t utf8)." if encoded else ""
         raise InputError(f"cannot read {what}: {said}{helps}") from None
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     r"""Return the lines of a DuckDB error that say what happened, without its advice.
 
-    >>> sentence(Exception("Conversion Error: CSV Error on Line: 4\nOriginal Line: A,x\nPossible fixes:"))
-    'CSV Error on Line: 4; Original Line: A,x'
+    >>> error_sentence(Exception("Conversion Error: Error on Line: 4\nOriginal Line: A,x\nPossible fixes:"))
+    'Error on Line: 4; Original Line: A,x'
     """
     lines = []
     for line in str(error).splitlines():
@@ -110,7 +110,7 @@ def sentence(error: Exception) -> str:
 
 
 @contextmanager
-def _reported(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+def report_progress(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
     """Report the progress of the query inside the `with` block from a thread, a few times per second."""
     if progress is None:
         yield

@@ -7,8 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tideproof.data.group_by_sql import SqlRows
-from tideproof.data.sources.duckdb_connection import compensated_mean, phrased, session, types_of
-from tideproof.data.sql_quoting import quoted
+from tideproof.data.sources.duckdb_connection import (
+    compensated_mean_sql,
+    fetch_types,
+    open_connection,
+    readable_errors,
+)
+from tideproof.data.sql_quoting import quote_name
 from tideproof.errors import InputError, MissingFile, UnknownName
 
 LIST_TABLES = (
@@ -22,10 +27,10 @@ def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
     """Open a table or query of a DuckDB file for reading."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
-    with session(path) as run, phrased(repr(path)):
-        rows = rows_of(table, run(LIST_TABLES), home="main")
+    with open_connection(path) as run, readable_errors(repr(path)):
+        rows = table_sql(table, run(LIST_TABLES), home="main")
         yield SqlRows(
-            run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table), quick=True
+            run, rows, fetch_types(run, rows), compensated_mean_sql, sampled=not is_query(table), quick=True
         )
 
 
@@ -38,14 +43,14 @@ def is_query(table: str | None) -> bool:
     return table is not None and table.lower().split(None, 1)[:1] in (["select"], ["with"])
 
 
-def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
+def table_sql(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
     """Return the SQL after FROM: one of the `tables`, each (schema, name), or a query in parentheses.
 
     A table in the schema `home` may be given by its name alone; the only table needs no name.
 
-    >>> rows_of("log", [("main", "log"), ("main", "users")], home="main")
+    >>> table_sql("log", [("main", "log"), ("main", "users")], home="main")
     '"main"."log"'
-    >>> rows_of("select 1 as a;", [], home="main")
+    >>> table_sql("select 1 as a;", [], home="main")
     '(select 1 as a) AS rows'
     """
     if table is not None and is_query(table):
@@ -58,4 +63,4 @@ def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> st
         table = next(iter(names))
     if table not in names:
         raise UnknownName.with_suggestion("table", table, names)
-    return ".".join(quoted(part) for part in names[table])
+    return ".".join(quote_name(part) for part in names[table])

@@ -10,7 +10,7 @@ from pathlib import Path
 from tideproof.data.group_by_sql import Query
 from tideproof.data.sources.csv_header import find_header, first_lines
 from tideproof.data.sources.excel import SUFFIXES as EXCEL
-from tideproof.data.sql_quoting import literal
+from tideproof.data.sql_quoting import quote_text
 from tideproof.errors import InputError, MissingFile
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
@@ -41,7 +41,7 @@ class Files:
     @property
     def rows(self) -> str:
         """The SQL after FROM."""
-        listed = ", ".join(literal(path) for path in self.paths)
+        listed = ", ".join(quote_text(path) for path in self.paths)
         options = "".join(f", {name} = {value}" for name, value in self.options.items())
         return f"{self.function}([{listed}]{options})"
 
@@ -68,9 +68,9 @@ def find_files(run: Query, place: str) -> Files:
     if suffix in _PARQUET:
         return Files(paths, "read_parquet", together)
     if suffix in _JSON:
-        return Files(paths, "read_json", {"format": literal(_JSON[suffix])} | together)
+        return Files(paths, "read_json", {"format": quote_text(_JSON[suffix])} | together)
     if suffix in _TEXT:
-        return _csv(run, paths, together)
+        return _csv_files(run, paths, together)
     known = ", ".join(name for name in (*_TEXT, *_PARQUET, *_JSON, *EXCEL) if name)
     packed = ", ".join(_PACKED)
     raise InputError(f"cannot read {suffix} files: {place!r}; supported: {known}, also with {packed}")
@@ -96,30 +96,30 @@ def _suffix(path: str) -> str:
     return (name.with_suffix("") if name.suffix.lower() in _PACKED else name).suffix.lower()
 
 
-def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
+def _csv_files(run: Query, paths: list[str], together: dict[str, str]) -> Files:
     """Return CSV files with the options for their delimiter, header and encoding."""
     first = next(path for path in paths if os.path.getsize(path))
-    encoding = _encoding(first)
+    encoding = _guess_encoding(first)
     lines = first_lines(run, first, encoding)
     header = find_header(lines)
     if header is None:
         raise InputError(f"{first!r} has no line that names the columns, only empty lines or comments")
     options = {
-        "delim": literal(header.delimiter),
+        "delim": quote_text(header.delimiter),
         "header": "true",
         "skip": str(header.skip),
         "quote": "'\"'",
         "escape": "'\"'",
         "comment": "''",
         "null_padding": "false",
-        "encoding": literal(encoding),
+        "encoding": quote_text(encoding),
     }
     if lines[header.skip].startswith("#"):
-        options["names"] = f"[{', '.join(map(literal, header.names))}]"
+        options["names"] = f"[{', '.join(map(quote_text, header.names))}]"
     return Files(paths, "read_csv", options | together, header.names, header.skip + 1)
 
 
-def _encoding(path: str) -> str:
+def _guess_encoding(path: str) -> str:
     """Return the text encoding of a file, guessed from its first bytes."""
     with open(path, "rb") as file:
         return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tideproof.data.sources.in_memory_table import InMemoryTable, type_of
+from tideproof.data.sources.in_memory_table import InMemoryTable, infer_type
 from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
 from tideproof.text import join_names
 
@@ -28,8 +28,8 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
         raise MissingFile(f"there is no file {path!r}") from None
     except (calamine.CalamineError, OSError) as error:
         raise InputError(f"cannot read {path!r}: {error}") from None
-    columns = _columns(path, _chosen(path, sheets, sheet))
-    types = {name: type_of(values) for name, values in columns.items()}
+    columns = _columns(path, _choose_sheet(path, sheets, sheet))
+    types = {name: infer_type(values) for name, values in columns.items()}
 
     def fetch(names: Sequence[str]) -> list[list[Any]]:
         """Return columns by name."""
@@ -38,7 +38,7 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
     yield InMemoryTable(types, fetch)
 
 
-def _chosen(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> list[list[Any]]:
+def _choose_sheet(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> list[list[Any]]:
     """Return the rows of a sheet, without empty rows."""
     kept = {title: [row for row in rows if any(x != "" for x in row)] for title, rows in sheets.items()}
     if name is not None:
@@ -56,15 +56,17 @@ def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
     """Return the columns of a sheet by name, without columns that have no name."""
     if not rows:
         raise InputError(f"the sheet of {path!r} is empty")
-    names = [str(_value(name) or "").strip() for name in rows[0]]
+    names = [str(_cell_value(name) or "").strip() for name in rows[0]]
     for name in names:
         if name and names.count(name) > 1:
             raise InputError(f"two columns of {path!r} are called {name!r}")
-    values = [[_value(x) for x in column] for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
+    values = [[_cell_value(x) for x in column] for column in zip(*rows[1:], strict=True)] or [
+        [] for _ in names
+    ]
     return {name: column for name, column in zip(names, values, strict=True) if name}
 
 
-def _value(cell: Any) -> Any:
+def _cell_value(cell: Any) -> Any:
     """Return the value of a cell: None if it is empty, and an integer if it is a whole number."""
     if isinstance(cell, str):
         return None if cell == "" or cell in ("#N/A", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?") else cell

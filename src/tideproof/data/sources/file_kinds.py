@@ -14,11 +14,11 @@ _SIGNS = {
 _LENGTH = 512
 
 
-def kind_of(first: bytes) -> str:
+def detect_kind(first: bytes) -> str:
     r"""Return the file name extension that fits the first bytes of a file; ".csv" if nothing else fits.
 
-    >>> kind_of(b"PAR1..."), kind_of(b'{"arm": "A"}\n'), kind_of(b'[{"arm": "A"}]'), kind_of(b"arm,day\n")
-    ('.parquet', '.jsonl', '.json', '.csv')
+    >>> [detect_kind(first) for first in (b"PAR1...", b'{"arm": "A"}\n', b'[{"arm": "A"}]', b"arm,day\n")]
+    ['.parquet', '.jsonl', '.json', '.csv']
     """
     if first[8:12] == b"DUCK":
         return ".duckdb"
@@ -31,12 +31,12 @@ def kind_of(first: bytes) -> str:
     return {b"{": ".jsonl", b"[": ".json"}.get(text[:1], ".csv")
 
 
-def kind_at(path: str) -> str:
+def detect_kind_of_file(path: str) -> str:
     """Return the file name extension that fits the contents of a file; "" if it cannot be read."""
     if is_store_open(path):
         return ".store"
     try:
         with open(path, "rb") as file:
-            return kind_of(file.read(_LENGTH))
+            return detect_kind(file.read(_LENGTH))
     except OSError:
         return ""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.data.column_spec import Request
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.group_by_sql import Progress
-from tideproof.data.sources.array_columns import column_quantile, from_columns
-from tideproof.data.time_ordered_rows import Timed, timed_from_columns
+from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
+from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
 from tideproof.stats.cells import Cells
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -35,33 +35,33 @@ class InMemoryTable:
     types: dict[str, str]
     fetch: Callable[[Sequence[str]], Iterable[list[Any]]]
 
-    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+    def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Return the cells: the rows grouped by arm and environment."""
         names = request.among(self.types).names
-        return from_columns(dict(zip(names, self.fetch(names), strict=True)), request)
+        return cells_from_columns(dict(zip(names, self.fetch(names), strict=True)), request)
 
-    def quantile(self, request: Request, share: float) -> float:
+    def quantile(self, request: ColumnSpec, share: float) -> float:
         """Return the quantile of the rewards at `share`, NaN without rewards."""
         names = request.among(self.types).names
         return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
 
-    def timed(self, request: Request, most: int) -> Timed:
+    def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
         """Return the rows ordered by time, grouped into bins if there are more than `most`."""
         names = request.among(self.types).names
-        return timed_from_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
+        return order_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
 
 
-def type_of(values: Iterable[Any]) -> str:
+def infer_type(values: Iterable[Any]) -> str:
     """Return the SQL type that fits all values of a column; text that only contains times is a timestamp.
 
-    >>> type_of([3, 4.5]), type_of([True, None]), type_of(["2024-10-20 12:00", None]), type_of([3, "x"])
-    ('DOUBLE', 'BOOLEAN', 'TIMESTAMP', 'VARCHAR')
+    >>> [infer_type(values) for values in ([3, 4.5], [True, None], ["2024-10-20 12:00", None], [3, "x"])]
+    ['DOUBLE', 'BOOLEAN', 'TIMESTAMP', 'VARCHAR']
     """
-    found = {_kind(value) for value in values if value is not None}
+    found = {_infer_value_type(value) for value in values if value is not None}
     return found.pop() if len(found) == 1 else "VARCHAR"
 
 
-def _kind(value: Any) -> str:
+def _infer_value_type(value: Any) -> str:
     """Return the SQL type that fits one value."""
     if isinstance(value, str):
         try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tideproof.data.sources.file_kinds import kind_at
+from tideproof.data.sources.file_kinds import detect_kind_of_file
 from tideproof.data.sources.source_dispatch import Source, open_source
 from tideproof.errors import InputError
 
@@ -23,7 +23,7 @@ def open_pipe(table: str | None) -> Iterator[Source]:
         file = Path(folder) / "-"
         with open(file, "wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-        named = str(file.rename(file.with_name(f"-{kind_at(str(file))}")))
+        named = str(file.rename(file.with_name(f"-{detect_kind_of_file(str(file))}")))
         try:
             with open_source(named, table) as source:
                 yield source

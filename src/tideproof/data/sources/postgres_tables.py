@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tideproof.data.group_by_sql import Progress, Query, Rows, SqlRows
-from tideproof.data.sources.duckdb_database import LIST_TABLES, rows_of
+from tideproof.data.sources.duckdb_database import LIST_TABLES, table_sql
 from tideproof.errors import InputError, MissingExtra
 
 
@@ -27,14 +27,14 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
                 """Run a query and return all rows."""
                 return connection.execute(query.encode()).fetchall()
 
-            rows = rows_of(table, run(LIST_TABLES), home="public")
-            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run), _factor)
+            rows = table_sql(table, run(LIST_TABLES), home="public")
+            yield SqlRows(run, rows, _fetch_types(connection, rows), _centred_mean_sql(run), _factor_sql)
     except psycopg.Error as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None
 
 
-def _types(connection: Any, rows: str) -> dict[str, str]:
+def _fetch_types(connection: Any, rows: str) -> dict[str, str]:
     """Return the SQL type of each column, from a query that returns no rows."""
     described = connection.execute(f"SELECT * FROM {rows} LIMIT 0".encode()).description
     listed = ", ".join(str(oid) for oid in sorted({column.type_code for column in described}))
@@ -46,7 +46,7 @@ def _types(connection: Any, rows: str) -> dict[str, str]:
     return {column.name: names[column.type_code] for column in described}
 
 
-def _factor(d: str) -> str:
+def _factor_sql(d: str) -> str:
     """Return SQL for a deviation that can be multiplied safely.
 
     PostgreSQL raises an error if a product underflows or overflows.
@@ -55,7 +55,7 @@ def _factor(d: str) -> str:
     return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"
 
 
-def _centred_mean(run: Query) -> Callable[[str, str], str]:
+def _centred_mean_sql(run: Query) -> Callable[[str, str], str]:
     """Return a function that returns SQL for an accurate mean, centered at one finite reward of the table.
 
     That reward is fetched once: a subquery that is used twice could return two different rewards.

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from tideproof.data.column_spec import Request
+from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.group_by_sql import Progress
 from tideproof.data.sources.excel import SUFFIXES as EXCEL
-from tideproof.data.sources.file_kinds import kind_at
-from tideproof.data.time_ordered_rows import Timed
+from tideproof.data.sources.file_kinds import detect_kind_of_file
+from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 
@@ -26,13 +26,13 @@ class Source(Protocol):
     def types(self) -> dict[str, str]:
         """The SQL type of each column, in capitals."""
 
-    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+    def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Return the cells: the rows grouped by arm and environment; `progress` gets the percentage done."""
 
-    def quantile(self, request: Request, share: float) -> float:
+    def quantile(self, request: ColumnSpec, share: float) -> float:
         """Return the quantile of the rewards at `share`, NaN without rewards."""
 
-    def timed(self, request: Request, most: int) -> Timed:
+    def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
         """Return the rows ordered by time, grouped into bins if there are more than `most`."""
 
 
@@ -60,14 +60,14 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
             f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, sqlite:///path, "
             f"or, for other sources, a DuckDB relation"
         )
-    path = _path(place) if scheme else place
-    found = kind_at(path)
+    path = _path_of_url(place) if scheme else place
+    found = detect_kind_of_file(path)
     if found == ".store":
         raise InputError(
             f"{place!r} is a store of experiments, not a log: use tideproof show to list them, or "
             f"tp.Experiment.open(url, name).fit() to fit one"
         )
-    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _kind(path, found)
+    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _select_kind(path, found)
     if kind in _SQLITE:
         from tideproof.data.sources.sqlite_tables import open_sqlite
 
@@ -87,18 +87,18 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
     return open_files(path)
 
 
-def _kind(path: str, found: str) -> str:
+def _select_kind(path: str, found: str) -> str:
     """Return the kind of a file: databases by their first bytes, other files by the extension of the name."""
     return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
 
 
-def _path(url: str) -> str:
+def _path_of_url(url: str) -> str:
     """Return the path in the URL of a file.
 
     In `duckdb:` and `sqlite:` URLs, a path after three slashes is relative to the current folder, and after
     four absolute. In `file:` URLs, a path after three slashes is absolute.
 
-    >>> _path("duckdb:///a.db"), _path("duckdb:////tmp/a.db"), _path("file:///tmp/a%20b.csv")
+    >>> _path_of_url("duckdb:///a.db"), _path_of_url("duckdb:////tmp/a.db"), _path_of_url("file:///tmp/a%20b.csv")
     ('a.db', '/tmp/a.db', '/tmp/a b.csv')
     """
     parts = urlsplit(url)

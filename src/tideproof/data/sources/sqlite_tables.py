@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tideproof.data.sources.duckdb_database import rows_of
-from tideproof.data.sources.in_memory_table import InMemoryTable, type_of
-from tideproof.data.sql_quoting import quoted
+from tideproof.data.sources.duckdb_database import table_sql
+from tideproof.data.sources.in_memory_table import InMemoryTable, infer_type
+from tideproof.data.sql_quoting import quote_name
 from tideproof.errors import InputError, MissingFile
 
 _TABLES = (
@@ -27,15 +27,15 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
         raise MissingFile(f"there is no file {path!r}")
     try:
         with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            rows = rows_of(table, connection.execute(_TABLES).fetchall(), home="main")
+            rows = table_sql(table, connection.execute(_TABLES).fetchall(), home="main")
             first = connection.execute(f"SELECT * FROM {rows} LIMIT {_SAMPLE}")
             names = [column[0] for column in first.description]
             sample = _columns(first.fetchall(), len(names))
-            types = {name: type_of(values) for name, values in zip(names, sample, strict=True)}
+            types = {name: infer_type(values) for name, values in zip(names, sample, strict=True)}
 
             def fetch(wanted: Sequence[str]) -> list[list[Any]]:
                 """Return columns by name."""
-                listed = ", ".join(map(quoted, wanted))
+                listed = ", ".join(map(quote_name, wanted))
                 return _columns(connection.execute(f"SELECT {listed} FROM {rows}").fetchall(), len(wanted))
 
             yield InMemoryTable(types, fetch)

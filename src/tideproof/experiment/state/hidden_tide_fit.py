@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.analysis.arm_contrast import Contrast, known
+from tideproof.analysis.arm_contrast import Contrast, finite_or_none
 from tideproof.checks import Direction
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
@@ -101,10 +101,14 @@ class TideFit:
             a,
             b,
             estimate=float(self.now[i] - self.now[k]),
-            se=None if unsure else known(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
-            low=known(low),
-            high=known(high),
-            p=None if unsure else known(p_value(deviate, arms, adaptive=self.adaptive, picked=picked)),
+            se=None
+            if unsure
+            else finite_or_none(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
+            low=finite_or_none(low),
+            high=finite_or_none(high),
+            p=None
+            if unsure
+            else finite_or_none(p_value(deviate, arms, adaptive=self.adaptive, picked=picked)),
             freedom=self.freedom,
             adaptive=self.adaptive,
         )

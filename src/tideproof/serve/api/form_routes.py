@@ -12,9 +12,9 @@ from starlette.datastructures import UploadFile
 
 from tideproof.errors import TideproofError
 from tideproof.report.arms_table import arm_columns
-from tideproof.report.html_details import detailed
+from tideproof.report.html_details import detail_tables
 from tideproof.report.html_report import html_report
-from tideproof.report.plots import pictures
+from tideproof.report.plots import fit_cards
 from tideproof.serve.api import experiment_routes, login_routes
 from tideproof.serve.api.page_routes import as_file, keys_page
 from tideproof.serve.auth.access_control import needs
@@ -144,8 +144,8 @@ async def analyze(request: Request, key: Reader) -> Response:
                     "columns_read": columns,
                     "analysis": analysis,
                     "columns": narrow_first(arm_columns(analysis)),
-                    "cards": pictures(analysis),
-                    "details": detailed(analysis),
+                    "cards": fit_cards(analysis),
+                    "details": detail_tables(analysis),
                 }
 
             found = await service.call(work)

@@ -16,7 +16,7 @@ from tideproof.errors import TideproofError
 from tideproof.experiment.events import event_records as e
 from tideproof.report.experiment_report import live_report
 from tideproof.report.html_tables import SORTABLE
-from tideproof.report.store_listing import standing
+from tideproof.report.store_listing import run_state
 from tideproof.serve.api import login_routes
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
@@ -61,7 +61,7 @@ def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = service.experiments.get(each.name)
-        row |= {"verdict": short_status(run), "state": standing(run)}
+        row |= {"verdict": short_status(run), "state": run_state(run)}
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
     return row

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import of_gaps
+from tideproof.analysis.number_formats import contrast_format
 from tideproof.analysis.verdict_text import ADAPTIVE
 from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
@@ -25,12 +25,12 @@ from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.tide_options import allowed_for
 from tideproof.experiment.usage_warnings import UsageFacts
 from tideproof.report.analysis_report import analyse
-from tideproof.report.arms_table import arm_columns, chance
-from tideproof.report.event_text import story
-from tideproof.report.hidden_tide_report import TimedTold, columns_of, tide_card
-from tideproof.report.hidden_tide_report import raw_pick as followed_raw_pick
-from tideproof.report.lead_history import raw_pick
-from tideproof.report.plots import pictures
+from tideproof.report.arms_table import arm_columns, format_chance
+from tideproof.report.event_text import describe_events
+from tideproof.report.hidden_tide_report import OrderedRewards, tide_card, tide_columns
+from tideproof.report.hidden_tide_report import best_raw_arm as followed_raw_pick
+from tideproof.report.lead_history import best_raw_arm
+from tideproof.report.plots import fit_cards
 from tideproof.report.terminal_tables import Column
 from tideproof.serve import serializers
 from tideproof.stats.cells import Cells
@@ -91,7 +91,7 @@ class ViewInputs(NamedTuple):
     limits: Any
     known: UsageFacts
     every: Callable[[], Cells] | None
-    rewards: TimedTold | None
+    rewards: OrderedRewards | None
     progress: list[Progress]
     told: dict[str, Any]
 
@@ -109,7 +109,7 @@ def _read_inputs(run: Experiment, name: str) -> ViewInputs:
     )
 
 
-def _hidden_tide_rewards(run: Experiment) -> TimedTold:
+def _hidden_tide_rewards(run: Experiment) -> OrderedRewards:
     """Return the recorded rewards of active arms, in the order of their pulls."""
     book = run._state.book
     index = {arm: i for i, arm in enumerate(book.arms[number] for number in book.active)}
@@ -119,7 +119,7 @@ def _hidden_tide_rewards(run: Experiment) -> TimedTold:
         if status in (TOLD, DEFAULTED) and reward is not None and pull.arm in index
     ]
     arm, reward = zip(*told, strict=True) if told else ((), ())
-    return TimedTold(np.array(arm, np.int64), np.array(reward, np.float64))
+    return OrderedRewards(np.array(arm, np.int64), np.array(reward, np.float64))
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         "allows_for": allowed_for(run.policy),
         "sentence": sentence(found, fit, info, progress),
         "standing": "winner" if found.sure else "open" if found.arm else "not_comparable",
-        "chance": chance(found.p_best) if found.p_best is not None else "",
+        "chance": format_chance(found.p_best) if found.p_best is not None else "",
         "arm": found.arm,
         "sharper": found.sure and fit is not None and len(fit.candidates) > 1,
         "anytime": found.anytime,
@@ -159,7 +159,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     parts["columns"] = narrow_first(arm_columns(analysis))
     parts["raw"] = raw_sentence(fit, found.arm)
     parts["answers"] = analysis.answers + analysis.notes + ([_as_sentence(ADAPTIVE)] if fit.adaptive else [])
-    parts["cards"] = pictures(analysis)
+    parts["cards"] = fit_cards(analysis)
     return parts
 
 
@@ -169,12 +169,12 @@ def narrow_first(columns: list[Column]) -> list[Column]:
     return first + sorted(columns[2:], key=lambda column: column.header != "can be best")
 
 
-def _hidden_tide_parts(fit: TideFit, told: TimedTold) -> dict[str, Any]:
+def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
     """Return the table and pictures for an experiment with a hidden tide."""
     raw = told.raw_means(len(fit.names))
     card = tide_card(fit, told)
     return {
-        "columns": columns_of(fit, raw),
+        "columns": tide_columns(fit, raw),
         "raw": compare_with_raw(followed_raw_pick(fit, raw), fit.best),
         "cards": [card] if card is not None else [],
         "followed": True,
@@ -189,7 +189,7 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
         return "No arm can be selected"
     if found.arm is None:
         return f"Arms cannot be compared yet: {join_groups(found.groups)} have no environment in common"
-    lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else of_gaps(fit))
+    lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else contrast_format(fit))
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
     text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
     if found.sure:
@@ -209,12 +209,14 @@ def short_status(run: Experiment) -> str:
         return "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
     if found.sure:
         return f"{found.arm} is best, with {100.0 * (found.confidence or 0.0):.10g} % confidence"
-    return f"{found.arm} leads" + (f", best with probability {chance(found.p_best)}" if found.p_best else "")
+    return f"{found.arm} leads" + (
+        f", best with probability {format_chance(found.p_best)}" if found.p_best else ""
+    )
 
 
 def raw_sentence(fit: Fit, arm: str | None) -> str:
     """Return a sentence about the arm with the best raw mean."""
-    return compare_with_raw(raw_pick(fit), arm)
+    return compare_with_raw(best_raw_arm(fit), arm)
 
 
 def compare_with_raw(raw: str, arm: str | None) -> str:
@@ -266,7 +268,7 @@ def _event_parts(run: Experiment) -> dict[str, Any]:
     book = state.book
     out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.pending][:LISTED_PULLS]]
     return {
-        "history": story(state, HISTORY_EVENTS)[::-1],
+        "history": describe_events(state, HISTORY_EVENTS)[::-1],
         "noted": [event for event in state.events if isinstance(event, e.Noted)][::-1],
         "lost": book.lost,
         "late": book.late,

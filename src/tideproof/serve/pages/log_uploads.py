@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast, get_args
 
 from tideproof.analysis import Fit
-from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted
-from tideproof.data.cell_reader import Wish, read, written
-from tideproof.data.column_guess import ROLES, guess
-from tideproof.data.column_spec import Missing, Request
-from tideproof.data.dataset import of_source
-from tideproof.data.sources.duckdb_connection import Guard
+from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
+from tideproof.data.cell_reader import ReadOptions, columns_in_name, read_cells
+from tideproof.data.column_guess import ROLES, guess_columns
+from tideproof.data.column_spec import ColumnSpec, Missing
+from tideproof.data.dataset import source_dataset
+from tideproof.data.sources.duckdb_connection import FileGuard
 from tideproof.data.sources.duckdb_files import open_files
 from tideproof.errors import InputError, TideproofError
 from tideproof.report.analysis_report import Analysis, analyse
@@ -87,15 +87,17 @@ def _copy(file: BinaryIO, path: Path, most: int) -> None:
 def _read(path: str, asked: UploadForm) -> tuple[Analysis, str]:
     """Read the columns of a file, fit them, and return the analysis and a description of the columns."""
     variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` checks them
-    with open_files(path, Guard(path)) as source:
+    with open_files(path, FileGuard(path)) as source:
         texts = asked.environment, asked.reward, asked.successes, asked.n
-        taken = [name for text in texts for name in written(text or "", source.types)]
+        taken = [name for text in texts for name in columns_in_name(text or "", source.types)]
         needed = [role for role in ROLES if role != "reward" or not asked.successes]
-        found = guess(source.types, asked.arm, asked.environment, asked.reward, needed=needed, taken=taken)
+        found = guess_columns(
+            source.types, asked.arm, asked.environment, asked.reward, needed=needed, taken=taken
+        )
         missing: Missing = "drop" if asked.drop_missing else "refuse"
-        request = Request.of(*found[:3], n=asked.n, successes=asked.successes, missing=missing)
-        wish = Wish((), "", "", None, logs_wanted(scale, variance))
-        data = read(of_source(source), request, wish, None)
+        request = ColumnSpec.of(*found[:3], n=asked.n, successes=asked.successes, missing=missing)
+        wish = ReadOptions((), "", "", None, needs_logs(scale, variance))
+        data = read_cells(source_dataset(source), request, wish, None)
     fit = Fit(
         data.cells,
         direction="minimize" if asked.minimize else "maximize",

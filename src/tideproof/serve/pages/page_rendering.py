@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from tideproof import errors
 from tideproof._version import __version__
-from tideproof.report.event_text import age, time_of
+from tideproof.report.event_text import format_age, format_time
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.pages.log_uploads import SCALES, VARIANCES
@@ -36,7 +36,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"time": time_of, "age": age, "path": lambda text: quote(str(text), safe="")}
+    made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
     made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
     return made
