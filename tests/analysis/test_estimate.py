@@ -514,9 +514,9 @@ def test_additivity_that_cannot_be_tested():
     def additivity(arm, environment, reward):
         return Fit.from_arrays(list(arm), environment, reward).additivity()
 
-    with pytest.raises(InputError, match="some arm seen twice in one environment"):
+    with pytest.raises(InputError, match="two rewards in one environment"):
         additivity("ABAB", [1, 1, 2, 2], [1.0, 2.0, 3.0, 5.0])
-    with pytest.raises(InputError, match="4 cells of arm and environment are no more than the model"):
+    with pytest.raises(InputError, match=r"as many parameters as .*\(4\)"):
         additivity("ABBCA", [1, 1, 2, 2, 1], [1.0, 2.0, 3.0, 5.0, 6.0])
     with pytest.raises(InputError, match="rewards never vary inside a cell"):
         additivity("ABABAB", [1, 1, 2, 2, 1, 1], [1.0, 2.0, 3.0, 5.0, 1.0, 2.0])
