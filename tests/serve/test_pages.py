@@ -201,11 +201,11 @@ def test_an_experiment_says_what_matters(team):
 
 def test_a_look_at_a_page_is_no_look_at_the_data(team):
     run = team.app.state.service.experiments.get("shop")
-    looks = run._watch.looks  # noqa: SLF001  no public method counts looks
+    looks = run._usage_monitor.looks  # noqa: SLF001  no public method counts looks
     for _ in range(8):
         look(team, "/experiments/shop")
         look(team, "/")
-    assert run._watch.looks == looks  # noqa: SLF001  no public method counts looks
+    assert run._usage_monitor.looks == looks  # noqa: SLF001  no public method counts looks
 
 
 def test_all_numbers_of_a_page_are_of_one_moment(here):

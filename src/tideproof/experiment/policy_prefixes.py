@@ -61,7 +61,9 @@ def _without_tide(spec: PolicySpec, tide: Tide) -> tuple[PolicySpec, Tide]:
     for prefix, its_own in TIDE_PREFIXES.items():
         if spec.policy.tide == its_own:
             if tide not in ("auto", its_own):
-                raise InputError(f"{spec.label} has its own tide: tide={tide!r} contradicts it")
+                raise InputError(
+                    f"{spec.label} already has a model of the tide: tide={tide!r} contradicts it"
+                )
             return _without_prefix(prefix, spec, dict(spec.options)), checked_name(its_own)
     return spec, tide
 
