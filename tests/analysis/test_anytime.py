@@ -157,7 +157,7 @@ def test_on_the_command_line(log):
     shown = CliRunner().invoke(app, [*arguments, "--by", "shop"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output
     assert "C is best (95 %, at any time)" in shown.output
-    assert "limits of means, for one" in shown.output
+    assert "intervals of single means hold for one look" in shown.output
     assert "all segments at once, at any time" in shown.output
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert found["anytime"] is True
@@ -167,5 +167,7 @@ def test_two_arms_have_no_one_sided_reading(log):
     arm, day, reward = draw(arms=2)
     from tideproof.report.analysis_report import analyse
 
-    assert any("One-sided" in note for note in analyse(Fit.from_arrays(arm, day, reward)).notes)
-    assert not any("One-sided" in n for n in analyse(Fit.from_arrays(arm, day, reward, anytime=True)).notes)
+    assert any("one-sided test" in note for note in analyse(Fit.from_arrays(arm, day, reward)).notes)
+    assert not any(
+        "one-sided test" in n for n in analyse(Fit.from_arrays(arm, day, reward, anytime=True)).notes
+    )

@@ -414,8 +414,8 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
         assert found.arms[column] == [None] * 3
     assert found.shifts["se"] == [None] * 2
     assert found.p_best == dict.fromkeys("ABC")
-    assert "C leads: +1.5 over B, the runner-up (lift +46.2 %); no degree of freedom is left" in repr(found)
-    assert repr(found).endswith("4 rewards in 2 environments; no degree of freedom")
+    assert "C leads: +1.5 over B, the runner-up (lift +46.2 %); no degrees of freedom are left" in repr(found)
+    assert repr(found).endswith("4 rewards in 2 environments; no degrees of freedom")
 
 
 @pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])

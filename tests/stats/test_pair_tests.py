@@ -322,7 +322,7 @@ def test_what_a_scale_cannot_do():
         Fit.from_arrays(arm, environment, [0.0] * 12, scale="ratio")
     with pytest.raises(InputError, match=r"one of 'auto', 'difference', 'ratio', 'odds', 'log', not 'logit'"):
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="logit")
-    with pytest.raises(InputError, match=r"variance='common' is for scale='difference'"):
+    with pytest.raises(InputError, match=r"variance='common' requires scale='difference'"):
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="ratio", variance="common")
     with pytest.raises(InputError, match=r"needs an environment with both kinds of rewards; there is none"):
         Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0.0, 0.0, 1.0, 1.0], scale="odds")
@@ -331,7 +331,7 @@ def test_what_a_scale_cannot_do():
 @pytest.mark.parametrize("reward", [0.0, 1.0, 3.0])
 def test_rewards_that_are_all_the_same_exclude_nobody(reward):
     fit = Fit.from_arrays(np.tile(list("ABC"), 20), np.repeat(range(6), 10), np.full(60, reward))
-    assert (fit.scale, fit.choice.sentence) == ("difference", "All rewards are the same.")
+    assert (fit.scale, fit.choice.sentence) == ("difference", "All rewards are equal.")
     assert fit.exact
     assert set(fit.candidates) == set("ABC")
     assert fit.contrast("A", "B").p in (1.0, None)
