@@ -1,7 +1,8 @@
 """Draw file names and first lines of docstrings, for a reader who has never seen the project.
 
-`python tools/reader_sample.py --seed 7 files` prints 60 paths, and `... docstrings` 100 first lines without their
-names. The reader says what each file contains, or what each line means; the answers are then compared with the code.
+`python tools/reader_sample.py --seed 7 files` prints 60 paths, and `... docstrings` 100 first lines without
+their names. The reader says what each file contains, or what each line means; the answers are then compared
+with the code.
 """
 
 from __future__ import annotations
