@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import tideproof as tp
-from store.stores import ARMS, bytes_of, database_of, memory_of, opened, play, url_of
+from store.stores import ARMS, bytes_of, memory_of, opened, play, url_of
 from tideproof.store import sqlite_connection, store_urls
 
 
@@ -180,14 +180,6 @@ def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
         with pytest.raises(tp.InputError, match=said):
             tp.Experiment.open(f"sqlite:///{path}", "prices", ARMS)
         assert path.read_bytes() == before
-
-
-def test_a_newer_schema_is_refused(tmp_path):
-    run = opened(tmp_path)
-    database_of(run).run("PRAGMA user_version = 99")
-    run.close()
-    with pytest.raises(tp.InputError, match=r"has version 99 .* at most 3"):
-        tp.Experiment.open(url_of(tmp_path), "prices")
 
 
 def test_an_old_sqlite_is_refused():

@@ -4,16 +4,15 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import psycopg
 import pytest
 
 import tideproof as tp
 from store.client_processes import check_acknowledged, lines_of, start
-from store.make_schema import check, restore
+from store.stored_store import check, restore
 from store.stores import ARMS, check_refold, database_of, log_of, memory_of, opened, play, run_sql
-from tideproof.store import log_state, postgres_connection, postgres_schema
+from tideproof.store import log_state, postgres_connection
 from tideproof.store.backend import ConnectionLost
 from tideproof.store.group_commit import CommitGroup
 from tideproof.store.store_urls import open_backend
@@ -204,11 +203,14 @@ def test_a_schema_of_something_else_is_left_alone(postgres):
     ) == [("tides",)]
 
 
-def test_a_newer_schema_is_refused(postgres):
+@pytest.mark.parametrize("version", [2, 99])
+def test_another_schema_is_refused(postgres, version):
     opened(postgres).close()
-    run_sql(postgres, "UPDATE store_version SET version = 99")
-    with pytest.raises(tp.InputError, match=r"has version 99 .* at most 3"):
+    run_sql(postgres, f"UPDATE store_version SET version = {version}")
+    with pytest.raises(tp.InputError, match=rf"has version {version} .* reads only version 3"):
         tp.Experiment.open(postgres, "prices")
+    with pytest.raises(tp.InputError, match=rf"has version {version} .* reads only version 3"):
+        tp.experiments(postgres)
 
 
 def test_what_postgres_cannot_keep(postgres):
@@ -240,18 +242,9 @@ def test_without_the_driver(monkeypatch):
         tp.experiments("postgresql://localhost/x")
 
 
-# -- old stores
-
-
-@pytest.mark.parametrize("version", range(1, len(postgres_schema.STEPS) + 1))
-def test_a_stored_database_of_every_schema_opens(postgres, version, monkeypatch):
-    restore(Path(__file__).parent / f"schema_{version}.sql", postgres)
-    monkeypatch.setattr(
-        postgres_connection, "STEPS", (*postgres_schema.STEPS, "CREATE TABLE tideproof.more (x integer)")
-    )
+def test_a_stored_database_of_this_schema_opens(postgres):
+    restore(postgres)
     check(postgres)
-    assert run_sql(postgres, "SELECT version FROM store_version") == [(len(postgres_connection.STEPS),)]
-    assert run_sql(postgres, "SELECT * FROM more") == []
 
 
 # -- a connection that is lost

@@ -1,13 +1,13 @@
-"""The file itself: how it is opened, what it refuses, and old ones."""
+"""The file itself: how it is opened, what it refuses, and stored ones."""
 
 import shutil
-from pathlib import Path
+from contextlib import closing
 
 import apsw
 import pytest
 
 import tideproof as tp
-from store.make_schema import check
+from store.stored_store import SQLITE_FILE, check
 from store.stores import check_refold, database_of, memory_of, opened, play, url_of
 from tideproof.store import sqlite_schema
 
@@ -63,10 +63,27 @@ def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
     assert salt.encode() not in (tmp_path / "shop.db").read_bytes()
 
 
-@pytest.mark.parametrize("version", range(1, len(sqlite_schema.STEPS) + 1))
-def test_a_stored_file_of_every_schema_opens(tmp_path, version):
-    shutil.copy(Path(__file__).parent / f"schema_{version}.db", tmp_path / "shop.db")
+def test_a_stored_file_of_this_schema_opens(tmp_path):
+    shutil.copy(SQLITE_FILE, tmp_path / "shop.db")
+    assert database_of(tp.Experiment.open(url_of(tmp_path), "prices")).find_faults() == []
     check(url_of(tmp_path))
+
+
+def test_a_file_of_another_schema_is_refused(tmp_path):
+    run = opened(tmp_path)
+    run.close()
+    path = tmp_path / "shop.db"
+    for version, remedy in ((1, "export with the version that wrote it"), (99, "a newer version")):
+        with closing(apsw.Connection(str(path))) as connection:
+            connection.pragma("user_version", version)
+        before = path.read_bytes()
+        for opening in (
+            lambda: tp.Experiment.open(url_of(tmp_path), "prices"),
+            lambda: tp.experiments(url_of(tmp_path)),
+        ):
+            with pytest.raises(tp.InputError, match=rf"has version {version} .* only version 3: .*{remedy}"):
+                opening()
+        assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("where", ["{}", "sqlite:///{}", "duckdb:///{}"])

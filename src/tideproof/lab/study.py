@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tideproof._version import __version__
 from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError, UnknownName
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tideproof.draw.policy_curves import Measure
 
 FORMAT = 4
-_RENAMED = {"apart": "cost_gap_squares"}  # fields of the tally that files of format 1 name differently
 
 
 class Recipe(NamedTuple):
@@ -125,13 +125,11 @@ class Study:
     def wrong_stops(self, label: str) -> Floats:
         """Return the share of all replications that the policy stopped with a wrong arm.
 
-        If arms tie for the best, every stop is wrong, because no single arm is the best. The result is nan
-        for studies that were saved before wrong stops were counted.
+        If arms tie for the best, every stop is wrong, because no single arm is the best.
         """
         best = self.world.gaps <= 0.0
         wrong = ~best if np.count_nonzero(best) == 1 else np.ones_like(best)
-        counted = self.tally.stops.sum(axis=-1) == self.tally.stopped  # not in files of format 3
-        return self._average(np.where(counted, self.tally.stops[..., wrong].sum(axis=-1), np.nan), label)
+        return self._average(self.tally.stops[..., wrong].sum(axis=-1), label)
 
     def unidentified(self, label: str) -> Floats:
         """Return the share of selections that compared arms that no chain of environments connected."""
@@ -255,12 +253,14 @@ class Study:
             plain = json.loads(read_text(path))
             if plain["format"] != "tideproof study":
                 raise KeyError("format")
-            if plain["version"] > FORMAT:
-                raise InputError(
-                    f"{name} has version {plain['version']}; this tideproof reads up to {FORMAT}"
-                )
+            version = plain["version"]
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
             raise InputError(f"{name} is not a saved study") from None
+        if version != FORMAT:
+            raise InputError(
+                f"{name} has version {version!r} of the study format, but tideproof {__version__} reads only "
+                f"version {FORMAT}: repeat the simulation, or use the version that saved the study"
+            )
         try:
             return cls._from_dict(plain)
         except InputError as error:
@@ -276,17 +276,14 @@ class Study:
         budgets = tuple(require_whole_number("a budget", budget, 1) for budget in plain["budgets"])
         replications = require_whole_number("replications", plain["replications"], 1)
         shapes = ReplicationSums.shapes(len(recipes), len(budgets), world.arms)
-        tally: dict[str, Any] = {
-            "stops": np.zeros(shapes["stops"], np.int64)
-        }  # files before format 4 have none
-        for written, sums in plain["tally"].items():
-            name = _RENAMED.get(written, written)
+        tally: dict[str, Any] = {}
+        for name, sums in plain["tally"].items():
             kind = np.float64 if name == "cost_gap_squares" else np.int64
             tally[name] = np.array(sums, kind).reshape(shapes[name])
-        keep = tuple(plain.get("keep", ()))
+        keep = tuple(plain["keep"])
         kept_rows = [budgets.index(budget) for budget in keep]
         try:
-            selected = _unpack(plain.get("selected", "")).reshape(len(recipes), len(keep), replications)
+            selected = _unpack(plain["selected"]).reshape(len(recipes), len(keep), replications)
             counted = [[np.bincount(arms, minlength=world.arms) for arms in each] for each in selected]
         except (ValueError, zlib.error):
             raise InputError("the selected arms cannot be read") from None

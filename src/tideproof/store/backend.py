@@ -10,15 +10,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tideproof.errors import StoreError
+from tideproof._version import __version__
+from tideproof.errors import InputError, StoreError
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
-# The error of a read-only connection, which cannot update the schema
-OLD_SCHEMA_MESSAGE = (
-    "{!r} has version {} of the store schema, which this version of tideproof cannot read. "
-    "Experiment.open(url, name, arms) updates it"
-)
+SCHEMA_VERSION = 3  # of the tables of every backend; raise it with every change to them
+NO_TABLES = 0  # version of a database without a store
 
 
 class ConnectionLost(StoreError):
@@ -223,3 +221,19 @@ class Backend(Protocol):
     def close(self) -> None:
         """Close the connection to the database."""
         ...
+
+
+def check_schema_version(name: str, version: int) -> None:
+    """Raise `InputError` unless a store has the schema version that this tideproof reads and writes."""
+    if version == NO_TABLES:
+        raise InputError(f"{name!r} has no experiments yet: tp.Experiment.open(url, name, arms) creates one")
+    if version != SCHEMA_VERSION:
+        remedy = (
+            "install a newer version of tideproof"
+            if version > SCHEMA_VERSION
+            else "export with the version that wrote it (`tideproof export`), import into a new store"
+        )
+        raise InputError(
+            f"{name!r} has version {version} of the store schema, but tideproof {__version__} reads only "
+            f"version {SCHEMA_VERSION}: {remedy}"
+        )

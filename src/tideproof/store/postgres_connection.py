@@ -10,10 +10,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, StoreError, TideproofError
-from tideproof.store.backend import MAX_CONNECTION_LOSSES, OLD_SCHEMA_MESSAGE, ConnectionLost
-from tideproof.store.postgres_schema import LOCK, STEPS
+from tideproof.store.backend import (
+    MAX_CONNECTION_LOSSES,
+    NO_TABLES,
+    SCHEMA_VERSION,
+    ConnectionLost,
+    check_schema_version,
+)
+from tideproof.store.postgres_schema import LOCK, TABLES
 from tideproof.store.store_urls import public
 
 try:
@@ -252,10 +257,9 @@ class PostgresConnection:
                 stacklevel=2,
             )
         version = _version(connection, self.name)
-        if version != len(STEPS):
-            if self._read_only:
-                raise InputError(OLD_SCHEMA_MESSAGE.format(self.name, version))
-            _migrate(connection, self.name)
+        if version == NO_TABLES and not self._read_only:
+            version = _create_tables(connection, self.name)
+        check_schema_version(self.name, version)
         if self._read_only:
             connection.execute(b"SET default_transaction_read_only = on")
         if self._uncertain_lock:  # wait until the server has committed or rolled back the lost transaction
@@ -264,30 +268,28 @@ class PostgresConnection:
 
 
 def _version(connection: psycopg.Connection[Any], name: str) -> int:
-    """Return the number of schema steps that a database has."""
+    """Return the version of the schema of a database; `NO_TABLES` if it has no store."""
     ours, anything = connection.execute(_OURS).fetchone() or (False, False)
     if not ours:
         if anything:
             raise InputError(
                 f"{name!r} is not a tideproof store: its schema 'tideproof' belongs to another program"
             )
-        return 0
+        return NO_TABLES
     (version,) = connection.execute(b"SELECT version FROM tideproof.store_version").fetchone() or (0,)
-    if version > len(STEPS):
-        raise InputError(
-            f"{name!r} has version {version} of the store schema, but tideproof {__version__} supports at "
-            f"most {len(STEPS)}: a newer version of tideproof created it"
-        )
     return int(version)
 
 
-def _migrate(connection: psycopg.Connection[Any], name: str) -> None:
-    """Create the tables that are missing."""
+def _create_tables(connection: psycopg.Connection[Any], name: str) -> int:
+    """Create the tables, unless another process did, and return the version of the schema."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})".encode())
-        for step in STEPS[_version(connection, name) :]:
-            connection.execute(step.encode())
-        connection.execute(f"UPDATE tideproof.store_version SET version = {len(STEPS)}".encode())
+        version = _version(connection, name)
+        if version == NO_TABLES:
+            connection.execute(TABLES.encode())
+            connection.execute(f"INSERT INTO tideproof.store_version VALUES ({SCHEMA_VERSION})".encode())
+            version = SCHEMA_VERSION
+    return version
 
 
 def _close(connection: psycopg.Connection[Any] | None) -> None:

@@ -1,19 +1,17 @@
-"""Schema of a PostgreSQL store, as numbered steps: released steps never change, new ones are appended.
+"""Tables of a PostgreSQL store.
 
 The tables are in a database schema of their own, `tideproof`, so that a store can share a database with other
 tables.
 """
 
-from tideproof.store.service_tables import SERVICE, WEBHOOKS
+from tideproof.store.service_tables import SERVICE_TABLES
 
 LOCK = 0x54494445  # "TIDE": advisory lock of the connection that creates tables
 TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # they keep events from being changed
 
-STEPS = (
-    """
+TABLES = """
     CREATE SCHEMA IF NOT EXISTS tideproof;
     CREATE TABLE tideproof.store_version (version integer NOT NULL);
-    INSERT INTO tideproof.store_version VALUES (0);
     CREATE TABLE tideproof.experiments (
         id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, about text NOT NULL
     );
@@ -53,7 +51,4 @@ STEPS = (
         digest bytea NOT NULL, contents bytea NOT NULL, PRIMARY KEY (experiment, mark, seq)
     );
     ALTER TABLE tideproof.snapshots ALTER COLUMN contents SET STORAGE EXTERNAL;
-    """,
-    SERVICE.replace("~", "tideproof."),
-    WEBHOOKS.replace("~", "tideproof."),
-)
+    """ + SERVICE_TABLES.replace("~", "tideproof.")

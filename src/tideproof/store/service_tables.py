@@ -1,6 +1,6 @@
 """SQL tables of the HTTP service, in a dialect that every backend knows; `~` comes before table names."""
 
-SERVICE = """
+SERVICE_TABLES = """
     CREATE TABLE ~api_keys (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL,
         experiments TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, made_by TEXT,
@@ -9,9 +9,6 @@ SERVICE = """
     CREATE TABLE ~sessions (
         hash TEXT PRIMARY KEY, key TEXT NOT NULL, ends_at DOUBLE PRECISION NOT NULL
     );
-    """
-
-WEBHOOKS = """
     CREATE TABLE ~webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT

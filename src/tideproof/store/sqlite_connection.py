@@ -10,11 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
 from tideproof.files import check_writable, mark_store_closed, mark_store_open
-from tideproof.store.backend import OLD_SCHEMA_MESSAGE
-from tideproof.store.sqlite_schema import APPLICATION, STEPS
+from tideproof.store.backend import NO_TABLES, SCHEMA_VERSION, check_schema_version
+from tideproof.store.sqlite_schema import APPLICATION, TABLES
 from tideproof.store.store_urls import warn_if_on_network_drive
 
 try:
@@ -202,9 +201,7 @@ class SqliteConnection:
         try:
             connection = apsw.Connection(uri, flags | apsw.SQLITE_OPEN_URI)
             connection.set_busy_timeout(int(PATIENCE * 1000))
-            version = _version(connection, self.path)
-            if version < len(STEPS):
-                raise InputError(OLD_SCHEMA_MESSAGE.format(self.path, version))
+            check_schema_version(self.path, _version(connection, self.path))
             connection.execute("PRAGMA query_only = 1")
             connection.execute("PRAGMA trusted_schema = 0")
             return connection
@@ -250,29 +247,25 @@ def _prepare(connection: apsw.Connection, path: str) -> None:
     connection.execute("BEGIN")  # so that both pragmas are read at the same time; others may create tables
     known = _version(connection, path)
     connection.execute("COMMIT")
-    if known == len(STEPS):
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    with_ours = _version(connection, path)
-    for step in STEPS[with_ours:]:
-        connection.execute(step)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {len(STEPS)}")
-    connection.execute("COMMIT")
+    if known == NO_TABLES:
+        connection.execute("BEGIN IMMEDIATE")
+        known = _version(connection, path)
+        if known == NO_TABLES:  # no other process has created them in the meantime
+            connection.execute(TABLES)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            known = SCHEMA_VERSION
+        connection.execute("COMMIT")
+    check_schema_version(path, known)
 
 
 def _version(connection: apsw.Connection, path: str) -> int:
-    """Return the number of schema steps that a file has."""
+    """Return the version of the schema of a file; `NO_TABLES` if the file is empty."""
     owner, version = connection.pragma("application_id"), connection.pragma("user_version")
     if owner != APPLICATION:
         if owner or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             raise InputError(f"{path!r} is not a tideproof store: it is the database of another program")
-        return 0
-    if version > len(STEPS):
-        raise InputError(
-            f"{path!r} has version {version} of the store schema, but tideproof {__version__} supports at "
-            f"most {len(STEPS)}: a newer version of tideproof created it"
-        )
+        return NO_TABLES
     return int(version)
 
 
@@ -300,8 +293,7 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
     ):
         yield f"the experiment {name!r} has lost all its events"
     with closing(apsw.Connection(":memory:")) as model:
-        for step in STEPS:
-            model.execute(step)
+        model.execute(TABLES)
         sql = "SELECT name, sql FROM sqlite_schema"
         meant, found = dict(model.execute(sql)), dict(connection.execute(sql))
     for name in sorted(meant.keys() | found.keys()):

@@ -1,11 +1,10 @@
-"""Schema of a SQLite store, as numbered steps: released steps never change, new ones are appended."""
+"""Tables of a SQLite store."""
 
-from tideproof.store.service_tables import SERVICE, WEBHOOKS
+from tideproof.store.service_tables import SERVICE_TABLES
 
 APPLICATION = 0x54494445  # "TIDE": SQLite's application_id, which marks the file as a tideproof store
 
-STEPS = (
-    """
+TABLES = """
     CREATE TABLE experiments (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, about TEXT NOT NULL
     );
@@ -36,7 +35,4 @@ STEPS = (
         experiment INTEGER NOT NULL, mark TEXT NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL,
         digest BLOB NOT NULL, contents BLOB NOT NULL, PRIMARY KEY (experiment, mark, seq)
     );
-    """,
-    SERVICE.replace("~", ""),
-    WEBHOOKS.replace("~", ""),
-)
+    """ + SERVICE_TABLES.replace("~", "")

@@ -1,4 +1,7 @@
-"""Make the stored databases of the present schemas: PYTHONPATH=tests python tests/store/make_schema.py."""
+"""The stored databases `schema_N`, from which a test notices that tables changed without a new version.
+
+PYTHONPATH=tests python tests/store/stored_store.py makes those of a new version; delete the old ones.
+"""
 
 from pathlib import Path
 
@@ -7,9 +10,11 @@ import psycopg
 import tideproof as tp
 from store.servers import Server
 from store.stores import check_refold
-from tideproof.store import postgres_schema, sqlite_schema
+from tideproof.store import postgres_schema
+from tideproof.store.backend import SCHEMA_VERSION
 
-FOLDER = Path(__file__).parent
+SQLITE_FILE = Path(__file__).parent / f"schema_{SCHEMA_VERSION}.db"
+POSTGRES_SQL = Path(__file__).parent / f"schema_{SCHEMA_VERSION}.sql"
 
 
 def fill(url):
@@ -36,7 +41,7 @@ def dump(url):
     """Return a PostgreSQL store as SQL."""
     with psycopg.connect(url) as connection:
         cursor = psycopg.ClientCursor(connection)
-        lines = [*postgres_schema.STEPS, "DELETE FROM tideproof.store_version;"]
+        lines = [postgres_schema.TABLES]
         for table in ("store_version", "experiments", "events", "answers", "salts", "writers", "snapshots"):
             rows = cursor.execute(f"SELECT * FROM tideproof.{table} ORDER BY 1, 2" if table == "events"
                                   else f"SELECT * FROM tideproof.{table}").fetchall()  # fmt: skip
@@ -47,22 +52,19 @@ def dump(url):
     return "\n".join(lines) + "\n"
 
 
-def restore(path, url):
+def restore(url):
     with psycopg.connect(url) as connection:
-        connection.execute(path.read_text().encode())
+        connection.execute(POSTGRES_SQL.read_text().encode())
 
 
 def main():
-    file = FOLDER / f"schema_{len(sqlite_schema.STEPS)}.db"
-    if not file.exists():  # a schema that was released is not made again
-        fill(f"sqlite:///{file}")
-    text = FOLDER / f"schema_{len(postgres_schema.STEPS)}.sql"
-    if not text.exists():
-        server = Server()
-        url = server.database()
-        fill(url)
-        text.write_text(dump(url))
-        server.stop()
+    SQLITE_FILE.unlink(missing_ok=True)
+    fill(f"sqlite:///{SQLITE_FILE}")
+    server = Server()
+    url = server.database()
+    fill(url)
+    POSTGRES_SQL.write_text(dump(url))
+    server.stop()
 
 
 if __name__ == "__main__":
