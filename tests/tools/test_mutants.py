@@ -160,6 +160,54 @@ def test_a_module_whose_own_examples_are_played_too_is_changed_all_the_same(tiny
     assert "1 mutants, 1 killed" in done.stdout, done.stdout + done.stderr
 
 
+PICTURE = """
+GAP = 4.0 / 3
+
+def bar(axes, share, wide=2):
+    axes.set(xlim=(-0.5, 1.5), ylim=(0, GAP * 2 if share > 1 else sum([3])))
+    text(said[5], 7.0, bar.count(8.0))
+    return 100.0 * share
+"""
+
+
+def test_numbers_that_only_place_or_style_a_picture_are_left_out(tiny):
+    (tiny / "src/tideproof/draw").mkdir(parents=True)
+    (tiny / "src/tideproof/draw/picture.py").write_text(PICTURE)
+    (tiny / "src/tiny/arithmetic.py").write_text("GAP = 4.0\n")
+    (tiny / "targets.toml").write_text(
+        TARGETS + '[draw]\nfiles = ["src/tideproof/draw/*.py"]\ntests = ["tests"]\n'
+    )
+    shown = run(tiny, "--list", "--count", "0").stdout
+    found = sorted(line.split("  ", 1)[1] for line in shown.splitlines() if "picture.py" in line)
+    assert found == sorted(
+        [
+            "4.0 / 3  ->  4.0 * 3",
+            "def bar(wide=2)  ->  def bar(wide=3)",
+            "GAP * 2  ->  GAP / 2",
+            "share > 1  ->  share >= 1",
+            "share > 1  ->  share <= 1",
+            "share > 1  ->  share > 2",
+            "[3]  ->  [4]",
+            "text(said[5], 7.0, bar.count(8.0))  ->  (nothing)",
+            "axes.set(xlim=(-0.5, 1.5), ylim=(0, GAP * 2 if share > 1 else sum([3])))  ->  (nothing)",
+            "said[5]  ->  said[6]",
+            "bar.count(8.0)  ->  bar.count(9.0)",
+            "100.0 * share  ->  100.0 / share",
+            "100.0 * share  ->  101.0 * share",
+        ]
+    )
+    assert "GAP = 4.0  ->  GAP = 5.0" in shown  # in another folder
+
+
+def test_a_constant_that_is_read_on_import_is_tested_by_what_imports_it(tiny):
+    (tiny / "src/tiny/arithmetic.py").write_text("SIDES = (\n    4,\n    5,\n)\n")
+    (tiny / "tests/test_tiny.py").write_text(
+        "from tiny.arithmetic import SIDES\n\ndef test_sides():\n    assert SIDES[0] == 4\n"
+    )
+    done = run(tiny, "--count", "0")
+    assert survivors(done.stdout) == {"(4, 5)  ->  (4, 6)"}, done.stdout + done.stderr
+
+
 def ids(tiny, change):
     shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
     return [line.split()[0] for line in shown if line.endswith(change)]

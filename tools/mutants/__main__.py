@@ -194,9 +194,13 @@ def _files(root: Path, tests: Iterable[str]) -> list[str]:
 def _stages(
     root: Path, mutant: Mutant, tests: list[str], maps: dict[str, Any], limit: float
 ) -> list[dict[str, float]]:
-    """Return the tests to run in stages: tests of the line by closeness, then other tests of the file."""
+    """Return the tests to run in stages: tests of the line by closeness, then other tests of the file.
+
+    A line that runs only on import belongs to no test. Tests that import the file are then the last stage.
+    """
     stages: list[dict[str, float]] = []
     touching: dict[str, float] = {}
+    importing: dict[str, float] = {}
     for unit in tests:
         stage: dict[str, float] = {}
         for file in _files(root, [unit]):
@@ -211,9 +215,13 @@ def _stages(
             stage |= {t: usable[t] for t in contexts if t in usable}
             anywhere = {w.removeprefix("setup ") for ws in lines.values() for w in ws}
             touching |= {t: usable[t] for t in anywhere if t in usable}
+            if mutant.file in found["lines"] and not contexts:
+                importing |= usable
         stages.append(stage)
     done = {t for stage in stages for t in stage}
     stages.append({t: s for t, s in touching.items() if t not in done})
+    if not done:
+        stages.append({t: s for t, s in importing.items() if t not in touching})
     return list(_within_limit(stages, limit))
 
 

@@ -39,6 +39,13 @@ _COMPARISONS: dict[type, tuple[type, ...]] = {
 _TWINS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "floor": "ceil", "any": "all"}
 _NAMES = _TWINS | {b: a for a, b in _TWINS.items()}
 
+# Numbers that only place or style things in a picture are not mutated, because no test may pin them. They are
+# the numbers in files of this folder that stand in module constants or in arguments of these calls. Numbers in
+# comparisons, indices and other calls inside those arguments are mutated like everywhere else.
+_PICTURES = "src/tideproof/draw/"
+_CANVASES = {"axes", "figure", "inset", "above", "below", "legend", "spine"}  # methods of these draw
+_PRIMITIVES = {"element", "text", "line", "drawing", "scale", "new_figure", "new_subplots", "CurveStyle"}
+
 
 class Mutant(NamedTuple):
     """One possible change to one file.
@@ -91,6 +98,7 @@ class _Change(NamedTuple):
 def mutants(source: str, file: str, seed: int) -> list[Mutant]:
     """Return all possible changes to a source, in the order of the syntax tree."""
     tree, lines = ast.parse(source), source.splitlines()
+    styling = set(_style_numbers(tree)) if file.startswith(_PICTURES) else set()
     found: list[Mutant] = []
     seen: dict[str, int] = {}
     for number, change in enumerate(_changes(tree)):
@@ -98,6 +106,9 @@ def mutants(source: str, file: str, seed: int) -> list[Mutant]:
         line, last = shown.lineno, getattr(shown, "test", shown).end_lineno
         before = _first_line(shown)
         old = change.swap(change.new)
+        if old in styling:
+            change.swap(old)
+            continue
         after = "(nothing)" if isinstance(change.new, ast.Pass) else _first_line(shown)
         change.swap(old)
         text = lines[line - 1].strip()
@@ -136,6 +147,36 @@ def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
             around = node if isinstance(node, (ast.expr, ast.stmt)) else shown
             yield from _replacement_changes(node, field, where, part, around)
             yield from _walk(part, around)
+
+
+def _style_numbers(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the numbers in a file of pictures that only place or style things."""
+    for statement in tree.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
+            yield from _numbers(statement.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _is_drawing(node.func):
+            for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                yield from _numbers(argument)
+
+
+def _is_drawing(function: ast.AST) -> bool:
+    """Return whether a called function is a drawing primitive: `text`, `axes.plot`, `figure.legend`."""
+    if isinstance(function, ast.Attribute):
+        return isinstance(function.value, ast.Name) and function.value.id in _CANVASES
+    return isinstance(function, ast.Name) and function.id in _PRIMITIVES
+
+
+def _numbers(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the numbers, also negative ones, of an expression, outside of comparisons, indices and calls."""
+    if isinstance(node, (ast.Compare, ast.Subscript, ast.Call)):
+        return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        yield node
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _numbers(child)
 
 
 def _own_changes(node: ast.AST) -> Iterator[_Change]:
