@@ -39,8 +39,8 @@ _COMPARISONS: dict[type, tuple[type, ...]] = {
 _TWINS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "floor": "ceil", "any": "all"}
 _NAMES = _TWINS | {b: a for a, b in _TWINS.items()}
 
-# Numbers that only place or style things in a picture are not mutated, because no test may pin them. They are
-# the numbers in files of this folder that stand in module constants or in arguments of these calls. Numbers in
+# Numbers that only place or style things in a picture are not mutated, because no test may pin them: the
+# numbers in files of this folder that stand in module constants or in arguments of these calls. Numbers in
 # comparisons, indices and other calls inside those arguments are mutated like everywhere else.
 _PICTURES = "src/tideproof/draw/"
 _CANVASES = {"axes", "figure", "inset", "above", "below", "legend", "spine"}  # methods of these draw
