@@ -168,7 +168,7 @@ class Fit:
         anytime: bool = False,
         robust: Robust | None = None,
     ) -> Fit:
-        """Fit three sequences of equal length, with one entry per observation."""
+        """Fit a log given as three sequences: arm, environment and reward of each observation."""
         found = cells_from_arrays(arm, environment, reward, logs=needs_logs(scale, variance))
         return cls(
             found,

@@ -60,7 +60,7 @@ def check_robust(robust: Any) -> Robust | None:
 def exclude_outlying_cells(
     cells: Cells, robust: Robust | None, scale: ScaleChoice | ScaleDecision, hidden: bool
 ) -> ExcludedCells | None:
-    """Find outlying cells, or return None if that was not requested.
+    """Find and leave out outlying cells; return None if that was not requested.
 
     On the scale "log" the logarithms of rewards are tested.
     """

@@ -68,7 +68,7 @@ class TideEstimate:
         )
 
     def points(self, level: float = 0.95) -> Table:
-        """Return the estimated tide as a table with one row per time segment, or per time if there are few.
+        """Return the estimated tide as a table: one row for each piece of time, or for each time if few.
 
         Columns: time (the start of the segment), n, shift (relative to the average over traffic), se, low,
         high.

@@ -54,7 +54,7 @@ def run_suite(
 
 
 def _as_dict(found: Suite) -> dict[str, object]:
-    """Return the results of the suite as plain values for JSON."""
+    """Return the results of the policy suite as plain values for JSON."""
     return {
         "score": found.score,
         "worse": found.worse,

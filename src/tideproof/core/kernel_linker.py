@@ -211,7 +211,7 @@ _SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}
 
 
 def use_interpreter(f: Kernel, entry: bool) -> Kernel:
-    """Target that runs the copied kernel in the Python interpreter, unchanged."""
+    """Return the kernel unchanged: the target of `link` for the Python interpreter."""
     return f
 
 

@@ -87,7 +87,7 @@ class LabelStructure(NamedTuple):
 def read_cells(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None = None
 ) -> CellReading:
-    """Group the rows of a log and return its cells, with the options of `wish`."""
+    """Group the rows of a log by arm and environment and return the cells."""
     with _pause_garbage_collection():
         return _read_cells(rows, request, wish, progress)
 

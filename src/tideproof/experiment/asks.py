@@ -208,7 +208,7 @@ class AskMethods(QueryMethods):
             self._state.add(e.Unlabelled(self._now(), None))
 
     def _start_session(self) -> None:
-        """Start a new ID prefix if the experiment was loaded from a file or by another process."""
+        """Give this process its own prefix of pull IDs, unless it has one."""
         if not self._has_session:
             self._state.add(e.Opened(self._now(), None, new_session()))
             self._has_session = True

@@ -121,9 +121,12 @@ def pull_efficiency(arms: int, size: float, pulls: int) -> float:
     which follow a semicircle law, the mean of their inverses is larger by the factor 2/(1 + sqrt(1 - 4 c)).
     For c > 1/4 arms share too few environments, and e = 0.
 
-    >>> pull_efficiency(3, 6, 18), pull_efficiency(3, math.inf, 30), pull_efficiency(2, 3, 12),
-    pull_efficiency(3, 6, 2) (1.0, 1.0, 0.8888888888888888, 0.0) >>> round(pull_efficiency(3, 2, 120), 3),
-    pull_efficiency(10, 2, 30) (0.744, 0.0)
+    >>> pull_efficiency(3, 6, 18), pull_efficiency(3, math.inf, 30)
+    (1.0, 1.0)
+    >>> pull_efficiency(2, 3, 12), pull_efficiency(3, 6, 2)
+    (0.8888888888888888, 0.0)
+    >>> round(pull_efficiency(3, 2, 120), 3), pull_efficiency(10, 2, 30)
+    (0.744, 0.0)
     """
     if pulls < arms:
         return 0.0

@@ -36,7 +36,7 @@ _plans: dict[tuple[Question, int | None, int], Plan] = {}
 def answer_question(
     question: Question, asked: str, replications: int | None = None, seed: int = 0, progress: bool = False
 ) -> Plan:
-    """Return the plan for a question, from the cache of this process or by simulation."""
+    """Return the plan for a `Question`, from the cache of this process or by simulation."""
     key = question, replications, seed
     if key not in _plans:
         watch = (

@@ -55,7 +55,7 @@ def default_runs(rule: str, arms: int) -> int:
 def find_cap(even: int) -> int:
     """Return the budget with which tests that stop are simulated, given the budget of an even split.
 
-    >>> cap_for(560), cap_for(123_456)
+    >>> find_cap(560), find_cap(123_456)
     (10000, 1300000)
     """
     if _CAP_FACTOR * even <= DEFAULT_BUDGET:

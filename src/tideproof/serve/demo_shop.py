@@ -57,7 +57,7 @@ class GuestMiddleware:
 
 
 def tide(day: int) -> float:
-    """Return the shift of a day: a season that begins, and higher weekends."""
+    """Return the shift of a day: a rise at the start of the season, and more at weekends."""
     return 4.0 / (1.0 + math.exp(-(day - 9.0) / 3.0)) + (0.6 if day % 7 in (5, 6) else 0.0)
 
 

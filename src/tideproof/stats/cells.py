@@ -246,7 +246,7 @@ def bernoulli_moments(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
 
     For n p ones and n (1 - p) zeros they are n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
 
-    >>> [float(x[0]) for x in bernoulli(np.array([4.0]), np.array([0.25]))]
+    >>> [float(x[0]) for x in bernoulli_moments(np.array([4.0]), np.array([0.25]))]
     [0.75, 0.375, 0.328125]
     """
     q = 1.0 - mean
@@ -262,7 +262,7 @@ def sum_by_index(index: Ints, values: Floats, length: int) -> Floats:
 def group_members(label: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield each distinct label in ascending order, with the positions at which it occurs.
 
-    >>> [(label, where.tolist()) for label, where in members(np.array([3, 0, 3]))]
+    >>> [(label, where.tolist()) for label, where in group_members(np.array([3, 0, 3]))]
     [(0, [1]), (3, [0, 2])]
     """
     order = np.argsort(label, kind="stable")

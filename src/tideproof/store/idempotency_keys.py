@@ -19,7 +19,7 @@ class UsedKey(InputError):
 
 
 def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """Return a command of an experiment as JSON, or raise `InputError` if it is not a method of it."""
+    """Encode a method call of an experiment as JSON; raise `InputError` if there is no such method."""
     if not isinstance(key, str) or not key:
         raise InputError(f"an idempotency key must be a non-empty string, not {describe_value(key)}")
     if getattr(method, "__self__", None) is not run:

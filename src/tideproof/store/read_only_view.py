@@ -29,7 +29,7 @@ def find_listing(backend: Backend, name: str) -> ExperimentListing:
 
 
 def read_all(backend: Backend, name: str) -> tuple[str, list[LogEntry]]:
-    """Return the summary and all entries of an experiment, read at one point in time."""
+    """Return the summary and all event-log entries of an experiment, read at one point in time."""
     log = find_log(backend, name)
     after = find_listing(backend, name).about
     while True:

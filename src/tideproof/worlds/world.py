@@ -28,7 +28,7 @@ EnvironmentLengths = tuple[int, int] | Length | None
 
 @dataclass(frozen=True)
 class World:
-    """Simulated world in which shifts move all arms: reward = means[arm] + shift + sigma * noise.
+    """Simulated world: arms with given means, and environments that shift the rewards of all arms.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Files:
 
     @property
     def rows(self) -> str:
-        """The SQL after FROM."""
+        """SQL table function that reads these files, for use after FROM."""
         listed = ", ".join(quote_text(path) for path in self.paths)
         options = "".join(f", {name} = {value}" for name, value in self.options.items())
         return f"{self.function}([{listed}]{options})"

@@ -32,7 +32,7 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
     types = {name: infer_type(values) for name, values in columns.items()}
 
     def fetch(names: Sequence[str]) -> list[list[Any]]:
-        """Return columns by name."""
+        """Return the values of the named columns, one list for each name."""
         return [columns[name] for name in names]
 
     yield InMemoryTable(types, fetch)

@@ -137,7 +137,7 @@ class State(EventApplier):
         self._applied = len(self.events)
 
     def restore(self, happened: EventLog, book: Any, numbers: Any) -> None:
-        """Restore the book and the policy state from a snapshot that covers all these events."""
+        """Restore the book of pulls and the policy state from a snapshot taken after all these events."""
         restore_book(self.book, book)
         self.policy_state = self._new_policy_state()
         params = self.params(len(self.book.active), self.book.horizon)

@@ -301,7 +301,7 @@ def _clear_slot(slot: Any) -> None:
 
 
 def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheckpoint, ...]:
-    """Drop checkpoints that are closer together than their distance to the newest reward requires.
+    """Drop checkpoints so that those further in the past are further apart.
 
     >>> found = ()
     >>> for told in range(16, 1601, 16):

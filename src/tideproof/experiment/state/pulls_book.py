@@ -201,7 +201,7 @@ class Book:
         self.asked[self.arms.index(self.pulls[number].arm)] -= pulls
 
     def oldest_pending(self, arm: str, label: Label, most: int) -> list[int]:
-        """Return the numbers of the oldest pending pulls of an arm in an environment."""
+        """Return the numbers of the `most` oldest pending pulls of an arm in an environment."""
         found: list[int] = []
         if not most:
             return found

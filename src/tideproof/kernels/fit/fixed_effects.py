@@ -148,7 +148,7 @@ def sigma2(fit):
 
 @kernel
 def variance_to(P, i, own, row, k):
-    """Return Var(muhat_i - muhat_k) for two arms of one group, after `fetch(P, i, row)`.
+    """Return Var(muhat_i - muhat_k) for two comparable arms; call `fetch(P, i, row)` before.
 
     `own` is P_ii, and k is a loop variable.
     """

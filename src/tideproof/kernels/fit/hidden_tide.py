@@ -141,7 +141,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the summary for `n` pending pulls of `arm`, as if the tide stayed constant."""
+    """Update variances, not means, as if `n` pending pulls of `arm` had rewards at a constant tide."""
     P, column = fit.P, fit.work
     K = column.size
     if fit.group[arm] == 0:

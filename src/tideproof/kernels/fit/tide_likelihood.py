@@ -114,7 +114,7 @@ def _store_jump(paths, kept, t):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
-    """Update the weights of all paths by the likelihood of the rewards, and return their log density."""
+    """Multiply the weights of all tide paths by the likelihood of new rewards; return its log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):

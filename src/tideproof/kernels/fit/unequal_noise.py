@@ -280,7 +280,7 @@ def _learn_squares(fit, arm, n, squares):
 
 @kernel
 def _shrink_noise(fit):
-    """Set v from the estimated noise of each arm, relative to the others and shrunk towards 1."""
+    """Set the noise variance v of each arm, relative to the other arms and shrunk towards 1."""
     fits = fit.fits
     learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
     centre, total = 0.0, 0.0

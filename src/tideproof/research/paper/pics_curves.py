@@ -56,7 +56,7 @@ def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
 
 
 def facets(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return a facet with the curves of each panel in a table from `curve_table`.
+    """Return one facet for each panel of a table from `curve_table`, with the curves of that panel.
 
     A curve ends before its first point with fewer than ten errors. Exact curves have no count of errors and
     are not cut. The x axis ends at the largest budget, although samples of SER3 may be larger.

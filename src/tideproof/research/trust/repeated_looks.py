@@ -46,7 +46,7 @@ _NARROW = 1.2  # standard errors; intervals reach at least 2 for one look, and a
 
 
 class LookErrors(NamedTuple):
-    """Errors over all looks at one simulated log.
+    """Whether any look at one simulated log was wrong, and the first look that named the best arm.
 
     Attributes
     ----------

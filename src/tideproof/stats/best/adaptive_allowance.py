@@ -45,7 +45,7 @@ def critical_deviate(level: float, arms: int, *, adaptive: bool, picked: bool = 
     `adaptive` means that a policy chose pulls by rewards. `picked` means that the two arms are the selected
     arm and its runner-up.
 
-    >>> [round(reach(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
+    >>> [round(critical_deviate(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
     [1.96, 2.23, 2.53]
     """
     usual = normal_quantile(0.5 + 0.5 * level)
@@ -59,7 +59,7 @@ def p_value(deviate: float, arms: int, *, adaptive: bool, picked: bool = False) 
 
     It is 1 minus the confidence level at which a bound of the interval from `critical_deviate` is exactly 0.
 
-    >>> round(p_value(reach(0.9, 5, adaptive=True, picked=True), 5, adaptive=True, picked=True), 9)
+    >>> round(p_value(critical_deviate(0.9, 5, adaptive=True, picked=True), 5, adaptive=True, picked=True), 9)
     0.1
     """
     away = abs(deviate)

@@ -77,7 +77,7 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
     An arm two standard errors ahead of one other arm, and of nine equal arms:
 
     >>> ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
-    >>> [f"{chance_if_exchangeable(ahead[-K:], np.eye(K), 90.0)[0][-1]:.2f}" for K in (2, 10)]
+    >>> [f"{exchangeable_probabilities(ahead[-K:], np.eye(K), 90.0)[0][-1]:.2f}" for K in (2, 10)]
     ['0.96', '0.75']
     """
     K = mu.size

@@ -101,7 +101,7 @@ def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -
 
     Examples
     --------
-    >>> chance, error = chance_of_best(np.zeros(3), 1.0, np.eye(3), freedom=9)
+    >>> chance, error = probabilities_of_best(np.zeros(3), 1.0, np.eye(3), freedom=9)
     >>> chance.round(2)
     array([0.33, 0.33, 0.33])
     >>> error < 1e-3
@@ -189,9 +189,9 @@ def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | No
     --------
     Two arms are a Student-t quantile; Dunnett's table says 2.25 for five with 30 degrees of freedom.
 
-    >>> critical_values(np.eye(2), np.full(2, 10.0), 0.95).round(3)
+    >>> dunnett_constants(np.eye(2), np.full(2, 10.0), 0.95).round(3)
     array([1.812, 1.812])
-    >>> d = critical_values(np.eye(5), np.full(5, 30.0), 0.95)
+    >>> d = dunnett_constants(np.eye(5), np.full(5, 30.0), 0.95)
     >>> bool(np.abs(d - 2.25).max() < 0.015)
     True
     """

@@ -153,7 +153,7 @@ def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
 
 
 def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return the cells that a first Huber M-estimate keeps, and tau^2."""
+    """Return which cells are near a Huber M-estimate, and tau^2, their variance beyond sampling noise."""
     C = cells.n.size
     noise = inside / cells.n
     s = solve(cells)

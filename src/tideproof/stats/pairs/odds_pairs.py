@@ -132,7 +132,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
     def chances(theta: Floats) -> Floats:
-        """Return the event probability of each arm in each environment: (J, K)."""
+        """Return the modelled event probability of each arm in each environment for arm effects: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
         # All rewards there are equal, for every arm.

@@ -67,7 +67,7 @@ def logs_may_help(cells: Cells) -> bool:
 
 
 def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Return the choice of the scale of logarithms where it is justified, otherwise the given choice.
+    """Return a decision for the log scale if that is justified, otherwise `choice`.
 
     It is justified if the rewards are more likely under it than under the chosen scale (with the Jacobian),
     if it makes comparisons clearly more precise than ratios of means, if no test suggests an additive tide
@@ -289,7 +289,7 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
 def _gain_text(gain: float) -> str:
     """Return exp(gain) as text for a sentence.
 
-    >>> _times(math.log(30)), _times(100.0)
+    >>> _gain_text(math.log(30)), _gain_text(100.0)
     ('30', '10^43')
     """
     return f"{math.exp(gain):.0f}" if gain < 9.0 else f"10^{gain / math.log(10.0):.0f}"

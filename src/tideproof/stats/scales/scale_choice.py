@@ -78,7 +78,7 @@ def choose_scale(cells: Cells) -> ScaleDecision:
 
 
 def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
-    """Return the test of a scale against the rival with the smallest p-value, with a Bonferroni correction.
+    """Test a scale against rival scales; return the test with the smallest p-value, Bonferroni-corrected.
 
     Differences are tested against odds alone if odds are possible: from differences, odds and ratios look
     almost equal.

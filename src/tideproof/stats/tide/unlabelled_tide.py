@@ -128,7 +128,7 @@ def follow_tide(
 def move_codes(time: Floats) -> Ints:
     """Return, for each row, whether the tide may have moved before it: the codes of `TimedRows`.
 
-    >>> moves(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
+    >>> move_codes(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
     [1, 1, 0, 1]
     """
     gaps = np.diff(time, prepend=time[0])

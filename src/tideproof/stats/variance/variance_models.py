@@ -310,7 +310,7 @@ def _pooled_by_arm(c: Cells) -> Pools:
 
 
 def _pooled_by_arm_or_together(c: Cells) -> Pools:
-    """Return the pools of cells by arm; arms with too few rewards form one pool together."""
+    """Return pools of cells with one variance each: one per arm, and one for all arms with few rewards."""
     freedom = sum_by_index(c.arm, c.n - 1.0, c.K)
     seen = np.flatnonzero(c.counts > 0.0)
     order = seen[np.argsort(freedom[seen], kind="stable")]
