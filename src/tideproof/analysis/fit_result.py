@@ -46,7 +46,6 @@ from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
 from tideproof.stats.scales.scale_union import ScaleUnion
 from tideproof.stats.solve.environment_influence import influence_table
-from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.solve.naive_means import period_mean, raw_mean
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
@@ -129,7 +128,7 @@ class Fit:
         self._on: ScaleFit
         if tide is None:
             self.variance = resolve_variance(cells, variance)
-            self._solution = solve(cells)
+            self._solution = cells.solution
             self.choice = select_scale(cells, scale, self.variance)
             self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
             self._on = fit_on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)

@@ -12,7 +12,6 @@ from tideproof.analysis.arm_contrast import finite_or_none
 from tideproof.analysis.connected_groups import find_candidates
 from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
 from tideproof.stats.pairs.wald_pairs import WaldPairs
-from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.interaction_reml import MixedModelFit
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import Table, to_json_values
@@ -69,7 +68,7 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)
-    low, high = omega_interval(c, solve(c), mixed, fit.level)
+    low, high = omega_interval(c, c.solution, mixed, fit.level)
     count = int(np.count_nonzero(c.arms_seen))
     whole = len(groups) == 1 and mixed.told and not np.isnan(found.covariance).any()
     columns: dict[str, Any] = {"arm": c.arms}

@@ -16,7 +16,7 @@ from tideproof.data.time_periods import period_of
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.solve.least_squares import Solution
 
 ENOUGH = 10  # degrees of freedom that shorter environments must leave
 ALARM = 0.001  # p-values below it mean that the environments are too long
@@ -48,10 +48,10 @@ def compare_with_shorter(
     Return None if there are no shorter environments, or too few rewards.
     """
     first: WithinLabelTest | None = None
-    coarse, finest = solve(cells), ""
+    coarse, finest = cells.solution, ""
     for finer in shorter_environments(request.environment, time, rows.columns):
         try:
-            fine = solve(rows.group(replace(request, environment=finer)))
+            fine = rows.group(replace(request, environment=finer)).solution
         except InputError:  # a column of dates has no hours
             break
         found = nested_f_test(coarse, fine, finer)

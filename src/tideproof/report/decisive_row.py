@@ -13,7 +13,6 @@ from tideproof.analysis.scales import ScaleFit, fit_on_scale
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.influential_rows import ExtremeRow, influential_rows, remove_row
-from tideproof.stats.solve.least_squares import solve
 from tideproof.text import format_rounded
 
 _TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
@@ -129,6 +128,6 @@ def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
     left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
-        return fit_on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
+        return fit_on_scale(fit.scale, left, left.solution, variance, fit.adaptive)
     except InputError:
         return None

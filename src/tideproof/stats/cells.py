@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
+
+if TYPE_CHECKING:
+    from tideproof.stats.solve.least_squares import Solution
 
 _ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
 BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
@@ -173,6 +176,13 @@ class Cells:
         found = (ones, self.squares, self.cubes, self.fourths)
         pairs = [(x, y) for x, y in zip(found, wanted, strict=True) if x is not None]
         return all(bool(np.all(np.abs(x - y) <= _ROUNDING * n)) for x, y in pairs)
+
+    @cached_property
+    def solution(self) -> Solution:
+        """Least-squares fit of arm effects and shifts; cells never change, so it is computed once."""
+        from tideproof.stats.solve.least_squares import solve
+
+        return solve(self)
 
     @cached_property
     def counts(self) -> Floats:

@@ -18,7 +18,7 @@ from tideproof.stats.diagnostics.additivity_test import Additivity, additivity
 from tideproof.stats.scales.log_rewards import estimate_log, log_means, require_logs
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
 from tideproof.stats.solve.environment_influence import leave_one_out_effects
-from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import MODELS, Variance, estimate
 from tideproof.table import Table
@@ -33,7 +33,7 @@ class LogScale:
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
         self._logs = require_logs(cells)
-        self._solution = solve(self._logs)
+        self._solution = self._logs.solution
         self.found = estimate_log(cells, self._solution)
         self._half = log_means(self._logs, self._solution).half
 

@@ -25,7 +25,6 @@ from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, column
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
-from tideproof.stats.solve.least_squares import solve
 from tideproof.table import Table
 from tideproof.worlds import Outliers, World, mdm, slippage
 
@@ -140,7 +139,7 @@ def _draw_log(world: World, policy: str, seed: int, run: int) -> Cells:
 
 def _selected_arm(cells: Cells) -> int:
     """Return the leading arm of the largest group of connected arms."""
-    s = solve(cells)
+    s = cells.solution
     most = np.bincount(s.component).argmax()
     return int(cells.arms[np.where(s.component == most, s.mu, -np.inf).argmax()])
 

@@ -161,7 +161,7 @@ def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Float
     c = found.cells
     between = omega * found.between
     c = c.weighted(1.0 / (between + sigma * found.noise))
-    s = solve(c)
+    s = c.solution
     t = (c.sizes / c.sizes.sum())[c.environment]
     r = c.centred(c.centred(c.mean) - s.mu[c.arm])
     Omega = omega * (found.omega2 if found.omega2.size > 1 else np.full(c.K, found.omega2[0]))

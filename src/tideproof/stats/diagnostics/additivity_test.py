@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells, group_members
-from tideproof.stats.solve.least_squares import Solution, residuals, solve
+from tideproof.stats.solve.least_squares import Solution, residuals
 from tideproof.stats.variance.sandwich import Pools, arm_deviations
 from tideproof.stats.variance.welch_f import welch_f
 from tideproof.table import Table, to_json_values
@@ -69,7 +69,7 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     the cells of pool p.
     """
     c = c.weighted(c.n / pools.variance[pools.of])
-    s = solve(c)
+    s = c.solution
     df1 = interaction_degrees_of_freedom(c, s)
     check_testable(c, df1)
     residual, variance = residuals(s, c)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.least_squares import residuals, solve
+from tideproof.stats.solve.least_squares import residuals
 
 
 class ExtremeRow(NamedTuple):
@@ -40,7 +40,7 @@ def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
             "rows do not have them"
         )
     c.check_one_way("leaving single rows out")
-    s = solve(c)
+    s = c.solution
     residual, variance = residuals(s, c)
     left = 1.0 - 1.0 / c.n + variance  # 1 - h, as variance = 1/n - h
     pull = s.P[a] - s.P[b]

@@ -73,7 +73,7 @@ def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
     at = environment, arm
     cells = Cells(list(range(K)), list(range(J)), arm, environment, n[at], mean[at], squares[at])
     believed = find_outlying_cells(cells).cells
-    s = solve(cells if believed.all() else cells.select(np.flatnonzero(believed)))
+    s = (cells if believed.all() else cells.select(np.flatnonzero(believed))).solution
     kept = np.zeros((J, K), bool)
     kept[environment, arm] = believed
     return RobustMeans(s.mu, s.component, kept)
@@ -93,7 +93,7 @@ def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
     cells.check_one_way("robust='cells'")
     checked = cells.compares[cells.environment]
     inside = _robust_variance(cells)
-    if np.count_nonzero(checked) <= solve(cells).joins + np.count_nonzero(cells.compares):
+    if np.count_nonzero(checked) <= cells.solution.joins + np.count_nonzero(cells.compares):
         return _all_cells_kept(
             cells, np.full(cells.n.size, np.nan), torn=False
         )  # no cell is checked by another
@@ -156,7 +156,7 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
     """Return which cells are near a Huber M-estimate, and tau^2, their variance beyond sampling noise."""
     C = cells.n.size
     noise = inside / cells.n
-    s = solve(cells)
+    s = cells.solution
     free = np.count_nonzero(checked) - s.joins - np.count_nonzero(cells.compares)
     # Average share of the variance that residuals keep.
     share = max(free / np.count_nonzero(checked), 1.0 / C)
@@ -238,7 +238,7 @@ def _keep_connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
     """
     if believed.all():
         return believed
-    now, then = solve(cells), solve(cells.select(np.flatnonzero(believed)))
+    now, then = cells.solution, solve(cells.select(np.flatnonzero(believed)))
     lost = np.flatnonzero((now.group > 0) & (then.group == 0))
     for i in lost.tolist():
         mine = np.flatnonzero((cells.arm == i) & cells.compares[cells.environment])

@@ -13,7 +13,7 @@ from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.laplacian import laplacian_matrix
-from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.welch_f import welch_f
 from tideproof.table import to_json_values
 
@@ -83,7 +83,7 @@ def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
 
 def _part(cells: Cells) -> SegmentPart | None:
     """Return the arm effects of a segment and their information; None if its noise cannot be estimated."""
-    s = solve(cells)
+    s = cells.solution
     if not s.joins or s.freedom <= 0 or not s.rss > 0.0:
         return None
     return SegmentPart(s.mu, _information(cells, s) * (s.freedom / s.rss), s.joins, float(s.freedom))

@@ -23,7 +23,7 @@ from tideproof.stats.pairs.ratio_pairs import factor_means_and_shifts, ratio_pai
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.scales.scale_choice import REJECTION_P, ScaleDecision
 from tideproof.stats.scales.scale_test import noise_grows
-from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
 EQUAL_VARIANCES_P = 0.2  # With a smaller p-value, arms have unequal variances of logarithms.
@@ -104,7 +104,7 @@ def logarithm_gain(cells: Cells, logs: Cells) -> float:
     ----------
     Box, Cox (1964), An analysis of transformations.
     """
-    raw = solve(cells)
+    raw = cells.solution
     return 0.5 * raw.told * math.log(_require_variation(raw.rss)) - _negative_log_likelihood(cells, logs)
 
 
@@ -118,14 +118,14 @@ def ratio_gain(cells: Cells, logs: Cells) -> float:
     density = 0.5 * float(np.sum(cells.n * np.log(fitted)))
     return (
         density
-        + 0.5 * solve(logs).told * math.log(_require_variation(squares))
+        + 0.5 * logs.solution.told * math.log(_require_variation(squares))
         - _negative_log_likelihood(cells, logs)
     )
 
 
 def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
     """Return minus the log likelihood of normal logarithms, as a density of rewards, up to a constant."""
-    found = solve(logs)
+    found = logs.solution
     if round(float(np.sum(cells.n))) != found.told:
         raise InputError(
             f"{cells.n.sum():.0f} rewards but {found.told} logarithms; all rewards must be above 0"
@@ -143,8 +143,8 @@ def _require_variation(squares: float) -> float:
 def _more_precise(cells: Cells) -> bool:
     """Return True if logarithms give clearly smaller variances for pairs of arms than ratios of means."""
     logs = require_logs(cells)
-    by_logs = log_means(logs, solve(logs)).covariance
-    by_means = ratio_pairs(cells, solve(cells).freedom).covariance
+    by_logs = log_means(logs, logs.solution).covariance
+    by_means = ratio_pairs(cells, cells.solution.freedom).covariance
     return bool(np.sum(pair_variances(by_logs)) < _NEEDED_VARIANCE_RATIO * np.sum(pair_variances(by_means)))
 
 
@@ -206,7 +206,7 @@ def additive_tide_p(logs: Cells) -> float:
     """
     if not np.any(logs.compares):
         return 1.0
-    solution = solve(logs)
+    solution = logs.solution
     residual = logs.centred(logs.mean - solution.mu[logs.arm])
     level = logs.by_environment(logs.n * (logs.mean - solution.mu[logs.arm])) / np.maximum(logs.sizes, 1.0)
     away = level - float(np.average(level, weights=logs.sizes))

@@ -44,7 +44,6 @@ from tideproof.stats.solve.laplacian import (
     invert_laplacian,
     link_weights,
 )
-from tideproof.stats.solve.least_squares import solve
 
 Scale = Literal["difference", "ratio", "odds"]
 
@@ -112,7 +111,7 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
         return ScaleTest(0.0, 1.0)
     c = cells if scale == "difference" else replace(cells, mean=np.log(cells.mean))
-    s = solve(c)
+    s = c.solution
     without_arm = c.mean - s.mu[c.arm]
     level = c.by_environment(without_arm) / np.maximum(c.sizes, 1.0)
     x = c.centred(s.mu[c.arm] * (level - np.average(level, weights=c.sizes))[c.environment])

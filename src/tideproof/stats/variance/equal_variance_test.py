@@ -11,7 +11,6 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import variance_inside
 from tideproof.table import Table, to_json_values
 
@@ -58,7 +57,7 @@ def unequal_variances(c: Cells) -> Spread:
     transformation; Layard (1973), Robust large-sample tests for homogeneity of variances.
     """
     logs = _log_variances(c)
-    s, w, y = solve(logs), logs.weight, logs.mean
+    s, w, y = logs.solution, logs.weight, logs.mean
     df = w.size - s.environments - s.joins
     df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
     if df <= 0 or not s.rss > 0.0:  # df > 0 implies two arms and two environments
