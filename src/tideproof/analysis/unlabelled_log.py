@@ -19,7 +19,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import ScaleDecision
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
-from tideproof.stats.tide.unlabelled_tide import TideFit, follow_tide, moment_labels
+from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit, follow_tide, moment_labels
 from tideproof.table import Table
 from tideproof.text import format_probability, format_rounded, join_names
 
@@ -213,7 +213,7 @@ def _can_compile() -> bool:
     return find_spec("numba") is not None
 
 
-def _estimate_tide(rows: TimeOrderedRows) -> TideFit:
+def _estimate_tide(rows: TimeOrderedRows) -> UnlabelledTideFit:
     """Estimate the tide of time-ordered rows."""
     return follow_tide(rows.arms, rows.arm, rows.time, rows.n, rows.mean, rows.squares, rows.clock)
 

@@ -8,7 +8,7 @@ from tideproof.analysis.scales.mean_intervals import student_mean_intervals
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
-from tideproof.stats.tide.unlabelled_tide import TideFit
+from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 
 
@@ -19,7 +19,7 @@ class HiddenTideScale:
     lifts = False
     exact = False
 
-    def __init__(self, followed: TideFit) -> None:
+    def __init__(self, followed: UnlabelledTideFit) -> None:
         self._followed, self.found = followed, followed.found
 
     def shown(self, values: Floats) -> Floats:

@@ -49,7 +49,7 @@ class TidePieces(NamedTuple):
         return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
 
 
-class TideFit(NamedTuple):
+class UnlabelledTideFit(NamedTuple):
     """Fit of a log with a hidden tide.
 
     Attributes
@@ -86,7 +86,7 @@ class TideFit(NamedTuple):
 
 def follow_tide(
     arms: list[Any], arm: Ints, time: Floats, n: Floats, mean: Floats, squares: Floats, clock: bool
-) -> TideFit:
+) -> UnlabelledTideFit:
     """Estimate arm means and the hidden tide from rows in the order of time.
 
     `clock` means that moments are seconds since 1970.
@@ -111,7 +111,7 @@ def follow_tide(
     still = rows.mean - (tide.level - gauge)[moment]
     component = np.zeros(K, np.int64)
     pairs = WaldPairs(mu, C, np.full((K, K), float(freedom)))
-    return TideFit(
+    return UnlabelledTideFit(
         cells=_cells(arms, labels, arm, of, n, mean, squares),
         still=_cells(arms, labels, arm, of, n, still + centre, squares),
         found=uniform_estimate(mu, C, readout, float(freedom), pairs, component),
