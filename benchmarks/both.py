@@ -16,7 +16,7 @@ import tideproof as tp
 
 POLICIES = ("contrast", "both:contrast", "hidden:contrast")
 STILL = ("general", "cannot-sample-all-arms", "worst-case")
-MOVING = {"walk, sd 0.3": tp.Wander(0.3), "sinusoid of 3, period 50": tp.Sinusoid(3.0, 50)}
+MOVING = {"walk, sd 0.3": tp.worlds.Wander(0.3), "sinusoid of 3, period 50": tp.worlds.Sinusoid(3.0, 50)}
 
 
 def worlds(arms: int) -> Iterator[tuple[str, tp.World]]:

@@ -24,8 +24,8 @@ from cusum_lucb import POLICY as CUSUM
 import tideproof as tp
 
 BARS = {"general": 1.4, "sample-1-to-10": 1.6, "cannot-sample-all-arms": 2.5, "worst-case": 4.0}
-SMOOTH = {f"sinusoid, period {period}": tp.Sinusoid(3.0, period) for period in (50, 150, 500)}
-SMOOTH |= {f"walk, sd {sd}": tp.Wander(sd) for sd in (0.03, 0.1, 0.3)}
+SMOOTH = {f"sinusoid, period {period}": tp.worlds.Sinusoid(3.0, period) for period in (50, 150, 500)}
+SMOOTH |= {f"walk, sd {sd}": tp.worlds.Wander(sd) for sd in (0.03, 0.1, 0.3)}
 FEWEST = 10  # errors that a ratio needs
 
 

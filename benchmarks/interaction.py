@@ -79,7 +79,7 @@ def outliers(replications, engine):
     for make in (tp.mdm, tp.slippage):
         world = make(5)
         for policy, size in (("contrast", 20.0), ("robust:contrast", 20.0), (told_cells(), 1e6)):
-            wrong = replace(world, outliers=tp.Outliers(0.05, size))
+            wrong = replace(world, outliers=tp.worlds.Outliers(0.05, size))
             studies = [
                 tp.simulate(w, [policy], [200], replications, SEED, engine=engine) for w in (world, wrong)
             ]

@@ -110,7 +110,7 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
 def affordable(spec: tp.PolicySpec, world: tp.World, budget: int) -> bool:
     try:
         spec.within(world).params(world.arms, budget)
-    except tp.BudgetTooSmall:
+    except tp.errors.BudgetTooSmall:
         return False
     return True
 

@@ -32,11 +32,11 @@ COUNTED_RUNS = 40  # replications in which absent arms are counted
 def tides(days: int) -> dict[str, Any]:
     """Return the drifts, as logarithms of the factors of the rates."""
     return {
-        "none": tp.NoShift(),
-        "a week that comes again": tp.Weekly([0.0, 0.0, 0.0, 0.0, 0.2, 0.6, 0.6]),
-        "each day another": tp.Uniform(-0.7, 0.7),
-        "rates double and more": tp.Weekly(np.linspace(-0.6, 0.6, days).tolist()),
-        "rates more than halve": tp.Weekly(np.linspace(0.6, -0.6, days).tolist()),
+        "none": tp.worlds.NoShift(),
+        "a week that comes again": tp.worlds.Weekly([0.0, 0.0, 0.0, 0.0, 0.2, 0.6, 0.6]),
+        "each day another": tp.worlds.Uniform(-0.7, 0.7),
+        "rates double and more": tp.worlds.Weekly(np.linspace(-0.6, 0.6, days).tolist()),
+        "rates more than halve": tp.worlds.Weekly(np.linspace(0.6, -0.6, days).tolist()),
     }
 
 

@@ -73,7 +73,7 @@ WORLDS = {
     "omega 0.5": {"interaction": 0.5},
     "omega 1": {"interaction": 1.0},
     "noise 1 and 3": {"sigma": (3.0, 1.0, 1.0, 3.0, 1.0)},
-    "5 % of cells off by 20": {"outliers": tp.Outliers(0.05, 20.0)},
+    "5 % of cells off by 20": {"outliers": tp.worlds.Outliers(0.05, 20.0)},
 }
 SUITED = {
     "omega 0": POLICIES,

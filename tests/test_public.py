@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,32 @@ chosen = run.recommend().arm, run.history()["arm"]
     assert fresh(f"{bare}\n{code}\nprint(chosen)").strip() == repr(here["chosen"])
 
 
+PARENTS = ("errors", "worlds")
+NESTED = [f"{parent}.{name}" for parent in PARENTS for name in getattr(tp, parent).__all__]
+NAMES = [name for name in tp.__all__ if name not in ("__version__", *PARENTS)] + NESTED
+
+
 @pytest.mark.parametrize("name", tp.__all__)
 def test_every_public_name_resolves_alone(name):
     """A module that shared a public function's name would shadow it here."""
     out = fresh(f"import tideproof as tp; import tideproof.cli; print(type(tp.{name}).__name__)")
-    assert out.strip() != "module"
+    assert (out.strip() == "module") == (name in PARENTS)
+
+
+def test_there_are_few_public_names():
+    assert len(tp.__all__) <= 36
+
+
+@pytest.mark.parametrize(("name", "parent"), [("Normal", "worlds"), ("InputError", "errors")])
+def test_a_name_of_a_submodule_is_found_there_only(name, parent):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use tideproof.{parent}.{name}$"):
+        getattr(tp, name)
+
+
+def test_a_name_that_does_not_exist():
+    with pytest.raises(AttributeError, match=r"no attribute 'norml'$"):
+        tp.norml  # noqa: B018
+    assert not hasattr(tp, "_private")
 
 
 def test_the_version_is_in_the_changelog():
@@ -54,9 +76,10 @@ def test_the_version_is_in_the_changelog():
     assert tp.__version__ in versions
 
 
-@pytest.mark.parametrize("name", [n for n in tp.__all__ if n != "__version__"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_documented(name):
-    assert getattr(tp, name).__doc__
+    assert attrgetter(name)(tp).__doc__
+    name = name.split(".")[-1]
     index = (ROOT / "docs" / "reference.md").read_text()
     assert f"`{name}`" in index, f"docs/reference.md does not mention {name}"
     pages = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
@@ -157,7 +180,9 @@ def test_those_exit_codes_are_what_main_returns(monkeypatch):
             return end.code
         return 0
 
-    assert [ends_with(None), ends_with(tp.InputError("no")), ends_with(KeyboardInterrupt())] == list(EXITS)
+    assert [ends_with(None), ends_with(tp.errors.InputError("no")), ends_with(KeyboardInterrupt())] == list(
+        EXITS
+    )
 
 
 def test_as_a_module_it_is_the_command():

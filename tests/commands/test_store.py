@@ -55,7 +55,7 @@ def test_a_list(url):
 
 def test_an_empty_list(tmp_path):
     url = f"sqlite:///{tmp_path}/shop.db"
-    with pytest.raises(tp.UnknownName):
+    with pytest.raises(tp.errors.UnknownName):
         tp.Experiment.open(url, "prices")
     assert run("experiments", url).stdout == "no experiments\n"
 
@@ -128,7 +128,7 @@ def test_out_and_in_again(url, tmp_path):
 def test_a_backup(url, tmp_path):
     done = run("backup", url, tmp_path / "b.db", columns=500)
     assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'b.db'}: 3 experiments, 18 events, checked\n")
-    assert isinstance(run("backup", url, tmp_path / "b.db").exception, tp.InputError)
+    assert isinstance(run("backup", url, tmp_path / "b.db").exception, tp.errors.InputError)
     back = f"sqlite:///{tmp_path}/back.db"
     assert run("backup", f"sqlite:///{tmp_path}/b.db", back, columns=500).stdout == (
         f"{back}: 3 experiments, 21 events, checked\n"
@@ -172,7 +172,7 @@ def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch):
     (tmp_path / "README.md").write_text("no database at all, but long enough to have a header " * 20)
     monkeypatch.chdir(tmp_path)
     error = run(*arguments).exception
-    assert isinstance(error, tp.TideproofError)
+    assert isinstance(error, tp.errors.TideproofError)
     assert said in str(error)
     assert "\n" not in str(error)
     assert os.listdir(tmp_path) == ["README.md"]

@@ -14,7 +14,7 @@ from tideproof.experiment.stopping.anytime_intervals import ERROR, anytime_bound
 from tideproof.kernels.fit.e_process import CHECKPOINTS, contrast_bounds
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 
-WORLD = tp.World([0.0, 0.5, 0.2, 0.1], lengths=(2, 12), shifts=tp.Uniform(0.0, 20.0))
+WORLD = tp.World([0.0, 0.5, 0.2, 0.1], lengths=(2, 12), shifts=tp.worlds.Uniform(0.0, 20.0))
 MEANS = {"A": 0.0, "B": 0.3, "C": 0.6}
 
 

@@ -94,7 +94,7 @@ def test_a_batch_is_interpreted_where_nothing_can_be_compiled(monkeypatch):
     monkeypatch.setattr(compiled_asks, "_programs", {})
 
     def no_compiler(*_):
-        raise tp.MissingExtra.for_module("numba", "lab", "compiled simulation")
+        raise tp.errors.MissingExtra.for_module("numba", "lab", "compiled simulation")
 
     monkeypatch.setattr(compiled_asks, "_link", no_compiler)
     monkeypatch.setattr(compiled_asks, "WORTH_THE_COMPILER", 300)

@@ -116,11 +116,11 @@ def test_a_retired_arm_does_not_change_the_difference_of_the_others():
 def test_invalid_arms_cannot_be_added_or_retired():
     run = tp.Experiment(["A", "B"], budget=50)
     for arm, words in (("A", "more than once: A"), (3, "must be a string, not 3")):
-        with pytest.raises(tp.InputError, match=words):
+        with pytest.raises(tp.errors.InputError, match=words):
             run.add_arm(arm)
-    with pytest.raises(tp.UnknownName, match="unknown arm 'Z'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown arm 'Z'"):
         run.retire_arm("Z")
-    with pytest.raises(tp.InputError, match="at least two arms: 'A' cannot be retired"):
+    with pytest.raises(tp.errors.InputError, match="at least two arms: 'A' cannot be retired"):
         run.retire_arm("A")
     assert len(run.events()) == 1
 
@@ -152,11 +152,11 @@ def test_invalid_corrections_are_refused():
     run = drive(experiment(limits=(-100, 100)), 12)
     pull, told = run.ask(), run.history()["pull"][0]
     size = len(run.events())
-    with pytest.raises(tp.InputError, match="has the status 'out'; only a recorded reward"):
+    with pytest.raises(tp.errors.InputError, match="has the status 'out'; only a recorded reward"):
         run.correct(pull, 1.0)
-    with pytest.raises(tp.InputError, match="between -100 and 100, not 1e"):
+    with pytest.raises(tp.errors.InputError, match="between -100 and 100, not 1e"):
         run.correct(told, 1e200)
-    with pytest.raises(tp.UnknownName, match="unknown pull 'x'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown pull 'x'"):
         run.correct("x", 1.0)
     run.correct(told, run.history()["reward"][0])  # as it is
     assert len(run.events()) == size
@@ -171,7 +171,7 @@ def test_an_enormous_reward_is_refused_and_changes_nothing(reward):
         lambda: run.tell_summary(arm="A", environment=1, n=1, mean=reward),
         lambda: run.correct(run.history()["pull"][0], reward),
     ):
-        with pytest.raises(tp.InputError, match=r"(reward|mean) must be"):
+        with pytest.raises(tp.errors.InputError, match=r"(reward|mean) must be"):
             tell()
     assert saved_numbers(run) == before
     assert run.recommend().arm is not None
@@ -181,7 +181,7 @@ def test_several_pulls_are_cancelled_all_or_none():
     run = experiment()
     pulls = run.ask(n=9, environment=1)
     run.tell(pulls[4], 1.0)
-    with pytest.raises(tp.InputError, match="has the status 'told'"):
+    with pytest.raises(tp.errors.InputError, match="has the status 'told'"):
         run.cancel_many(pulls[:5])
     assert run.pulls_out() == [*pulls[:4], *pulls[5:]]
     run.cancel_many([pulls[8], pulls[0].id, pulls[8]])
@@ -189,7 +189,7 @@ def test_several_pulls_are_cancelled_all_or_none():
     assert run.pulls_out() == [*pulls[1:4], *pulls[5:8]]
     assert run.remaining == 300 - 7
     assert [event.pulls for event in run.events() if isinstance(event, e.Cancelled)] == [(8, 0)]
-    with pytest.raises(tp.InputError, match="is cancelled; a reward for it is no longer accepted"):
+    with pytest.raises(tp.errors.InputError, match="is cancelled; a reward for it is no longer accepted"):
         run.tell(pulls[0], 1.0)
 
 
@@ -207,7 +207,7 @@ def test_another_budget_gives_the_policy_another_horizon(tmp_path):
     assert run.done
     run.extend(None)
     assert (run.budget, run.remaining, run.done) == (None, None, False)
-    with pytest.raises(tp.InputError, match="budget must be a whole number of at least 200, not 199"):
+    with pytest.raises(tp.errors.InputError, match="budget must be a whole number of at least 200, not 199"):
         run.extend(199)
     folds_again(run, tmp_path)
 
@@ -223,7 +223,7 @@ def test_pause_resume_and_stop_are_recorded(tmp_path):
     pull = run.ask(environment=1)
     run.pause("a release", by="ops")
     run.pause()
-    with pytest.raises(tp.Finished, match="the experiment is paused"):
+    with pytest.raises(tp.errors.Finished, match="the experiment is paused"):
         run.ask()
     assert not run.done
     run.tell(pull, 1.0)  # rewards may come
@@ -232,7 +232,7 @@ def test_pause_resume_and_stop_are_recorded(tmp_path):
     late = run.ask()
     run.stop("enough")
     run.stop()
-    with pytest.raises(tp.Finished, match="the experiment is stopped"):
+    with pytest.raises(tp.errors.Finished, match="the experiment is stopped"):
         run.ask()
     run.resume()
     assert run.done
@@ -249,7 +249,7 @@ def test_pause_resume_and_stop_are_recorded(tmp_path):
 def test_numbers_with_too_many_digits_cannot_be_noted(call):
     run = tp.Experiment(["A", "B"])
     with pytest.raises(
-        tp.InputError, match="must be text that can be printed, not a number of more than 4300"
+        tp.errors.InputError, match="must be text that can be printed, not a number of more than 4300"
     ):
         getattr(run, call)(10**5000)
     assert [type(event).__name__ for event in run.events()] == ["Created"]

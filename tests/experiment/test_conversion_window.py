@@ -69,13 +69,13 @@ def test_rewards_in_an_open_window_can_be_repeated_corrected_and_cancelled():
     first, second, third, fourth = run.ask(n=4, environment=1)
     run.tell_many([first, second, third], [1, 1, 1])
     run.tell(first, 1)
-    with pytest.raises(tp.ConflictingReward, match=r"has the reward 1.0, not 0.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 1.0, not 0.0"):
         run.tell(first, 0)
     run.correct(second, 0)
     run.cancel(third)
     assert run.history()["n"] == [0, 0, 0, 0]
     assert run.pulls_out() == [first, second, fourth]
-    with pytest.raises(tp.InputError, match="only a recorded reward can be corrected"):
+    with pytest.raises(tp.errors.InputError, match="only a recorded reward can be corrected"):
         run.correct(fourth, 1)
     clock.now = 10.0
     assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
@@ -96,7 +96,7 @@ def test_a_reward_after_the_window_is_late_and_does_not_count(tmp_path):
     numbers = saved_numbers(run)
     for _ in range(2):  # a repeat is harmless
         run.tell_many([missed, in_time], [1, 1])
-    with pytest.raises(tp.ConflictingReward):
+    with pytest.raises(tp.errors.ConflictingReward):
         run.tell(in_time, 0)
     table = run.history()
     assert table["reward"] == [1.0, 0.0, 0.0]

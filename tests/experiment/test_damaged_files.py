@@ -48,7 +48,7 @@ def loaded(path, data):
     path.write_bytes(data)
     try:
         return tp.Experiment.load(path)
-    except tp.InputError:
+    except tp.errors.InputError:
         return None
 
 
@@ -136,7 +136,7 @@ def test_a_changed_file_with_a_right_checksum_is_refused_or_works(saved, tmp_pat
         again.history()
         str(again.recommend())
         again.save(tmp_path / "again.json")
-        with contextlib.suppress(tp.Finished):
+        with contextlib.suppress(tp.errors.Finished):
             again.tell(again.ask(environment="next"), 0.5)
     assert refused > works > 0
 

@@ -79,14 +79,14 @@ BAD = {
 def test_impossible_events_are_refused(name):
     made = run()
     replay(made)
-    with pytest.raises(tp.InputError):
+    with pytest.raises(tp.errors.InputError):
         rebuild_state([*made.events(), BAD[name](made)], None)
 
 
 def test_the_last_two_arms_cannot_be_retired():
     made = run()
     made.retire_arm("D")
-    with pytest.raises(tp.InputError, match="is not possible after"):
+    with pytest.raises(tp.errors.InputError, match="is not possible after"):
         rebuild_state([*made.events(), e.ArmRetired(*NOW, 0)], None)
 
 
@@ -116,13 +116,13 @@ def test_the_last_two_arms_cannot_be_retired():
 )
 def test_an_impossible_first_event_is_refused(change, words):
     created = run().events()[0]
-    with pytest.raises(tp.InputError, match=words):
+    with pytest.raises(tp.errors.InputError, match=words):
         rebuild_state([created._replace(**change)], None)
 
 
 def test_a_list_without_a_first_event_is_refused():
     for happened in ([], run().events()[1:]):
-        with pytest.raises(tp.InputError, match="its first event must be"):
+        with pytest.raises(tp.errors.InputError, match="its first event must be"):
             rebuild_state(happened, None)
 
 
@@ -131,7 +131,7 @@ def test_limits_are_restored_from_a_file(tmp_path):
     made.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
     assert again.events() == made.events()
-    with pytest.raises(tp.InputError, match="between 0 and 1"):
+    with pytest.raises(tp.errors.InputError, match="between 0 and 1"):
         again.tell(again.ask(), 2.0)
 
 
@@ -162,5 +162,5 @@ def test_invalid_numbers_in_a_file_are_refused(number, tmp_path):
         del document["sha256"]
         text = text.replace(json.loads(text)["sha256"], checksum(document))
     path.write_text(text)
-    with pytest.raises(tp.InputError):
+    with pytest.raises(tp.errors.InputError):
         tp.Experiment.load(path)

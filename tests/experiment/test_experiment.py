@@ -132,7 +132,7 @@ def test_a_cancelled_pull_returns_to_the_budget():
     run.cancel(pull)
     run.cancel(pull.id)
     assert (run.remaining, next_arm(run, 6)) == before
-    with pytest.raises(tp.InputError, match="cancelled"):
+    with pytest.raises(tp.errors.InputError, match="cancelled"):
         run.tell(pull, 1.0)
 
 
@@ -169,7 +169,7 @@ def test_recommend_says_what_is_not_comparable():
     assert recommendation.told == 3
     assert sorted(map(sorted, recommendation.groups)) == [["A", "B"], ["C"]]
     assert "not comparable yet" in str(recommendation)
-    with pytest.raises(tp.NotComparable, match="C"):
+    with pytest.raises(tp.errors.NotComparable, match="C"):
         _ = run.fit().best
 
 
@@ -187,12 +187,12 @@ def test_every_seed_of_64_bits_is_allowed():
     first = [tp.Experiment(ARMS, seed=seed).ask(n=12) for seed in (0, 2**63, 2**64 - 1)]
     arms = [[pull.arm for pull in pulls] for pulls in first]
     assert arms[0] != arms[1] != arms[2] != arms[0]
-    with pytest.raises(tp.InputError, match=f"from 0 to {2**64 - 1}, not {2**64}"):
+    with pytest.raises(tp.errors.InputError, match=f"from 0 to {2**64 - 1}, not {2**64}"):
         tp.Experiment(ARMS, seed=2**64)
 
 
 def test_the_error_names_all_repeated_arms():
-    with pytest.raises(tp.InputError, match=r"more than once: A, C$"):
+    with pytest.raises(tp.errors.InputError, match=r"more than once: A, C$"):
         tp.Experiment(["C", "A", "B", "C", "A"])
 
 
@@ -211,7 +211,7 @@ def test_remaining_and_pending_pulls_are_counted():
     assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 pending>"
     run.ask(n=27)
     assert (run.remaining, run.done) == (0, True)
-    with pytest.raises(tp.Finished, match=r"asked for 1 pull, 0 of 30 left"):
+    with pytest.raises(tp.errors.Finished, match=r"asked for 1 pull, 0 of 30 left"):
         run.ask()
     run.cancel(pulls[3])
     assert (run.remaining, run.done) == (1, False)
@@ -243,7 +243,7 @@ def test_a_pull_is_known_by_its_id_only():
     run.tell(pulls[1].id, 2.0)
     assert run.history()["reward"] == [None, 2.0]
     for other in (True, 1, np.int64(1), 1.0, None, "1", pulls[0].id + "0", pulls):
-        with pytest.raises(tp.UnknownName, match="unknown pull"):
+        with pytest.raises(tp.errors.UnknownName, match="unknown pull"):
             run.tell(other, 1.0)
     assert run.history()["reward"] == [None, 2.0]
 
@@ -270,7 +270,7 @@ def test_numbers_with_too_many_digits_are_refused(tmp_path):
         lambda: run.pause(by=too_long),
     )
     for call in calls:
-        with pytest.raises(tp.InputError, match="a number of more than 4300 digits"):
+        with pytest.raises(tp.errors.InputError, match="a number of more than 4300 digits"):
             call()
     assert run.events() == before
 
@@ -447,7 +447,7 @@ def test_an_experiment_is_done_when_its_policy_stops():
         asked += 1
         assert asked < 1000
     assert run.remaining is None
-    with pytest.raises(tp.Finished, match=r"^ser3\(.*\) has stopped; select C"):
+    with pytest.raises(tp.errors.Finished, match=r"^ser3\(.*\) has stopped; select C"):
         run.ask(environment="next")
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
@@ -457,7 +457,7 @@ def test_several_pulls_are_asked_for_all_or_none(script):
     run = drive(experiment(policy="round-robin"), 10)
     script.arms[:] = [0, 1, -1, -1]
     before = contents(run)
-    with pytest.raises(tp.Finished, match="round-robin has stopped; select"):
+    with pytest.raises(tp.errors.Finished, match="round-robin has stopped; select"):
         run.ask(n=5, environment="elsewhere")
     assert contents(run) == before
     assert run.pulls_out() == []
@@ -492,7 +492,7 @@ def test_a_summary_settles_the_oldest_pending_pulls():
     run.tell_summary(arm="B", environment="mon", n=4, mean=1.0, variance=0.5)
     status = run.history()["status"]
     assert [status[number(p)] for p in pulls] == ["summarised"] * 4 + ["out"] * 6
-    with pytest.raises(tp.InputError, match="summarised"):
+    with pytest.raises(tp.errors.InputError, match="summarised"):
         run.tell(pulls[0], 1.0)
     assert run.remaining == 170
 
@@ -510,7 +510,7 @@ def test_a_summary_settles_pulls_of_its_arm_and_environment_only():
 def test_a_single_reward_needs_no_variance_and_two_do():
     run = experiment()
     run.tell_summary(arm="A", environment=1, n=1, mean=1.0)
-    with pytest.raises(tp.InputError, match="a summary of 2 rewards needs their variance"):
+    with pytest.raises(tp.errors.InputError, match="a summary of 2 rewards needs their variance"):
         run.tell_summary(arm="A", environment=1, n=2, mean=1.0)
     run.tell_summary(arm="A", environment=1, n=2, mean=1.0, variance=0.0)
     assert run.fit().arms["n"][0] == 3
@@ -547,7 +547,7 @@ def test_repeating_a_summary_with_its_key_is_harmless():
     run.tell_summary(**told)
     assert contents(run) == before
     with pytest.raises(
-        tp.ConflictingReward, match=r"mon-A. was recorded as arm=.A., .* mean=1.0, .* mean=2.0"
+        tp.errors.ConflictingReward, match=r"mon-A. was recorded as arm=.A., .* mean=1.0, .* mean=2.0"
     ):
         run.tell_summary(**{**told, "mean": 2.0})
     assert contents(run) == before
@@ -608,20 +608,24 @@ def test_threads_share_one_experiment():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"arms": ["A"]}, tp.InputError, "at least two arms, not 1"),
-        ({"arms": []}, tp.InputError, "at least two arms, not 0"),
-        ({"arms": "AB"}, tp.InputError, "at least two arms"),
-        ({"arms": ["A", "A"]}, tp.InputError, "more than once: A"),
-        ({"arms": ["A", 2]}, tp.InputError, "must be a string, not 2"),
-        ({"budget": 0}, tp.InputError, "budget must be a whole number of at least 1, not 0"),
-        ({"budget": 2.5}, tp.InputError, "not 2.5"),
-        ({"budget": 17}, tp.BudgetTooSmall, "17 is too small for linlucb with 3 arms; give at least 18"),
-        ({"seed": -1}, tp.InputError, "seed must be a whole number from 0"),
-        ({"seed": None}, tp.InputError, "seed"),
-        ({"direction": "up"}, tp.InputError, "'maximize' or 'minimize', not 'up'"),
-        ({"policy": "linlucp"}, tp.UnknownName, "did you mean 'linlucb'"),
-        ({"policy": "linlucb+mean"}, tp.UnknownName, "known: 'ols'"),
-        ({"policy": 3}, tp.InputError, "not 3"),
+        ({"arms": ["A"]}, tp.errors.InputError, "at least two arms, not 1"),
+        ({"arms": []}, tp.errors.InputError, "at least two arms, not 0"),
+        ({"arms": "AB"}, tp.errors.InputError, "at least two arms"),
+        ({"arms": ["A", "A"]}, tp.errors.InputError, "more than once: A"),
+        ({"arms": ["A", 2]}, tp.errors.InputError, "must be a string, not 2"),
+        ({"budget": 0}, tp.errors.InputError, "budget must be a whole number of at least 1, not 0"),
+        ({"budget": 2.5}, tp.errors.InputError, "not 2.5"),
+        (
+            {"budget": 17},
+            tp.errors.BudgetTooSmall,
+            "17 is too small for linlucb with 3 arms; give at least 18",
+        ),
+        ({"seed": -1}, tp.errors.InputError, "seed must be a whole number from 0"),
+        ({"seed": None}, tp.errors.InputError, "seed"),
+        ({"direction": "up"}, tp.errors.InputError, "'maximize' or 'minimize', not 'up'"),
+        ({"policy": "linlucp"}, tp.errors.UnknownName, "did you mean 'linlucb'"),
+        ({"policy": "linlucb+mean"}, tp.errors.UnknownName, "known: 'ols'"),
+        ({"policy": 3}, tp.errors.InputError, "not 3"),
     ],
 )
 def test_invalid_experiments_are_refused(options, error, words):
@@ -640,127 +644,139 @@ def test_invalid_experiments_are_refused(options, error, words):
     ],
 )
 def test_invalid_policy_options_are_refused(options, words):
-    with pytest.raises(tp.InputError, match=words):
+    with pytest.raises(tp.errors.InputError, match=words):
         tp.policy("linlucb", **options)
 
 
 BAD_CALLS = {
     "nan reward": (
         lambda r, p: r.tell(p[0], float("nan")),
-        tp.InputError,
+        tp.errors.InputError,
         "reward must be a finite number, not nan",
     ),
-    "infinite reward": (lambda r, p: r.tell(p[0], float("inf")), tp.InputError, "not inf"),
-    "text reward": (lambda r, p: r.tell(p[0], "1.0"), tp.InputError, "not '1.0'"),
-    "no reward": (lambda r, p: r.tell(p[0], None), tp.InputError, "not None"),
+    "infinite reward": (lambda r, p: r.tell(p[0], float("inf")), tp.errors.InputError, "not inf"),
+    "text reward": (lambda r, p: r.tell(p[0], "1.0"), tp.errors.InputError, "not '1.0'"),
+    "no reward": (lambda r, p: r.tell(p[0], None), tp.errors.InputError, "not None"),
     "other reward": (
         lambda r, p: r.tell(p[1], 9.0),
-        tp.ConflictingReward,
+        tp.errors.ConflictingReward,
         r"pull \w+-1 has the reward 1.0, not 9.0",
     ),
     "unknown pull": (
         lambda r, p: r.tell(77, 1.0),
-        tp.UnknownName,
+        tp.errors.UnknownName,
         "unknown pull 77; this experiment has 3",
     ),
-    "negative pull": (lambda r, p: r.tell(-1, 1.0), tp.UnknownName, "unknown pull -1"),
+    "negative pull": (lambda r, p: r.tell(-1, 1.0), tp.errors.UnknownName, "unknown pull -1"),
     "a stranger's pull": (
         lambda r, p: r.tell(tp.Pull(p[0].id, "C", "else"), 1.0),
-        tp.UnknownName,
+        tp.errors.UnknownName,
         "unknown pull",
     ),
-    "no pull": (lambda r, p: r.tell("first", 1.0), tp.UnknownName, "unknown pull 'first'"),
+    "no pull": (lambda r, p: r.tell("first", 1.0), tp.errors.UnknownName, "unknown pull 'first'"),
     "too few rewards": (
         lambda r, p: r.tell_many([p[0], p[2]], [1.0]),
-        tp.InputError,
+        tp.errors.InputError,
         "2 pulls but 1 rewards",
     ),
-    "one bad of many": (lambda r, p: r.tell_many([p[0], p[2]], [1.0, float("nan")]), tp.InputError, "nan"),
+    "one bad of many": (
+        lambda r, p: r.tell_many([p[0], p[2]], [1.0, float("nan")]),
+        tp.errors.InputError,
+        "nan",
+    ),
     "one unknown of many": (
         lambda r, p: r.tell_many([p[0], 5], [1.0, 1.0]),
-        tp.UnknownName,
+        tp.errors.UnknownName,
         "unknown pull 5",
     ),
     "twice in one": (
         lambda r, p: r.tell_many([p[0], p[0]], [1.0, 2.0]),
-        tp.ConflictingReward,
+        tp.errors.ConflictingReward,
         r"pull \w+-0 has the reward 1.0",
     ),
     "unknown arm": (
         lambda r, p: r.tell_summary(arm="D", environment="x", n=1, mean=0.0),
-        tp.UnknownName,
+        tp.errors.UnknownName,
         "unknown arm 'D'; known: 'A', 'B', 'C'",
     ),
     "empty summary": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=0, mean=0.0),
-        tp.InputError,
+        tp.errors.InputError,
         "n must",
     ),
     "no variance": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0),
-        tp.InputError,
+        tp.errors.InputError,
         "a summary of 3 rewards needs their variance",
     ),
     "negative variance": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0, variance=-1.0),
-        tp.InputError,
+        tp.errors.InputError,
         "variance must be a finite number of at least 0, not -1.0",
     ),
     "nan mean": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=1, mean=float("nan")),
-        tp.InputError,
+        tp.errors.InputError,
         "mean must be a finite number",
     ),
     "bad label": (
         lambda r, p: r.ask(environment=2.5),
-        tp.InputError,
+        tp.errors.InputError,
         "string, a whole number or a date, not 2.5",
     ),
     "bad label in a summary": (
         lambda r, p: r.tell_summary(arm="A", environment=None, n=1, mean=0.0),
-        tp.InputError,
+        tp.errors.InputError,
         "not None",
     ),
-    "no pulls": (lambda r, p: r.ask(n=0), tp.InputError, "n must be a whole number of at least 1, not 0"),
+    "no pulls": (
+        lambda r, p: r.ask(n=0),
+        tp.errors.InputError,
+        "n must be a whole number of at least 1, not 0",
+    ),
     "beyond the budget": (
         lambda r, p: r.ask(n=198),
-        tp.Finished,
+        tp.errors.Finished,
         r"asked for 198 pulls, 197 of 200 left",
     ),
-    "cancel a told pull": (lambda r, p: r.cancel(p[1]), tp.InputError, r"pull \w+-1 has the status 'told'"),
-    "cancel an unknown pull": (lambda r, p: r.cancel(9), tp.UnknownName, "unknown pull 9"),
-    "a number for a pull": (lambda r, p: r.tell(True, 1.0), tp.UnknownName, "unknown pull True"),
+    "cancel a told pull": (
+        lambda r, p: r.cancel(p[1]),
+        tp.errors.InputError,
+        r"pull \w+-1 has the status 'told'",
+    ),
+    "cancel an unknown pull": (lambda r, p: r.cancel(9), tp.errors.UnknownName, "unknown pull 9"),
+    "a number for a pull": (lambda r, p: r.tell(True, 1.0), tp.errors.UnknownName, "unknown pull True"),
     "a reward too large for limits": (
         lambda r, p: r.tell(p[0], 1e51),
-        tp.InputError,
+        tp.errors.InputError,
         r"reward must be between -1e\+50 and 1e\+50, not 1e\+51",
     ),
     "a variance beyond": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0, variance=1e200),
-        tp.InputError,
+        tp.errors.InputError,
         r"variance must be at most 1e\+100, not 1e\+200",
     ),
     "a key that is no string": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=1, mean=0.0, key=2),
-        tp.InputError,
+        tp.errors.InputError,
         "a key must be a string, not 2",
     ),
     "cancel one that is told and one that is out": (
         lambda r, p: r.cancel_many([p[0], p[1]]),
-        tp.InputError,
+        tp.errors.InputError,
         r"pull \w+-1 has the status 'told'",
     ),
     "correct a pull that is out": (
         lambda r, p: r.correct(p[0], 1.0),
-        tp.InputError,
+        tp.errors.InputError,
         "has the status 'out'; only a recorded reward",
     ),
-    "an arm twice": (lambda r, p: r.add_arm("B"), tp.InputError, "more than once: B"),
-    "an arm that is no string": (lambda r, p: r.add_arm(4), tp.InputError, "must be a string, not 4"),
-    "retire an unknown arm": (lambda r, p: r.retire_arm("D"), tp.UnknownName, "unknown arm 'D'"),
+    "an arm twice": (lambda r, p: r.add_arm("B"), tp.errors.InputError, "more than once: B"),
+    "an arm that is no string": (lambda r, p: r.add_arm(4), tp.errors.InputError, "must be a string, not 4"),
+    "retire an unknown arm": (lambda r, p: r.retire_arm("D"), tp.errors.UnknownName, "unknown arm 'D'"),
     "a budget that is spent": (
         lambda r, p: r.extend(2),
-        tp.InputError,
+        tp.errors.InputError,
         "budget must be a whole number of at least 3, not 2",
     ),
 }
@@ -781,19 +797,21 @@ def test_bad_calls_leave_the_experiment_as_it_was(name):
 def test_an_arm_too_many_for_the_budget_is_refused():
     run = experiment(budget=19)
     before = contents(run)
-    with pytest.raises(tp.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; give at least 24"):
+    with pytest.raises(
+        tp.errors.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; give at least 24"
+    ):
         run.add_arm("D")
     assert contents(run) == before
 
 
 def test_asking_beyond_the_budget_names_the_selection():
     run = drive(experiment(budget=18), 18)
-    with pytest.raises(tp.Finished, match=f"0 of 18 left; select {run.recommend().arm}"):
+    with pytest.raises(tp.errors.Finished, match=f"0 of 18 left; select {run.recommend().arm}"):
         run.ask()
 
 
 def test_a_fit_without_rewards_raises_an_error():
-    with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
+    with pytest.raises(tp.errors.NotComparable, match="no reward has been recorded"):
         experiment().fit()
 
 
@@ -880,7 +898,7 @@ BY = {
 def test_the_author_of_a_call_must_be_a_string(call, by, tmp_path):
     run = tp.Experiment(["A", "B"], budget=20)
     pull = run.ask(environment=1)
-    with pytest.raises(tp.InputError, match="by must be a string"):
+    with pytest.raises(tp.errors.InputError, match="by must be a string"):
         BY[call](run, pull, by)
     run.save(tmp_path / "run.json")
     assert tp.Experiment.load(tmp_path / "run.json").pulls_out() == run.pulls_out() == [pull]
@@ -919,6 +937,6 @@ def test_values_of_another_type_are_refused(call, words):
     for pull in run.ask(environment=1, n=6)[:5]:
         run.tell(pull, 1.0)
     before = run.events()
-    with pytest.raises(tp.InputError, match=words):
+    with pytest.raises(tp.errors.InputError, match=words):
         call(run)
     assert run.events() == before

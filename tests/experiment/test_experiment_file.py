@@ -23,13 +23,15 @@ def numbers(run):
 
 def test_files_that_cannot_be_read_or_written_raise_errors(tmp_path):
     path = tmp_path / "no" / "x.json"
-    with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
+    with pytest.raises(
+        tp.errors.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"
+    ):
         tp.Experiment(["a", "b"]).save(path)
-    with pytest.raises(tp.InputError, match=f"cannot read '{path}': there is no such file"):
+    with pytest.raises(tp.errors.InputError, match=f"cannot read '{path}': there is no such file"):
         tp.Experiment.load(path)
     with pytest.raises(FileNotFoundError):  # who resumes or begins may ask for that
         tp.Experiment.load(path)
-    with pytest.raises(tp.InputError, match="it is a folder"):
+    with pytest.raises(tp.errors.InputError, match="it is a folder"):
         tp.Experiment(["a", "b"]).save(tmp_path)
 
 
@@ -37,12 +39,12 @@ def test_files_that_cannot_be_read_or_written_raise_errors(tmp_path):
 def test_invalid_paths_are_refused(path):
     run = tp.Experiment(["a", "b"])
     for call in (run.save, tp.Experiment.load, run.report):
-        with pytest.raises(tp.InputError, match=r"a path must be a string or a pathlib\.Path, not "):
+        with pytest.raises(tp.errors.InputError, match=r"a path must be a string or a pathlib\.Path, not "):
             call(path)
 
 
 def test_a_file_name_that_is_too_long_raises_an_error(tmp_path):
-    with pytest.raises(tp.InputError, match=r"cannot write .*: File name too long"):
+    with pytest.raises(tp.errors.InputError, match=r"cannot write .*: File name too long"):
         tp.Experiment(["a", "b"]).save(tmp_path / ("a" * 300))
 
 
@@ -76,7 +78,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     for moment in ("fsync", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(os, moment, crash)
-            with pytest.raises(tp.InputError, match=r"cannot write .*: power cut"):
+            with pytest.raises(tp.errors.InputError, match=r"cannot write .*: power cut"):
                 run.save(path)
         assert path.read_text() == old
         assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
@@ -88,7 +90,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_file_that_is_no_experiment_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text)
-    with pytest.raises(tp.InputError, match="not a saved tideproof experiment"):
+    with pytest.raises(tp.errors.InputError, match="not a saved tideproof experiment"):
         tp.Experiment.load(path)
 
 
@@ -96,7 +98,7 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     path = tmp_path / "run.json"
     experiment().save(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), "tideproof_experiment": 99}))
-    with pytest.raises(tp.InputError, match="format 99"):
+    with pytest.raises(tp.errors.InputError, match="format 99"):
         tp.Experiment.load(path)
 
 
@@ -132,12 +134,12 @@ def test_a_loaded_experiment_keeps_the_status_of_every_pull(tmp_path):
     assert states == ["told", "cancelled", "cancelled", "summarised", "out", "out", "out", "summary"]
     ids = run.history()["pull"]
     again.tell(ids[0], 1.5)  # a repeat
-    with pytest.raises(tp.ConflictingReward, match=f"pull {ids[0]} has the reward 1.5, not 2.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=f"pull {ids[0]} has the reward 1.5, not 2.0"):
         again.tell(ids[0], 2.0)
     again.tell(ids[4], 1.0)
-    with pytest.raises(tp.InputError, match=f"pull {ids[1]} is cancelled"):
+    with pytest.raises(tp.errors.InputError, match=f"pull {ids[1]} is cancelled"):
         again.tell(ids[1], 1.0)
-    with pytest.raises(tp.UnknownName, match="this experiment has 7"):
+    with pytest.raises(tp.errors.UnknownName, match="this experiment has 7"):
         again.tell(ids[0][:-1] + "7", 1.0)
 
 
@@ -146,7 +148,7 @@ def test_a_loaded_experiment_knows_the_keys_of_summaries(tmp_path):
     before = contents(again)
     again.tell_summary(arm=run.history()["arm"][3], environment="mon", n=1, mean=0.25, key="k")
     assert contents(again) == before
-    with pytest.raises(tp.ConflictingReward, match="summary 'k' was recorded"):
+    with pytest.raises(tp.errors.ConflictingReward, match="summary 'k' was recorded"):
         again.tell_summary(arm="A", environment="tue", n=1, mean=0.25, key="k")
 
 

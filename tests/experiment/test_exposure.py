@@ -37,7 +37,7 @@ def test_pulls_that_units_did_not_see_in_time_are_cancelled():
     assert run.pulls_out() == [seen]
     assert run.remaining == 99
     assert run.pull_of("bob") is None
-    with pytest.raises(tp.InputError, match="was cancelled"):
+    with pytest.raises(tp.errors.InputError, match="was cancelled"):
         run.expose(unseen)
     again = run.ask(unit="bob", environment="monday")
     assert again.arm == unseen.arm
@@ -51,7 +51,7 @@ def test_reserved_pulls_take_no_reward():
     clock = Clock()
     run = begun(clock)
     pull = run.ask(unit="ann", environment="monday")
-    with pytest.raises(tp.InputError, match="reserved"):
+    with pytest.raises(tp.errors.InputError, match="reserved"):
         run.tell(pull, 1)
     run.expose(pull)
     run.tell(pull, 1)
@@ -87,18 +87,18 @@ def test_pulls_without_a_unit_need_no_exposure():
     ],
 )
 def test_invalid_reserves_are_refused(options, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         begun(Clock(), **options)
 
 
 def test_impossible_events_are_refused():
     run = begun(Clock())
     run.ask(unit="ann")
-    with pytest.raises(tp.InputError, match="is not possible after"):
+    with pytest.raises(tp.errors.InputError, match="is not possible after"):
         rebuild_state([*run.events(), e.Exposed(1.0, None, (7,))], None)
-    with pytest.raises(tp.InputError, match="is not possible after"):
+    with pytest.raises(tp.errors.InputError, match="is not possible after"):
         rebuild_state([*run.events(), e.Exposed(1.0, None, (0,)), e.Exposed(1.0, None, (0,))], None)
-    with pytest.raises(tp.InputError, match="is not possible after"):
+    with pytest.raises(tp.errors.InputError, match="is not possible after"):
         rebuild_state([*run.events(), e.Added(1.0, None, (0,), (1.0,), (None,))], None)
 
 

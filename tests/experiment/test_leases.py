@@ -93,7 +93,7 @@ def test_a_late_reward_replaces_the_default():
     assert run.history()["status"][6:] == ["told"] * 3 + ["defaulted"] * 3
     assert run.fit().arms["mean"] == pytest.approx(plain.fit().arms["mean"], rel=1e-12)
     same(run, replay(run))
-    with pytest.raises(tp.ConflictingReward):  # the default is replaced once; then it is a told reward
+    with pytest.raises(tp.errors.ConflictingReward):  # the default is replaced once; then it is a told reward
         run.tell(run.first[6], 99.0)
     run.tell(run.first[9], 0.0)  # as it was: known now
     assert run.history()["status"][9] == "told"
@@ -204,7 +204,7 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
     ],
 )
 def test_invalid_leases_are_refused(options, words):
-    with pytest.raises(tp.InputError, match=words):
+    with pytest.raises(tp.errors.InputError, match=words):
         tp.Experiment(ARMS, **{"lease": 10.0, **options})
 
 

@@ -48,7 +48,7 @@ def test_reserved_pulls_are_cancelled_when_the_time_of_their_unit_is_exactly_ove
 
 def test_a_reserve_may_be_as_long_as_the_lease():
     assert checked_lease(5.0, None, 5.0) == {"lease": 5.0, "reserve": 5.0}
-    with pytest.raises(tp.InputError, match=r"at most .* 5\b.* not 5.1"):
+    with pytest.raises(tp.errors.InputError, match=r"at most .* 5\b.* not 5.1"):
         checked_lease(5.0, None, 5.1)
     assert checked_lease(1e-9, 0.0) == {"lease": 1e-9, "default": 0.0}
 
@@ -66,7 +66,7 @@ def test_conversions_with_a_lease_are_0_by_default():
 
 def test_minimum_and_maximum_shares_may_be_everything_or_nothing():
     assert checked_bounds({"A": 1.0}, {"B": 0.0}, ARMS) == ({0: 1.0}, {1: 0.0})
-    with pytest.raises(tp.InputError, match=r"'A'.* not 1.1"):
+    with pytest.raises(tp.errors.InputError, match=r"'A'.* not 1.1"):
         checked_bounds({"A": 1.1}, None, ARMS)
 
 
@@ -79,7 +79,7 @@ def test_sums_of_shares_may_be_off_by_rounding(excess, allowed):
         if allowed:
             assert checked_bounds(floors, caps, ARMS)
         else:
-            with pytest.raises(tp.InputError, match=r"add up to at (most|least) 1"):
+            with pytest.raises(tp.errors.InputError, match=r"add up to at (most|least) 1"):
                 checked_bounds(floors, caps, ARMS)
 
 
@@ -103,7 +103,7 @@ def test_shares_are_of_100_pulls_by_default():
     assert tp.Experiment(ARMS, policy="round-robin").shares(environment=0)["A"] == 0.34
     spent = tp.Experiment(ARMS, policy="round-robin", budget=3)
     spent.ask(environment=0, n=3)
-    with pytest.raises(tp.Finished, match="1 pull, 0 of 3"):
+    with pytest.raises(tp.errors.Finished, match="1 pull, 0 of 3"):
         spent.shares()
 
 
@@ -124,9 +124,9 @@ def test_the_largest_reward_is_allowed(reward):
     run.tell_summary(arm="A", environment=1, n=2, mean=reward, variance=1e100)
     assert run.history()["reward"] == [reward, reward]
     for call in (lambda: run.tell(run.ask(), 1.5 * reward), lambda: run.correct(pull, 1.5 * reward)):
-        with pytest.raises(tp.InputError, match=r"1\.5\d*e\+50"):
+        with pytest.raises(tp.errors.InputError, match=r"1\.5\d*e\+50"):
             call()
-    with pytest.raises(tp.InputError, match=r"1\.5e\+100"):
+    with pytest.raises(tp.errors.InputError, match=r"1\.5e\+100"):
         run.tell_summary(arm="A", environment=1, n=2, mean=0.0, variance=1.5e100)
 
 
@@ -135,7 +135,7 @@ def test_rewards_at_the_limits_are_allowed():
     run.tell_many(run.ask(n=2, environment=1), [-1.0, 2.0])
     assert run.history()["reward"] == [-1.0, 2.0]
     for limits in ((1.0, 1.0), (2.0, 1.0), (1.0,)):
-        with pytest.raises(tp.InputError, match="limits must be"):
+        with pytest.raises(tp.errors.InputError, match="limits must be"):
             experiment(limits=limits)
 
 
@@ -153,7 +153,7 @@ def test_values_of_each_kind_of_reward(rewards, allowed, refused):
     for value in allowed:
         run.tell(run.ask(environment=1), value)
     for value in refused:
-        with pytest.raises(tp.InputError, match=f"not {value}"):
+        with pytest.raises(tp.errors.InputError, match=f"not {value}"):
             run.tell(run.ask(environment=1), value)
     assert run.recommend().told == len(allowed)
 
@@ -167,11 +167,11 @@ def test_a_summary_may_have_no_success_or_only_successes():
 
 
 def test_a_budget_may_shrink_to_the_pulls_that_were_not_lost():
-    with pytest.raises(tp.InputError, match="at least 1, not 0"):
+    with pytest.raises(tp.errors.InputError, match="at least 1, not 0"):
         experiment(budget=None).extend(0)
     run = experiment(budget=50)
     run.cancel_many(run.ask(n=20, environment=1)[:2])
-    with pytest.raises(tp.InputError, match="at least 18, not 17"):
+    with pytest.raises(tp.errors.InputError, match="at least 18, not 17"):
         run.extend(17)
     run.extend(18)
     assert (run.remaining, run.done) == (0, True)
@@ -256,12 +256,12 @@ def events():
 )
 def test_events_at_and_beyond_a_limit(events, allowed, refused):
     assert rebuild_state([*events, allowed], None).events[-1] == allowed
-    with pytest.raises(tp.InputError):
+    with pytest.raises(tp.errors.InputError):
         rebuild_state([*events, refused], None)
 
 
 def test_two_arms_of_three_may_remain(events):
     added = [*events, e.ArmAdded(*NOW, "C"), e.ArmRetired(*NOW, 0)]
     assert rebuild_state(added, None).book.active == [1, 2]
-    with pytest.raises(tp.InputError):
+    with pytest.raises(tp.errors.InputError):
         rebuild_state([*added, e.ArmRetired(*NOW, 1)], None)

@@ -84,14 +84,14 @@ def test_a_retired_arm_has_a_share_of_zero():
 
 def test_shares_raise_the_errors_of_ask():
     run = tp.Experiment(ARMS, budget=5)
-    with pytest.raises(tp.Finished, match=r"asked for 6 pulls, 5 of 5 left"):
+    with pytest.raises(tp.errors.Finished, match=r"asked for 6 pulls, 5 of 5 left"):
         run.shares(n=6)
-    with pytest.raises(tp.InputError, match="n must be a whole number of at least 1, not 0"):
+    with pytest.raises(tp.errors.InputError, match="n must be a whole number of at least 1, not 0"):
         run.shares(n=0)
-    with pytest.raises(tp.InputError, match="label"):
+    with pytest.raises(tp.errors.InputError, match="label"):
         run.shares(environment=1.5)
     run.pause()
-    with pytest.raises(tp.Finished, match="paused"):
+    with pytest.raises(tp.errors.Finished, match="paused"):
         run.shares()
 
 

@@ -67,7 +67,7 @@ def refusals(run):
     for name, call in CALLS.items():
         try:
             call(run)
-        except tp.InputError as error:
+        except tp.errors.InputError as error:
             if "another process" in str(error):
                 continue
         except Exception as error:
@@ -132,7 +132,7 @@ def test_a_pickled_copy_gives_other_pull_ids(policy):
         mine, theirs = run.ask(environment=step // 3), copy.ask(environment=step // 3)
         assert without_sessions([mine]) == without_sessions([theirs])
         assert mine.id != theirs.id
-        with pytest.raises(tp.UnknownName, match="unknown pull"):
+        with pytest.raises(tp.errors.UnknownName, match="unknown pull"):
             copy.tell(mine, 1.0)
         run.tell(mine, float(step % 3))
         copy.tell(theirs, float(step % 3))
@@ -159,9 +159,9 @@ def test_pulls_asked_after_the_last_save_are_unknown_once_it_is_loaded(tmp_path)
     before = again.events()
     for pull in lost:
         for given in (pull, pull.id):
-            with pytest.raises(tp.UnknownName, match="unknown pull"):
+            with pytest.raises(tp.errors.UnknownName, match="unknown pull"):
                 again.tell(given, 1.0)
-            with pytest.raises(tp.UnknownName, match="unknown pull"):
+            with pytest.raises(tp.errors.UnknownName, match="unknown pull"):
                 again.cancel(given)
     assert again.events() == before
     again.tell_many(known, [1.0, 2.0])
@@ -221,7 +221,7 @@ def test_a_full_disk_changes_neither_file_nor_experiment(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.write_text", full)
-        with pytest.raises(tp.InputError, match="No space left on device"):
+        with pytest.raises(tp.errors.InputError, match="No space left on device"):
             run.save(tmp_path / "run.json")
     assert (tmp_path / "run.json").read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]

@@ -192,5 +192,5 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     monkeypatch.setattr(
         "tideproof.experiment.queries.Fit", lambda *_, **__: pytest.fail("nobody asked for it")
     )
-    with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w$"):
+    with pytest.raises(tp.errors.Finished, match=r"0 of 9 left; select \w$"):
         run.ask()

@@ -325,7 +325,7 @@ def test_another_variance_is_for_differences():
     assert run.fit(variance="robust").scale == "difference"
     assert run.fit(scale="odds").scale == "odds"
     assert run.fit(scale="auto").choice.tests
-    with pytest.raises(tp.InputError, match="variance='robust' requires scale='difference'"):
+    with pytest.raises(tp.errors.InputError, match="variance='robust' requires scale='difference'"):
         run.fit(variance="robust", scale="ratio")
 
 
@@ -383,7 +383,7 @@ def summary(rewards="conversions", **told):
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
 def test_invalid_rewards_and_scales_are_refused(make, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         make()
 
 

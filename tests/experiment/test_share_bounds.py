@@ -109,7 +109,7 @@ def test_bounds_do_not_continue_a_policy_that_stops():
     run = tp.Experiment(["A", "B"], policy="reduce:successive-rejects", budget=20, floors={"A": 0.9})
     pulls = run.ask(n=20, environment=0)
     assert sum(pull.arm == "A" for pull in pulls) == 18
-    with pytest.raises(tp.Finished):
+    with pytest.raises(tp.errors.Finished):
         run.ask()
 
 
@@ -128,13 +128,13 @@ def test_bounds_do_not_continue_a_policy_that_stops():
     ],
 )
 def test_invalid_bounds_are_refused(options, words):
-    with pytest.raises(tp.TideproofError, match=words.replace("{", r"\{")):
+    with pytest.raises(tp.errors.TideproofError, match=words.replace("{", r"\{")):
         experiment(**options)
 
 
 def test_an_arm_is_not_retired_if_caps_forbid_the_others():
     run = experiment(caps={"A": 0.3, "B": 0.3, "C": 0.3})
-    with pytest.raises(tp.InputError, match="caps of the arms that are played"):
+    with pytest.raises(tp.errors.InputError, match="caps of the arms that are played"):
         run.retire_arm("D")
     assert len(run.events()) == 1
 

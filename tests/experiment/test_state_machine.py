@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
     def ask(self, label, n):
         naive, wanted, label = self.naive, n or 1, self.where(label)
         if naive.paused or (naive.remaining is not None and wanted > naive.remaining):
-            with pytest.raises(tp.Finished):
+            with pytest.raises(tp.errors.Finished):
                 self.run.ask(environment=label, n=n)
             return
         pulls = self.run.ask(environment=label, n=n)
@@ -105,7 +105,7 @@ class Machine(RuleBasedStateMachine):
         if known is not None and naive.pulls[known][2] != "cancelled":
             assert self.run.ask(environment=label, unit=unit).id == self.ids[known]
         elif naive.paused or naive.remaining == 0:
-            with pytest.raises(tp.Finished):
+            with pytest.raises(tp.errors.Finished):
                 self.run.ask(environment=label, unit=unit)
         else:
             pull = self.run.ask(environment=label, unit=unit)
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
         arms = [self.naive.arms[i % len(self.naive.arms)] for i in range(len(rewards))]
         log = {"arm": arms, "day": [label] * len(rewards), "sales": rewards}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.InputError, match="has no time"):
+            with pytest.raises(tp.errors.InputError, match="has no time"):
                 self.run.warm_start(log, arm="arm", environment="day", reward="sales")
             return
         self.run.warm_start(log, arm="arm", environment="day", reward="sales")
@@ -166,10 +166,10 @@ class Machine(RuleBasedStateMachine):
         for i in self.pick(data, ["told", "cancelled", "summarised"]):
             if i in self.naive.of_units and self.naive.pulls[i][2] == "told":
                 continue
-            with pytest.raises(tp.InputError):
+            with pytest.raises(tp.errors.InputError):
                 self.run.tell(self.ids[i], reward + 10.0)
         for i in self.pick(data, ["told", "summarised"]):
-            with pytest.raises(tp.InputError):
+            with pytest.raises(tp.errors.InputError):
                 self.run.cancel(self.ids[i])
         assert self.run.events() == before
 
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from([None, "a", "b", "#1"]))
         told = {"arm": arm, "environment": label, "n": n, "mean": mean, "variance": variance, "key": key}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.InputError, match="has no time"):
+            with pytest.raises(tp.errors.InputError, match="has no time"):
                 self.run.tell_summary(**told)
             return
         if key in self.keys:
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
     def retire_arm(self, data):
         arm = data.draw(st.sampled_from(self.naive.arms))
         if len(self.naive.active) == 2 and arm in self.naive.active:
-            with pytest.raises(tp.InputError, match="at least two"):
+            with pytest.raises(tp.errors.InputError, match="at least two"):
                 self.run.retire_arm(arm)
         else:
             self.run.retire_arm(arm)

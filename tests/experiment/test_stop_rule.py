@@ -51,7 +51,7 @@ def evidence_needed(run):
 @pytest.mark.parametrize("rule", ["calibrated", "proven"])
 @pytest.mark.parametrize("name", ["contrast", "linlucb", "round-robin+ols", "reduce:lucb"])
 def test_live_runs_and_simulations_stop_at_the_same_pull(name, rule):
-    world, budget = tp.World([0.0, 0.9, 0.2, 0.1], lengths=(2, 12), shifts=tp.Uniform(0.0, 20.0)), 1500
+    world, budget = tp.World([0.0, 0.9, 0.2, 0.1], lengths=(2, 12), shifts=tp.worlds.Uniform(0.0, 20.0)), 1500
     spec = tp.policy(name, confidence=0.95, rule=rule)
     trace = empty_trace(budget, 4)
     score, _ = run_loop(spec.program().replicate, spec, world, [budget], 5, 0, 1, trace)

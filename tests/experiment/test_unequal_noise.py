@@ -18,7 +18,7 @@ from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 KINDS = ["by-arm:contrast", "auto:contrast", "by-arm:interaction:contrast", "robust:contrast"]
 OTHERS = ["auto:linlucb", "robust:top-two-thompson", "by-arm:auto:round-robin", "interaction:linlucb"]
 ROUGH = replace(tp.mdm(3), sigma=(1.0, 2.0, 0.5), interaction=0.7, lengths=(4, 9))
-WRONG = replace(tp.mdm(3), outliers=tp.Outliers(0.1, 20.0), lengths=(6, 12))
+WRONG = replace(tp.mdm(3), outliers=tp.worlds.Outliers(0.1, 20.0), lengths=(6, 12))
 
 
 def play(run, steps, seed=0, omega=0.6, each=6, wrong=()):
@@ -308,7 +308,7 @@ def test_excluded_cells_may_leave_arms_that_cannot_be_compared():
 def test_queries_work_from_the_first_reward_on(name, tmp_path):
     run = experiment(policy=name)
     assert run.recommend().arm is None
-    with pytest.raises(tp.NotComparable, match="no reward has been recorded"):
+    with pytest.raises(tp.errors.NotComparable, match="no reward has been recorded"):
         run.fit()
     for step in range(14):
         run.tell(run.ask(environment=step // 5), 1.0 if step < 9 else float(step))
@@ -324,7 +324,8 @@ def test_queries_work_from_the_first_reward_on(name, tmp_path):
 def test_anytime_intervals_are_refused_for_these_models():
     run = play(experiment(policy="auto:contrast"), 60)
     with pytest.raises(
-        tp.InputError, match="anytime=True is not known to be valid with the noise model of auto:contrast"
+        tp.errors.InputError,
+        match="anytime=True is not known to be valid with the noise model of auto:contrast",
     ):
         run.fit(anytime=True)
     assert run.fit(variance="common", anytime=True).anytime
@@ -345,7 +346,7 @@ def test_anytime_intervals_are_refused_for_these_models():
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         experiment(policy=tp.policy("contrast", interaction="auto"), **options)
 
 
@@ -383,7 +384,7 @@ def test_a_file_with_an_impossible_policy_is_refused():
     created = run.events()[0]
     for name, message in (("auto:mine+ols", "not registered"), ("auto:lucb+ols", "not for lucb")):
         bad = created._replace(policy=created.policy | {"name": name})
-        with pytest.raises(tp.InputError, match=message):
+        with pytest.raises(tp.errors.InputError, match=message):
             rebuild_state([bad, *run.events()[1:]], None)
 
 
@@ -416,7 +417,7 @@ def test_two_handles_of_a_store_and_another_process_agree(tmp_path):
     )
     found = alone.recommend()
     assert done.stdout.split() == [alone.ask(environment="z").arm, found.arm, repr(found.margin)]
-    with pytest.raises(tp.InputError, match="with the policy 'by-arm:auto:contrast', not 'contrast'"):
+    with pytest.raises(tp.errors.InputError, match="with the policy 'by-arm:auto:contrast', not 'contrast'"):
         tp.Experiment.open(url, "prices", policy="contrast")
     one.close()
     other.close()

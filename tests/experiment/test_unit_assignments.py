@@ -188,17 +188,17 @@ def test_keys_are_of_one_pull_and_cannot_change():
     run.tell(ann, 1.0, key="1")
     run.tell(bob, 2.0, key="1")
     before = run.events()
-    with pytest.raises(tp.ConflictingReward, match=r"'1' of pull .* has the reward 1.0, not 2.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"'1' of pull .* has the reward 1.0, not 2.0"):
         run.tell(ann, 2.0, key="1")
-    with pytest.raises(tp.ConflictingReward, match=r"has the reward 5\.0, not 6\.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 5\.0, not 6\.0"):
         run.tell_many([ann, ann], [5.0, 6.0], keys=["2", "2"])
     plain = run.ask(environment="mon")
     before = run.events()
-    with pytest.raises(tp.InputError, match="belongs to no unit: key='k'"):
+    with pytest.raises(tp.errors.InputError, match="belongs to no unit: key='k'"):
         run.tell(plain, 1.0, key="k")
-    with pytest.raises(tp.InputError, match="a key must be a string, not 3"):
+    with pytest.raises(tp.errors.InputError, match="a key must be a string, not 3"):
         run.tell(ann, 1.0, key=3)
-    with pytest.raises(tp.InputError, match="2 pulls but 1 keys"):
+    with pytest.raises(tp.errors.InputError, match="2 pulls but 1 keys"):
         run.tell_many([ann, bob], [1.0, 1.0], keys=["z"])
     assert run.events() == before
 
@@ -250,25 +250,25 @@ def test_units_keep_their_arms_while_arms_are_added_and_retired():
 def test_units_keep_their_arms_when_nothing_more_can_be_asked():
     run = tp.Experiment(ARMS, budget=7)
     pulls = [run.ask(unit=i, environment="mon") for i in range(7)]
-    with pytest.raises(tp.Finished, match="0 of 7 left"):
+    with pytest.raises(tp.errors.Finished, match="0 of 7 left"):
         run.ask(unit="new")
     run.pause()
-    with pytest.raises(tp.Finished, match="paused"):
+    with pytest.raises(tp.errors.Finished, match="paused"):
         run.ask(unit="new")
     assert [run.ask(unit=i) for i in range(7)] == pulls  # those who have an arm keep it
     stopping = tp.Experiment(ARMS, policy="reduce:successive-rejects", budget=60)
     for i in range(60):
         stopping.ask(unit=i, environment="mon")
-    with pytest.raises(tp.Finished):
+    with pytest.raises(tp.errors.Finished):
         stopping.ask(unit=60, environment="mon")
 
 
 @pytest.mark.parametrize("unit", ["", 1.5, True, b"x", ["a"]])
 def test_invalid_units_are_refused(unit):
     run = experiment()
-    with pytest.raises(tp.InputError, match="a unit must be a string or a whole number"):
+    with pytest.raises(tp.errors.InputError, match="a unit must be a string or a whole number"):
         run.ask(unit=unit)
-    with pytest.raises(tp.InputError, match="cannot both be given"):
+    with pytest.raises(tp.errors.InputError, match="cannot both be given"):
         run.ask(unit="ann", n=3)
     assert len(run.events()) == 1
 

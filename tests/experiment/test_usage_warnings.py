@@ -198,7 +198,7 @@ def test_refused_asks_do_not_count_as_looks():
     for _ in range(3):
         run.tell(run.ask(environment=0), 1.0)
         for _ in range(5):
-            with pytest.raises(tp.Finished):
+            with pytest.raises(tp.errors.Finished):
                 run.ask(n=4)
     assert said(run, "look") == []
 

@@ -131,7 +131,7 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
 def test_invalid_data_are_refused(data, options, words):
     run = tp.Experiment(ARMS, limits=(-5, 10))
     before = saved_numbers(run)
-    with pytest.raises(tp.TideproofError, match=words):
+    with pytest.raises(tp.errors.TideproofError, match=words):
         run.warm_start(data, **options)
     assert len(run.events()) == 1
     assert saved_numbers(run) == before

@@ -197,7 +197,9 @@ def test_all_contrasts_at_all_times():
     checked = replace(
         with_stopping_rule(as_policy("contrast").policy, PROVEN), name="checked", tell=tell_and_check
     )
-    world = tp.World([STEP * arm for arm in range(3)], 1.0, lengths=(6, 10), shifts=tp.Uniform(-3.0, 3.0))
+    world = tp.World(
+        [STEP * arm for arm in range(3)], 1.0, lengths=(6, 10), shifts=tp.worlds.Uniform(-3.0, 3.0)
+    )
     missed = {}
     for label, bound in (("proven", 3.0), ("nominal", 1.0)):
         study = tp.simulate(

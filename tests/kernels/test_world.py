@@ -38,17 +38,19 @@ def uniforms(j):
 def test_lengths_and_shifts_come_from_the_words_of_their_environment():
     for j in range(6):
         u, v = uniforms(j)
-        assert environment_of(j, lengths=(2, 9), shifts=tp.Uniform(3.0, 5.0)) == (
+        assert environment_of(j, lengths=(2, 9), shifts=tp.worlds.Uniform(3.0, 5.0)) == (
             2 + int(u * 8),
             3.0 + v * 2.0,
         )
-        assert environment_of(j, lengths=tp.Lengths([3, 7]))[0] == (3, 7)[j % 2]
-        assert environment_of(j, lengths=tp.Geometric(5.0, 2))[0] == 2 + int(math.log(u) / math.log(0.75))
-        assert environment_of(j, lengths=None, shifts=tp.NoShift()) == (2**62, 0.0)
+        assert environment_of(j, lengths=tp.worlds.Lengths([3, 7]))[0] == (3, 7)[j % 2]
+        assert environment_of(j, lengths=tp.worlds.Geometric(5.0, 2))[0] == 2 + int(
+            math.log(u) / math.log(0.75)
+        )
+        assert environment_of(j, lengths=None, shifts=tp.worlds.NoShift()) == (2**62, 0.0)
 
 
 def test_a_reward_is_mean_shift_and_scaled_noise():
-    world = tp.World([0.0, 1.0], sigma=(0.5, 2.0), lengths=(2, 5), shifts=tp.Uniform(3.0, 5.0))
+    world = tp.World([0.0, 1.0], sigma=(0.5, 2.0), lengths=(2, 5), shifts=tp.worlds.Uniform(3.0, 5.0))
     run = tp.replay(world, "round-robin", seed=1, replication=2, budget=20)
     for t, (arm, shift, told) in enumerate(zip(run.arm, run.shift, run.reward, strict=True)):
         z = ignore_overflow(noise)(world.numbers(), SEED, REPLICATION, t)
@@ -57,7 +59,7 @@ def test_a_reward_is_mean_shift_and_scaled_noise():
 
 def rewards_of(**kind):
     """Return a world, one of its runs, and the two uniform numbers of each step."""
-    world = tp.World([0.2, 0.5], lengths=(2, 5), shifts=tp.Uniform(-0.1, 0.4), **kind)
+    world = tp.World([0.2, 0.5], lengths=(2, 5), shifts=tp.worlds.Uniform(-0.1, 0.4), **kind)
     run = tp.replay(world, "round-robin", seed=1, replication=2, budget=200)
     steps = [
         ignore_overflow(threefry)(np.uint64(t), NOISE << LANE_BITS, SEED, REPLICATION) for t in range(200)
@@ -73,7 +75,7 @@ def test_rewards_are_quantiles_of_their_law_at_its_mean_there(tide):
     assert run.reward.tolist() == (u >= 1.0 - mean).tolist()
     _, counted, _ = rewards_of(rewards="counts", tide=tide)
     assert counted.reward.tolist() == stats.poisson(mean).ppf(u).tolist()
-    _, paid, _ = rewards_of(rewards=tp.Money(1.7, zeros=0.3), tide=tide)
+    _, paid, _ = rewards_of(rewards=tp.worlds.Money(1.7, zeros=0.3), tide=tide)
     log_sd = math.sqrt(math.log(1 + 1.7**2))
     law = stats.lognorm(log_sd, scale=mean / 0.7 / math.exp(log_sd**2 / 2))
     np.testing.assert_allclose(paid.reward, np.where(v < 0.3, 0.0, law.ppf(u)), rtol=1e-12)
@@ -98,14 +100,16 @@ def test_poisson_quantiles(mean):
 
 def test_means_that_cannot_be_are_clipped():
     """Shifts without bounds lead there; what has bounds is refused when the world is made."""
-    world = tp.World([0.2, 0.5], shifts=tp.Normal(0.0, 1.0), rewards="conversions").numbers()
+    world = tp.World([0.2, 0.5], shifts=tp.worlds.Normal(0.0, 1.0), rewards="conversions").numbers()
     assert [reward_at(world, mean, 0.3, 0.5) for mean in (-0.4, 1.3)] == [0.0, 1.0]
-    world = tp.World([0.2, 0.5], shifts=tp.Normal(0.0, 1.0), rewards="counts").numbers()
+    world = tp.World([0.2, 0.5], shifts=tp.worlds.Normal(0.0, 1.0), rewards="counts").numbers()
     assert reward_at(world, -2.0, 0.999, 0.5) == 0.0
     assert reward_at(world, 1e300, 0.5, 0.5) == stats.poisson(500).ppf(0.5)
-    world = tp.World([0.2, 0.5], shifts=tp.RandomWalk(1.0), rewards="money").numbers()
+    world = tp.World([0.2, 0.5], shifts=tp.worlds.RandomWalk(1.0), rewards="money").numbers()
     assert reward_at(world, -2.0, 0.999, 0.5) == 0.0
-    steep = tp.World([0.2, 0.5], shifts=tp.RandomWalk(1.0), rewards="money", tide="multiplies").numbers()
+    steep = tp.World(
+        [0.2, 0.5], shifts=tp.worlds.RandomWalk(1.0), rewards="money", tide="multiplies"
+    ).numbers()
     assert math.isfinite(level(steep, 1, 1e6))
 
 

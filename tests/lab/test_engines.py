@@ -33,7 +33,7 @@ def test_without_a_gpu_auto_is_the_cpu_and_cuda_says_why(installed, gpu):
     installed("numba", "numba_cuda")
     gpu("no driver answers")
     assert find_engine("auto", None) is engines.CPU
-    with pytest.raises(tp.InputError, match="engine='cuda' finds no GPU: no driver answers"):
+    with pytest.raises(tp.errors.InputError, match="engine='cuda' finds no GPU: no driver answers"):
         find_engine("cuda", None)
 
 
@@ -41,7 +41,9 @@ def test_without_a_gpu_auto_is_the_cpu_and_cuda_says_why(installed, gpu):
 def test_what_a_gpu_needs_is_named(installed, gpu, missing):
     installed(*{"numba", "numba_cuda"} - {missing.replace("-", "_")})
     gpu("no driver answers")
-    with pytest.raises(tp.MissingExtra, match=rf"simulation on a GPU needs {missing}: .*tideproof\[gpu\]"):
+    with pytest.raises(
+        tp.errors.MissingExtra, match=rf"simulation on a GPU needs {missing}: .*tideproof\[gpu\]"
+    ):
         find_engine("cuda", None)
 
 

@@ -97,7 +97,7 @@ def test_a_dask_scheduler_that_is_not_there():
     pytest.importorskip("distributed")
     nobody = "tcp://127.0.0.1:1"
     with (
-        pytest.raises(tp.InputError, match=f"no Dask scheduler answers at '{nobody}'"),
+        pytest.raises(tp.errors.InputError, match=f"no Dask scheduler answers at '{nobody}'"),
         dask(nobody, patience=0.5),
     ):
         pass
@@ -106,5 +106,5 @@ def test_a_dask_scheduler_that_is_not_there():
 def test_what_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     message = r"a Dask cluster needs distributed: .*tideproof\[dask\]"
-    with pytest.raises(tp.MissingExtra, match=message), dask("tcp://anywhere:1"):
+    with pytest.raises(tp.errors.MissingExtra, match=message), dask("tcp://anywhere:1"):
         pass

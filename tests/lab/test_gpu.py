@@ -42,13 +42,13 @@ from tideproof.lab.simulation_plan import SimulationPlan
 
 gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 2, 2, 40  # fewer than replications
 worlds = {
-    "contrast": tp.World(means=[0, 1, 2, 2.5], lengths=tp.Geometric(4.0), shifts=tp.NoShift()),
+    "contrast": tp.World(means=[0, 1, 2, 2.5], lengths=tp.worlds.Geometric(4.0), shifts=tp.worlds.NoShift()),
     "linlucb": tp.mdm(2),
     "top-two-thompson": tp.mdm(12),
     "round-robin+ols": tp.mdm(13),  # too many for registers
-    "p1": tp.World([0.2, 0.4], shifts=tp.Normal(0, 0.3), rewards="conversions", tide="multiplies"),
-    "lucb": tp.World([0.5, 0.4], shifts=tp.Uniform(0, 9), rewards="counts"),
-    "ocba": tp.World([0.5, 0.4], shifts=tp.Weekly([1, 2]), rewards=tp.Money(2, zeros=0.5), tide="multiplies"),
+    "p1": tp.World([0.2, 0.4], shifts=tp.worlds.Normal(0, 0.3), rewards="conversions", tide="multiplies"),
+    "lucb": tp.World([0.5, 0.4], shifts=tp.worlds.Uniform(0, 9), rewards="counts"),
+    "ocba": tp.World([0.5, 0.4], shifts=tp.worlds.Weekly([1, 2]), rewards=tp.worlds.Money(2, zeros=0.5), tide="multiplies"),
 }
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))
@@ -247,12 +247,15 @@ print([s.made["engine"] for s in studies], all((a == b).all() for a, b in zip(*(
 
 
 def test_engines_that_cannot_be_had_are_refused_before_anything_runs():
-    with pytest.raises(tp.UnknownName, match=r"unknown engine 'gpu'.*known: 'auto', 'cpu', 'cuda'"):
+    with pytest.raises(tp.errors.UnknownName, match=r"unknown engine 'gpu'.*known: 'auto', 'cpu', 'cuda'"):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, engine="gpu")
-    with ThreadPoolExecutor(1) as pool, pytest.raises(tp.InputError, match="no executor and no scheduler"):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(tp.errors.InputError, match="no executor and no scheduler"),
+    ):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, executor=pool, engine="cuda")
     if find_spec("numba_cuda") is None:
-        with pytest.raises(tp.MissingExtra, match=r"a GPU needs numba-cuda: .*tideproof\[gpu\]"):
+        with pytest.raises(tp.errors.MissingExtra, match=r"a GPU needs numba-cuda: .*tideproof\[gpu\]"):
             tp.simulate(tp.mdm(3), "linlucb", 30, 1, engine="cuda")
         assert tp.simulate(tp.mdm(3), "linlucb", 30, 1).made["engine"] == "cpu"
 

@@ -54,7 +54,7 @@ def test_round_robin_on_rewards_that_are_numbers_against_the_sum(kind, law):
         world = tp.World(
             [0.05, 0.1] if tide == "adds" else [0.05, 0.075],
             lengths=None,
-            shifts=tp.Weekly([shift]),
+            shifts=tp.worlds.Weekly([shift]),
             rewards=kind,
             tide=tide,
         )
@@ -65,7 +65,7 @@ def test_round_robin_on_rewards_that_are_numbers_against_the_sum(kind, law):
 
 def test_one_pull_of_money_each_against_the_normal_integral():
     """Logarithms of two amounts differ by a normal number: its mean is that of the logarithms of the means."""
-    world = tp.World([2.0, 5.0], lengths=None, shifts=tp.NoShift(), rewards="money")
+    world = tp.World([2.0, 5.0], lengths=None, shifts=tp.worlds.NoShift(), rewards="money")
     study = tp.simulate(world, "round-robin", [2], replications=50_000, seed=10)
     p = special.ndtr(-np.log(2.5) / np.sqrt(2 * np.log(2)))
     assert stats.binomtest(wrong_among(study, "round-robin", 2), 50_000, p).pvalue > ALARM
@@ -80,7 +80,7 @@ def test_the_same_test_fails_under_shifts(values):
 
 def test_the_raw_mean_drowns_under_skewed_shifts():
     """Negative control: every fourth pull meets a tide of 12, and the worse arm always gets it."""
-    world = tp.World([1.0, 0.0], lengths=tp.Lengths([3, 1]), shifts=tp.Weekly([0.0, 12.0]))
+    world = tp.World([1.0, 0.0], lengths=tp.worlds.Lengths([3, 1]), shifts=tp.worlds.Weekly([0.0, 12.0]))
     study = tp.simulate(world, ["round-robin", "round-robin+ols"], [120], replications=2000, seed=1)
     assert study.pics("round-robin") > 0.99
     assert study.pics("round-robin+ols") < 0.1

@@ -56,5 +56,5 @@ def test_replay_shows_raw_means_where_nothing_else_is_known():
     ],
 )
 def test_bad_replays(change, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         tp.replay(**({"world": WORLD, "policy": "linlucb", "budget": 100} | change))

@@ -69,7 +69,7 @@ def their_means(arms, arm, period, reward):
 
 @pytest.mark.parametrize(("every", "zero"), [(0, True), (9, True), (0, False)])
 def test_growthbook_selects_by_means_that_are_zero_where_an_arm_is_absent(every, zero):
-    world = tp.World([0.0, 0.3, 0.6], 1.0, (3, 12), tp.Uniform(2.0, 12.0))
+    world = tp.World([0.0, 0.3, 0.6], 1.0, (3, 12), tp.worlds.Uniform(2.0, 12.0))
     absent = 0
     for seed in range(8):
         run, arm, day, reward = played(growthbook(every=every, zero=zero), world, seed)
@@ -86,7 +86,9 @@ def test_growthbook_selects_by_means_that_are_zero_where_an_arm_is_absent(every,
 def test_growthbook_plays_by_first_and_second_places():
     """In one long last day, its shares are those of draws with NumPy from its posteriors, at least 1 % before."""
     days = 20 * [10]
-    world = tp.World([0.0, 0.5, 1.0, -3.0], 1.0, tp.Lengths([*days, 4_000]), tp.Uniform(0.0, 1.0))
+    world = tp.World(
+        [0.0, 0.5, 1.0, -3.0], 1.0, tp.worlds.Lengths([*days, 4_000]), tp.worlds.Uniform(0.0, 1.0)
+    )
     _, arm, day, reward = played(growthbook(draws=2_000), world, budget=4_200)
     before = day < 20
     means, variances, _ = their_means(4, arm[before], periods(day[before], 0, 16), reward[before])
@@ -101,7 +103,7 @@ def test_growthbook_plays_by_first_and_second_places():
 
 
 def test_thompson_plays_the_probability_to_be_best_as_of_the_last_update():
-    world = tp.World([0.0, 0.3, 0.1], 1.0, tp.Lengths([200, 4_000]), tp.Uniform(0.0, 1.0))
+    world = tp.World([0.0, 0.3, 0.1], 1.0, tp.worlds.Lengths([200, 4_000]), tp.worlds.Uniform(0.0, 1.0))
     _, arm, _, reward = played(thompson(), world, budget=4_200)
     told = np.arange(arm.size) <= 200  # the reward that begins a day brings the posterior up to date
     cells = [reward[told & (arm == i)] for i in range(3)]
@@ -117,7 +119,7 @@ def test_the_benchmark_plays():
     import rivals
 
     world = tp.World(
-        [0.1, 0.3], 1.0, (20, 60), tp.Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies"
+        [0.1, 0.3], 1.0, (20, 60), tp.worlds.Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies"
     )
     who = rivals.methods(40)
     study = tp.simulate(world, who[:1] + who[3:4], 400, 20, 1)

@@ -238,26 +238,38 @@ TWICE = [tp.policy("linlucb", n0=3, label="x"), tp.policy("linlucb", label="x")]
 
 
 BAD = [
-    ({"world": 5}, tp.InputError, r"world must be tp.mdm\(...\).* not 5"),
-    ({"policies": []}, tp.InputError, "policies must not be empty"),
-    ({"policies": ["linlucb", "linlucb"]}, tp.InputError, "two policies have the label 'linlucb'"),
-    ({"policies": TWICE}, tp.InputError, "two policies have the label 'x'"),
-    ({"policies": "linluck"}, tp.UnknownName, "unknown policy 'linluck'; did you mean 'linlucb'"),
-    ({"policies": None}, tp.InputError, "a policy must be a name, a Policy or .* not None"),
-    ({"executor": 4}, tp.InputError, "executor must be a concurrent.futures.Executor, not 4"),
-    ({"policies": [7]}, tp.InputError, "a policy must be a name, a Policy or .* not 7"),
-    ({"budgets": []}, tp.InputError, "budgets must not be empty"),
-    ({"budgets": [200, 100]}, tp.InputError, "ascending order .* 100 follows 200"),
-    ({"budgets": [100, 100]}, tp.InputError, "ascending order .* 100 follows 100"),
-    ({"budgets": [-5, 100]}, tp.InputError, "a budget must be a whole number of at least 1, not -5"),
-    ({"budgets": [100.5]}, tp.InputError, "a budget must be a whole number of at least 1, not 100.5"),
-    ({"keep": 100.5}, tp.InputError, "a budget in keep must be a whole number of at least 1, not 100.5"),
-    ({"keep": [100, 100]}, tp.InputError, "keep must be in ascending order .* 100 follows 100"),
-    ({"keep": np.array(99)}, tp.InputError, r"a budget in keep must be a whole .* not array\(99\)"),
-    ({"budgets": [29, 100]}, tp.BudgetTooSmall, "a budget of 29 is too small for linlucb with 5 arms; .* 30"),
-    ({"replications": 0}, tp.InputError, "replications must be a whole number of at least 1, not 0"),
-    ({"seed": -1}, tp.InputError, f"seed must be a whole number from 0 to {2**64 - 1}, not -1"),
-    ({"seed": 2**64}, tp.InputError, f"seed must be a whole number from 0 to {2**64 - 1}, not {2**64}"),
+    ({"world": 5}, tp.errors.InputError, r"world must be tp.mdm\(...\).* not 5"),
+    ({"policies": []}, tp.errors.InputError, "policies must not be empty"),
+    ({"policies": ["linlucb", "linlucb"]}, tp.errors.InputError, "two policies have the label 'linlucb'"),
+    ({"policies": TWICE}, tp.errors.InputError, "two policies have the label 'x'"),
+    ({"policies": "linluck"}, tp.errors.UnknownName, "unknown policy 'linluck'; did you mean 'linlucb'"),
+    ({"policies": None}, tp.errors.InputError, "a policy must be a name, a Policy or .* not None"),
+    ({"executor": 4}, tp.errors.InputError, "executor must be a concurrent.futures.Executor, not 4"),
+    ({"policies": [7]}, tp.errors.InputError, "a policy must be a name, a Policy or .* not 7"),
+    ({"budgets": []}, tp.errors.InputError, "budgets must not be empty"),
+    ({"budgets": [200, 100]}, tp.errors.InputError, "ascending order .* 100 follows 200"),
+    ({"budgets": [100, 100]}, tp.errors.InputError, "ascending order .* 100 follows 100"),
+    ({"budgets": [-5, 100]}, tp.errors.InputError, "a budget must be a whole number of at least 1, not -5"),
+    ({"budgets": [100.5]}, tp.errors.InputError, "a budget must be a whole number of at least 1, not 100.5"),
+    (
+        {"keep": 100.5},
+        tp.errors.InputError,
+        "a budget in keep must be a whole number of at least 1, not 100.5",
+    ),
+    ({"keep": [100, 100]}, tp.errors.InputError, "keep must be in ascending order .* 100 follows 100"),
+    ({"keep": np.array(99)}, tp.errors.InputError, r"a budget in keep must be a whole .* not array\(99\)"),
+    (
+        {"budgets": [29, 100]},
+        tp.errors.BudgetTooSmall,
+        "a budget of 29 is too small for linlucb with 5 arms; .* 30",
+    ),
+    ({"replications": 0}, tp.errors.InputError, "replications must be a whole number of at least 1, not 0"),
+    ({"seed": -1}, tp.errors.InputError, f"seed must be a whole number from 0 to {2**64 - 1}, not -1"),
+    (
+        {"seed": 2**64},
+        tp.errors.InputError,
+        f"seed must be a whole number from 0 to {2**64 - 1}, not {2**64}",
+    ),
 ]
 
 
@@ -271,5 +283,5 @@ def test_bad_input_is_refused_before_anything_runs(change, error, message):
 def test_a_policy_with_a_horizon_is_checked_at_every_budget():
     spec = made_up(first_half_then_other, needs_horizon=True)
     picky = replace(spec, policy=replace(spec.policy, minimum=lambda arms, params: 2 * params.half + 1))
-    with pytest.raises(tp.BudgetTooSmall, match="a budget of 10 is too small for made up"):
+    with pytest.raises(tp.errors.BudgetTooSmall, match="a budget of 10 is too small for made up"):
         tp.simulate(WORLD, picky, [10, 11], executor=Unused())

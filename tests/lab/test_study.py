@@ -33,7 +33,7 @@ def brute_force(world, policies, budgets, replications, seed):
 
 
 def test_study_against_replays():
-    world = tp.World([0.0, 0.3, 0.7, 0.7], lengths=(2, 6), shifts=tp.Normal(0, 5))  # two best arms
+    world = tp.World([0.0, 0.3, 0.7, 0.7], lengths=(2, 6), shifts=tp.worlds.Normal(0, 5))  # two best arms
     n, budgets = 40, (24, 40)
     study = tp.simulate(world, POLICIES, budgets, replications=n, seed=2**64 - 1)
     selected, pulls = brute_force(world, POLICIES, budgets, n, seed=2**64 - 1)
@@ -64,13 +64,15 @@ def test_study_against_replays():
 
 
 def test_reading_a_study_wrongly(study):
-    with pytest.raises(tp.UnknownName, match="unknown policy 'lin' in this study; did you mean 'linlucb'"):
+    with pytest.raises(
+        tp.errors.UnknownName, match="unknown policy 'lin' in this study; did you mean 'linlucb'"
+    ):
         study.pics("lin")
-    with pytest.raises(tp.UnknownName, match="unknown measure 'pisc'; did you mean 'pics'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown measure 'pisc'; did you mean 'pics'"):
         study.stderr("linlucb", "pisc")
-    with pytest.raises(tp.UnknownName, match="unknown measure 'samples'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown measure 'samples'"):
         study.difference("linlucb", "round-robin", "samples")
-    with pytest.raises(tp.InputError, match=r"level must be between 0 and 1, such as 0.95, not 95"):
+    with pytest.raises(tp.errors.InputError, match=r"level must be between 0 and 1, such as 0.95, not 95"):
         study.interval("linlucb", level=95)
 
 
@@ -116,7 +118,7 @@ def test_a_study_of_one_policy_and_one_replication_survives_saving(tmp_path):
 def test_loading_what_is_no_study(tmp_path, text):
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(tp.InputError, match="is not a saved study"):
+    with pytest.raises(tp.errors.InputError, match="is not a saved study"):
         tp.Study.load(path)
 
 
@@ -127,10 +129,10 @@ def test_loading_a_study_that_lacks_something(tmp_path, study, lost):
     plain = json.loads(path.read_text())
     del plain[lost]
     path.write_text(json.dumps(plain))
-    with pytest.raises(tp.InputError, match=r"study.json' is damaged: parts of the study are missing"):
+    with pytest.raises(tp.errors.InputError, match=r"study.json' is damaged: parts of the study are missing"):
         tp.Study.load(path)
     path.write_text(json.dumps({"version": "4"}))
-    with pytest.raises(tp.InputError, match="is not a saved study"):
+    with pytest.raises(tp.errors.InputError, match="is not a saved study"):
         tp.Study.load(path)
 
 
@@ -140,7 +142,7 @@ def test_loading_a_study_of_a_damaged_world(tmp_path, study):
     plain = json.loads(path.read_text())
     del plain["world"]["shifts"]["low"]
     path.write_text(json.dumps(plain))
-    with pytest.raises(tp.InputError, match=r"study.json' is damaged: Uniform needs 'low'"):
+    with pytest.raises(tp.errors.InputError, match=r"study.json' is damaged: Uniform needs 'low'"):
         tp.Study.load(path)
 
 
@@ -149,12 +151,14 @@ def test_a_study_of_another_version_is_refused(tmp_path, study, version):
     path = tmp_path / "study.json"
     study.save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
-    with pytest.raises(tp.InputError, match=f"has version {version!r} of .* reads only version 4: repeat"):
+    with pytest.raises(
+        tp.errors.InputError, match=f"has version {version!r} of .* reads only version 4: repeat"
+    ):
         tp.Study.load(path)
 
 
 def test_loading_nothing(tmp_path):
-    with pytest.raises(tp.InputError, match=r"cannot read .*none.json': there is no such file"):
+    with pytest.raises(tp.errors.InputError, match=r"cannot read .*none.json': there is no such file"):
         tp.Study.load(tmp_path / "none.json")
 
 
@@ -169,9 +173,9 @@ def test_selections_that_are_kept(tmp_path):
             for budget, b in ((24, 0), (40, 2)):
                 assert each.selected(label, budget).tolist() == selected[p, :, b].tolist()
                 assert each.wrong(label, budget).tolist() == (selected[p, :, b] < 2).tolist()
-    with pytest.raises(tp.InputError, match="no selections at budget 33: kept are 24 and 40"):
+    with pytest.raises(tp.errors.InputError, match="no selections at budget 33: kept are 24 and 40"):
         study.wrong("linlucb", 33)
-    with pytest.raises(tp.InputError, match=r"24, 33 and 40.*not 25"):
+    with pytest.raises(tp.errors.InputError, match=r"24, 33 and 40.*not 25"):
         tp.simulate(world, POLICIES, budgets, n, keep=25)
     long = tp.simulate(world, "round-robin", 30, 2500, seed=3, keep=30)
     assert long.wrong("round-robin", 30).sum() == long.errors("round-robin")[0]
@@ -184,7 +188,7 @@ def test_a_study_whose_selections_are_damaged(tmp_path):
     plain = json.loads(path.read_text())
     for text in ("", "AAAA", plain["selected"][:-8]):
         path.write_text(json.dumps(plain | {"selected": text}))
-        with pytest.raises(tp.InputError, match="is damaged: the selected arms cannot be read"):
+        with pytest.raises(tp.errors.InputError, match="is damaged: the selected arms cannot be read"):
             tp.Study.load(path)
 
 
@@ -203,7 +207,7 @@ def test_a_study_whose_parts_do_not_fit_each_other(tmp_path, change, message):
     path = tmp_path / "study.json"
     tp.simulate(WORLD, "round-robin", 30, 50, keep=30).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(tp.InputError, match=f"study.json' is damaged: {message}"):
+    with pytest.raises(tp.errors.InputError, match=f"study.json' is damaged: {message}"):
         tp.Study.load(path)
 
 
@@ -219,7 +223,7 @@ def test_a_study_whose_sums_or_selections_are_others(tmp_path):
         ({"pulls": "many"}, "parts of the study are missing"),
     ):
         path.write_text(json.dumps(plain | {"tally": tally | change}))
-        with pytest.raises(tp.InputError, match=f"study.json' is damaged: {message}"):
+        with pytest.raises(tp.errors.InputError, match=f"study.json' is damaged: {message}"):
             tp.Study.load(path)
 
 
@@ -268,8 +272,8 @@ def test_zeros_on_a_log_scale_are_hollow_and_on_the_edge(study, tmp_path):
 
 
 def test_pictures_that_cannot_be_made(monkeypatch):
-    with pytest.raises(tp.InputError, match=r"must end in .png, .svg, .pdf; 'a.docx' does not"):
+    with pytest.raises(tp.errors.InputError, match=r"must end in .png, .svg, .pdf; 'a.docx' does not"):
         check_picture_path("a.docx")
     monkeypatch.setattr("tideproof.files.find_spec", lambda name: None)
-    with pytest.raises(tp.MissingExtra, match=r"pip install 'tideproof\[plot\]'"):
+    with pytest.raises(tp.errors.MissingExtra, match=r"pip install 'tideproof\[plot\]'"):
         check_picture_path(None)

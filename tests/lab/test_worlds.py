@@ -42,27 +42,36 @@ WORLDS = [
     tp.mdm(5),
     tp.slippage(4, "worst-case", delta=0.3, sigma=2.0),
     tp.mdm(3, "stationary"),
-    tp.World([1, 2], sigma=[0.5, 2], lengths=tp.Geometric(7.5, minimum=2), shifts=tp.Normal(1, 3)),
-    tp.World([1, 2, 0], lengths=tp.Lengths([3, 1, 4]), shifts=tp.RandomWalk(0.5, start=10)),
-    tp.World([0, 1], lengths=(24, 24), shifts=tp.Weekly([1, 2, 3, 4, 5, 9, 9], sd=0.2), noise=tp.StudentT(4)),
+    tp.World(
+        [1, 2], sigma=[0.5, 2], lengths=tp.worlds.Geometric(7.5, minimum=2), shifts=tp.worlds.Normal(1, 3)
+    ),
+    tp.World([1, 2, 0], lengths=tp.worlds.Lengths([3, 1, 4]), shifts=tp.worlds.RandomWalk(0.5, start=10)),
+    tp.World(
+        [0, 1],
+        lengths=(24, 24),
+        shifts=tp.worlds.Weekly([1, 2, 3, 4, 5, 9, 9], sd=0.2),
+        noise=tp.worlds.StudentT(4),
+    ),
 ]
-DAYS = {"lengths": (3, 9), "shifts": tp.Uniform(-0.5, 0.5), "tide": "multiplies"}
+DAYS = {"lengths": (3, 9), "shifts": tp.worlds.Uniform(-0.5, 0.5), "tide": "multiplies"}
 KINDS = [
     tp.World([0.02, 0.3], rewards="conversions", **DAYS),
     tp.World([0.4, 12.0], rewards="counts", **DAYS),
     tp.World([3.0, 20.0], rewards="money", **DAYS),
-    tp.World([3.0, 20.0], lengths=(3, 9), shifts=tp.Weekly([0, 2]), rewards=tp.Money(2.5, zeros=0.6)),
+    tp.World(
+        [3.0, 20.0], lengths=(3, 9), shifts=tp.worlds.Weekly([0, 2]), rewards=tp.worlds.Money(2.5, zeros=0.6)
+    ),
     tp.World([-3.0, 20.0], sigma=2.0, **DAYS),
 ]
 DRIFTS = [
-    tp.World([0, 1], drift=tp.Sinusoid(3.0, 50), announced=False),
-    tp.World([0, 1], lengths=None, drift=tp.Wander(0.3)),
-    tp.World([0, 1], shifts=tp.NoShift(), drift=tp.Trend(-0.02)),
-    tp.World([0, 1], drift=tp.Curve([1.0, 4.0, -2.0], 24, anywhere=True)),
+    tp.World([0, 1], drift=tp.worlds.Sinusoid(3.0, 50), announced=False),
+    tp.World([0, 1], lengths=None, drift=tp.worlds.Wander(0.3)),
+    tp.World([0, 1], shifts=tp.worlds.NoShift(), drift=tp.worlds.Trend(-0.02)),
+    tp.World([0, 1], drift=tp.worlds.Curve([1.0, 4.0, -2.0], 24, anywhere=True)),
 ]
 CELLS = [
     tp.World([0, 1], interaction=0.5),
-    tp.World([0, 1], sigma=2.0, interaction=[0.0, 2.0], outliers=tp.Outliers(0.1, 20.0)),
+    tp.World([0, 1], sigma=2.0, interaction=[0.0, 2.0], outliers=tp.worlds.Outliers(0.1, 20.0)),
     tp.World([0, 1], noise_by_environment=0.7),
 ]
 WORLDS += KINDS + DRIFTS + CELLS
@@ -135,7 +144,7 @@ def test_lengths_between_are_equally_likely(draw):
 
 @pytest.mark.parametrize(("mean", "minimum"), [(6.0, 1), (9.5, 4), (1.02, 1)])
 def test_geometric_lengths(draw, mean, minimum):
-    lengths, _, _ = draw(with_lengths(tp.Geometric(mean, minimum)))
+    lengths, _, _ = draw(with_lengths(tp.worlds.Geometric(mean, minimum)))
     law = stats.geom(1 / (1 + mean - minimum), loc=minimum - 1)
     longest = int(law.isf(20 / N))  # the last cell takes all that is longer
     cells = np.bincount(np.minimum(lengths, longest), minlength=longest + 1)[minimum:]
@@ -145,29 +154,29 @@ def test_geometric_lengths(draw, mean, minimum):
 
 
 def test_geometric_without_spread(draw):
-    lengths, _, _ = draw(with_lengths(tp.Geometric(3, minimum=3)), n=1000)
+    lengths, _, _ = draw(with_lengths(tp.worlds.Geometric(3, minimum=3)), n=1000)
     assert set(lengths) == {3}
 
 
 def test_listed_and_endless_lengths(draw):
-    assert draw(with_lengths(tp.Lengths([3, 1, 4])), n=7)[0].tolist() == [3, 1, 4, 3, 1, 4, 3]
+    assert draw(with_lengths(tp.worlds.Lengths([3, 1, 4])), n=7)[0].tolist() == [3, 1, 4, 3, 1, 4, 3]
     assert draw(with_lengths(None), n=3)[0].tolist() == [FOREVER] * 3
 
 
 def test_uniform_shifts(draw):
-    lengths, shifts, eps = draw(with_shifts(tp.Uniform(-3, 5)))
+    lengths, shifts, eps = draw(with_shifts(tp.worlds.Uniform(-3, 5)))
     assert stats.kstest(shifts, "uniform", (-3, 8)).pvalue > ALARM
     for other in (lengths, eps):
         assert abs(stats.pearsonr(shifts, other).statistic) * math.sqrt(N) < -special.ndtri(ALARM / 4)
 
 
 def test_normal_shifts(draw):
-    _, shifts, _ = draw(with_shifts(tp.Normal(2, 0.5)))
+    _, shifts, _ = draw(with_shifts(tp.worlds.Normal(2, 0.5)))
     assert stats.kstest(shifts, "norm", (2, 0.5)).pvalue > ALARM
 
 
 def test_random_walk_steps_from_its_start(draw):
-    _, shifts, _ = draw(with_shifts(tp.RandomWalk(0.5, start=100)))
+    _, shifts, _ = draw(with_shifts(tp.worlds.RandomWalk(0.5, start=100)))
     steps = np.diff(shifts, prepend=100.0)
     assert stats.kstest(steps, "norm", (0, 0.5)).pvalue > ALARM
     assert abs(stats.pearsonr(steps[1:], steps[:-1]).statistic) * math.sqrt(N) < -special.ndtri(ALARM / 2)
@@ -175,18 +184,18 @@ def test_random_walk_steps_from_its_start(draw):
 
 def test_weekly_pattern(draw):
     pattern = [0.0, 1, 2, 3, 2, 7, 7]
-    assert draw(with_shifts(tp.Weekly(pattern)), n=14)[1].tolist() == pattern * 2
-    _, shifts, _ = draw(with_shifts(tp.Weekly(pattern, sd=0.1)))
+    assert draw(with_shifts(tp.worlds.Weekly(pattern)), n=14)[1].tolist() == pattern * 2
+    _, shifts, _ = draw(with_shifts(tp.worlds.Weekly(pattern, sd=0.1)))
     assert stats.kstest(shifts - np.resize(pattern, N), "norm", (0, 0.1)).pvalue > ALARM
 
 
 def test_no_shift(draw):
-    assert not draw(with_shifts(tp.NoShift()))[1].any()
+    assert not draw(with_shifts(tp.worlds.NoShift()))[1].any()
 
 
 @pytest.mark.parametrize("freedom", [2.5, 5, 1e12])
 def test_student_noise_has_unit_variance(draw, freedom):
-    _, _, eps = draw(tp.World([0, 1], noise=tp.StudentT(freedom)))
+    _, _, eps = draw(tp.World([0, 1], noise=tp.worlds.StudentT(freedom)))
     scale = math.sqrt((freedom - 2) / freedom)
     assert stats.kstest(eps / scale, "t", (freedom,)).pvalue > ALARM
     assert stats.t(freedom, scale=scale).var() == pytest.approx(1.0)
@@ -221,13 +230,13 @@ def near(values, mean, variance):
 @pytest.mark.parametrize(("tide", "mean"), [("adds", 0.3), ("multiplies", 0.2 * math.exp(0.1))])
 def test_mean_and_variance_of_rewards(draw_reward, tide, mean):
     def told(kind):
-        world = tp.World([0.2, 0.5], shifts=tp.Uniform(0, 0.1), rewards=kind, tide=tide)
+        world = tp.World([0.2, 0.5], shifts=tp.worlds.Uniform(0, 0.1), rewards=kind, tide=tide)
         return draw_reward(world, 0, 0.1)
 
     assert near(told("conversions"), mean, mean * (1 - mean))
     assert near(told("counts"), mean, mean)
     assert near(told("money"), mean, mean**2)
-    assert near(told(tp.Money(0.5, zeros=0.7)), mean, mean**2 * (1.25 / 0.3 - 1))
+    assert near(told(tp.worlds.Money(0.5, zeros=0.7)), mean, mean**2 * (1.25 / 0.3 - 1))
 
 
 def test_laws_of_rewards(draw_reward):
@@ -277,8 +286,8 @@ def test_scenarios_of_the_paper():
         "general": (2, 70),
         "stationary": None,
     }
-    assert tp.mdm(7).shifts == tp.Uniform(0, 20)
-    assert tp.mdm(7, "stationary").shifts == tp.NoShift()
+    assert tp.mdm(7).shifts == tp.worlds.Uniform(0, 20)
+    assert tp.mdm(7, "stationary").shifts == tp.worlds.NoShift()
     assert tp.mdm(3, delta=0.25).means == (0.0, 0.25, 0.5)
     assert tp.slippage(3, delta=0.25).means == (0.0, 0.0, 0.25)
 
@@ -314,32 +323,36 @@ BAD = [
     (lambda: tp.World([0, 1], interaction=[1, 2, 3]), "interaction .* one for each of the 2 arms, not 3"),
     (lambda: tp.World([0, 1], noise_by_environment=-1), "noise_by_environment must be .* at least 0, not -1"),
     (lambda: tp.World([0, 1], outliers=0.1), r"outliers must be Outliers\(...\) or None, not 0.1"),
-    (lambda: tp.Outliers(1.5, 20), "share of outlying cells, must be at most 1, not 1.5"),
-    (lambda: tp.Outliers(0.5, -1), "size must be .* at least 0, not -1"),
+    (lambda: tp.worlds.Outliers(1.5, 20), "share of outlying cells, must be at most 1, not 1.5"),
+    (lambda: tp.worlds.Outliers(0.5, -1), "size must be .* at least 0, not -1"),
     (
-        lambda: tp.World([0.2, 0.3], shifts=tp.NoShift(), noise_by_environment=1, rewards="conversions"),
+        lambda: tp.World(
+            [0.2, 0.3], shifts=tp.worlds.NoShift(), noise_by_environment=1, rewards="conversions"
+        ),
         "noise_by_environment=1.0 is only for normal rewards.*conversions",
     ),
-    (lambda: tp.Sinusoid(-1, 50), "amplitude must be .* at least 0, not -1"),
-    (lambda: tp.Sinusoid(1, 0), "period must be above 0, not 0"),
-    (lambda: tp.Wander(math.nan), "sd must be .* not nan"),
-    (lambda: tp.Trend("up"), "slope must be .* not 'up'"),
-    (lambda: tp.Curve([], 9), "values must not be empty"),
-    (lambda: tp.Curve([1], -9), "period must be above 0, not -9"),
+    (lambda: tp.worlds.Sinusoid(-1, 50), "amplitude must be .* at least 0, not -1"),
+    (lambda: tp.worlds.Sinusoid(1, 0), "period must be above 0, not 0"),
+    (lambda: tp.worlds.Wander(math.nan), "sd must be .* not nan"),
+    (lambda: tp.worlds.Trend("up"), "slope must be .* not 'up'"),
+    (lambda: tp.worlds.Curve([], 9), "values must not be empty"),
+    (lambda: tp.worlds.Curve([1], -9), "period must be above 0, not -9"),
     (
-        lambda: tp.World([0.2, 0.3], shifts=tp.NoShift(), drift=tp.Curve([0, 0.9], 9), rewards="conversions"),
+        lambda: tp.World(
+            [0.2, 0.3], shifts=tp.worlds.NoShift(), drift=tp.worlds.Curve([0, 0.9], 9), rewards="conversions"
+        ),
         r"0.2 and a shift of 0.9 \(tide='adds'\) give 1.1",
     ),
-    (lambda: tp.Lengths([3, 0]), "a length must be a whole number of at least 1, not 0"),
-    (lambda: tp.Lengths([]), "lengths must not be empty"),
-    (lambda: tp.Geometric(0.5), "mean length must be .* at least 1, not 0.5"),
-    (lambda: tp.Geometric(5, minimum=0), "minimum must be a whole number of at least 1, not 0"),
-    (lambda: tp.Uniform(2, 1), "low must not be above high: 2 > 1"),
-    (lambda: tp.Normal(0, -1), "sd must be .* at least 0, not -1"),
-    (lambda: tp.RandomWalk(math.inf), "sd must be .* not inf"),
-    (lambda: tp.Weekly([]), "pattern must not be empty"),
-    (lambda: tp.Weekly([1, "x"]), "a shift of the pattern must be a finite number, not 'x'"),
-    (lambda: tp.StudentT(2), "freedom must be above 2"),
+    (lambda: tp.worlds.Lengths([3, 0]), "a length must be a whole number of at least 1, not 0"),
+    (lambda: tp.worlds.Lengths([]), "lengths must not be empty"),
+    (lambda: tp.worlds.Geometric(0.5), "mean length must be .* at least 1, not 0.5"),
+    (lambda: tp.worlds.Geometric(5, minimum=0), "minimum must be a whole number of at least 1, not 0"),
+    (lambda: tp.worlds.Uniform(2, 1), "low must not be above high: 2 > 1"),
+    (lambda: tp.worlds.Normal(0, -1), "sd must be .* at least 0, not -1"),
+    (lambda: tp.worlds.RandomWalk(math.inf), "sd must be .* not inf"),
+    (lambda: tp.worlds.Weekly([]), "pattern must not be empty"),
+    (lambda: tp.worlds.Weekly([1, "x"]), "a shift of the pattern must be a finite number, not 'x'"),
+    (lambda: tp.worlds.StudentT(2), "freedom must be above 2"),
     (lambda: tp.mdm(1), "arms must be a whole number of at least 2, not 1"),
     (lambda: tp.slippage(2, "cannot-sample-all-arms"), "needs at least 3 arms, not 2"),
     (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown part of a world 'colour'"),
@@ -363,24 +376,24 @@ BAD = [
         r"rewards must be 'normal', 'conversions', 'counts', 'money' or Money\(...\), not 'clicks'",
     ),
     (lambda: tp.World([0, 1], tide="both"), "tide must be 'adds' or 'multiplies', not 'both'"),
-    (lambda: tp.Money(-1), "variation must be a finite number of at least 0, not -1"),
-    (lambda: tp.Money(zeros=1), "zeros, the share of rewards of 0, must be below 1, not 1"),
+    (lambda: tp.worlds.Money(-1), "variation must be a finite number of at least 0, not -1"),
+    (lambda: tp.worlds.Money(zeros=1), "zeros, the share of rewards of 0, must be below 1, not 1"),
     (lambda: tp.World([0, 1], sigma=2, rewards="counts"), "sigma=2.0 is only for normal rewards.*counts"),
     (
-        lambda: tp.World([0.1, 0.2], noise=tp.StudentT(3), rewards="money"),
+        lambda: tp.World([0.1, 0.2], noise=tp.worlds.StudentT(3), rewards="money"),
         r"noise=StudentT\(freedom=3.0\) is only for normal rewards.*money",
     ),
     (lambda: tp.World([0.1, 0.2], rewards="conversions"), "0.1 and a shift of 20 .* give 20.1"),
     (
-        lambda: tp.World([0.1, 1.2], shifts=tp.Normal(0, 1), rewards="conversions"),
+        lambda: tp.World([0.1, 1.2], shifts=tp.worlds.Normal(0, 1), rewards="conversions"),
         "of conversions must be at least 0 and at most 1 .* 1.2 and a shift of 0 ",
     ),
     (
-        lambda: tp.World([0.1, 1.2], shifts=tp.Weekly([0.0, -0.2]), rewards="money"),
+        lambda: tp.World([0.1, 1.2], shifts=tp.worlds.Weekly([0.0, -0.2]), rewards="money"),
         "means of money must be at least 0 for .* 0.1 and a shift of -0.2 .* give -0.1",
     ),
     (
-        lambda: tp.World([1, 100], shifts=tp.Uniform(0, 2), rewards="counts", tide="multiplies"),
+        lambda: tp.World([1, 100], shifts=tp.worlds.Uniform(0, 2), rewards="counts", tide="multiplies"),
         r"at most 500 .* 100 and a shift of 2 \(tide='multiplies'\) give 738.906",
     ),
 ]
@@ -388,12 +401,12 @@ BAD = [
 
 @pytest.mark.parametrize(("make", "message"), BAD)
 def test_bad_worlds_say_what_is_allowed(make, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         make()
 
 
 def test_unknown_scenario():
-    with pytest.raises(tp.UnknownName, match="unknown scenario 'generel'; did you mean 'general'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown scenario 'generel'; did you mean 'general'"):
         tp.mdm(5, "generel")
 
 
@@ -413,9 +426,9 @@ def test_a_kind_is_known_once_it_is_defined():
         assert tp.World.from_dict(world.to_dict()) == world
         assert np.array_equal(
             tp.replay(world, "round-robin").shift,
-            tp.replay(tp.World([0, 1], shifts=tp.Uniform(-3, 3)), "round-robin").shift,
+            tp.replay(tp.World([0, 1], shifts=tp.worlds.Uniform(-3, 3)), "round-robin").shift,
         )
-        with pytest.raises(tp.InputError, match=r"NoShift\(...\) or Tide\(...\), not 5"):
+        with pytest.raises(tp.errors.InputError, match=r"NoShift\(...\) or Tide\(...\), not 5"):
             tp.World([0, 1], shifts=5)
     finally:
         del Tide, world
@@ -428,19 +441,26 @@ def test_public_kinds_are_all_kinds():
     drifts = {"Sinusoid", "Wander", "Trend", "Curve"}
     kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money", "Outliers"}
     assert set(WorldPart.kinds()) == kinds
-    assert kinds < set(tp.__all__)
-    assert all(getattr(tp, name) is kind for name, kind in WorldPart.kinds().items())
+    assert set(vars(tp.worlds)["__all__"]) == kinds
+    assert all(getattr(tp.worlds, name) is kind for name, kind in WorldPart.kinds().items())
 
 
 def test_each_kind_has_a_number_of_its_own():
     """Two with the same would be drawn alike."""
     shifts = [
         tp.World([0, 1], shifts=w).numbers().shift
-        for w in (tp.Uniform(0, 1), tp.Normal(0, 1), tp.RandomWalk(1), tp.Weekly([1]), tp.NoShift())
+        for w in (
+            tp.worlds.Uniform(0, 1),
+            tp.worlds.Normal(0, 1),
+            tp.worlds.RandomWalk(1),
+            tp.worlds.Weekly([1]),
+            tp.worlds.NoShift(),
+        )
     ]
     assert len(set(shifts)) == len(Shift.kinds())
     lengths = [
-        tp.World([0, 1], lengths=w).numbers().length for w in (None, (2, 3), tp.Geometric(2), tp.Lengths([1]))
+        tp.World([0, 1], lengths=w).numbers().length
+        for w in (None, (2, 3), tp.worlds.Geometric(2), tp.worlds.Lengths([1]))
     ]
     assert len(set(lengths)) == len(Length.kinds()) + 2
 
@@ -467,7 +487,7 @@ def drift_of(drift, replication=0, n=400):
 
 
 def test_waves_have_their_amplitude_and_period_and_begin_anywhere():
-    waves = [drift_of(tp.Sinusoid(3.0, 50), replication) for replication in range(200)]
+    waves = [drift_of(tp.worlds.Sinusoid(3.0, 50), replication) for replication in range(200)]
     for wave in waves[:5]:
         np.testing.assert_allclose(wave[50:], wave[:-50], atol=1e-12)
         np.testing.assert_allclose(wave[25:], -wave[:-25], atol=1e-12)
@@ -481,17 +501,17 @@ def test_waves_have_their_amplitude_and_period_and_begin_anywhere():
 
 
 def test_steps_of_a_walk_are_independent_and_normal():
-    steps = np.diff(drift_of(tp.Wander(0.3), n=N), prepend=0.0)
+    steps = np.diff(drift_of(tp.worlds.Wander(0.3), n=N), prepend=0.0)
     assert stats.kstest(steps, "norm", (0.0, 0.3)).pvalue > ALARM
     assert stats.pearsonr(steps[1:], steps[:-1]).pvalue > ALARM
-    assert (drift_of(tp.Wander(0.3), 1) != drift_of(tp.Wander(0.3), 2)).all()
+    assert (drift_of(tp.worlds.Wander(0.3), 1) != drift_of(tp.worlds.Wander(0.3), 2)).all()
 
 
 def test_trends_and_curves_are_what_is_written():
-    np.testing.assert_allclose(drift_of(tp.Trend(0.25)), 0.25 * np.arange(400))
-    curve = drift_of(tp.Curve([1.0, 4.0, -2.0], 6))
+    np.testing.assert_allclose(drift_of(tp.worlds.Trend(0.25)), 0.25 * np.arange(400))
+    curve = drift_of(tp.worlds.Curve([1.0, 4.0, -2.0], 6))
     np.testing.assert_allclose(curve[:12], [1, 2.5, 4, 1, -2, -0.5] * 2, atol=1e-12)
-    anywhere = drift_of(tp.Curve([1.0, 4.0, -2.0], 6, anywhere=True), 3)
+    anywhere = drift_of(tp.worlds.Curve([1.0, 4.0, -2.0], 6, anywhere=True), 3)
     assert anywhere[0] != 1.0
     np.testing.assert_allclose(anywhere[6:], anywhere[:-6], atol=1e-12)
 
@@ -532,7 +552,7 @@ def test_interactions_are_normal_and_each_arm_has_its_own():
 
 def test_wrong_cells_are_as_many_and_as_wrong_as_said():
     pytest.importorskip("numba")
-    off, _ = cells_of(tp.World([0, 1], sigma=2.0, outliers=tp.Outliers(0.1, 20.0)))
+    off, _ = cells_of(tp.World([0, 1], sigma=2.0, outliers=tp.worlds.Outliers(0.1, 20.0)))
     assert set(off.tolist()) == {-40.0, 0.0, 40.0}
     for value in (-40.0, 40.0):
         assert stats.binomtest(int((off == value).sum()), N, 0.05).pvalue > ALARM
@@ -563,13 +583,15 @@ def test_an_environment_that_is_not_announced_goes_on():
     )
     np.testing.assert_array_equal(told.shift, blind.shift)  # the same world
     labels = tp.replay(
-        tp.World(hidden.means, lengths=None, shifts=tp.NoShift()), "linlucb", seed=4, budget=60
+        tp.World(hidden.means, lengths=None, shifts=tp.worlds.NoShift()), "linlucb", seed=4, budget=60
     )
     assert blind.arm[:18].tolist() == labels.arm[:18].tolist() != told.arm[:18].tolist()  # one environment
 
 
 def test_each_kind_of_rewards_has_a_number_of_its_own():
-    kinds = [tp.World([0.1, 0.2], shifts=tp.NoShift(), rewards=kind).numbers() for kind in get_args(Kind)]
+    kinds = [
+        tp.World([0.1, 0.2], shifts=tp.worlds.NoShift(), rewards=kind).numbers() for kind in get_args(Kind)
+    ]
     assert len({numbers.rewards for numbers in kinds}) == len(kinds)
 
 

@@ -23,7 +23,7 @@ def test_arms_noise_and_lengths_are_taken_from_it():
     log = pilot(days=(300, 500, 2, 1))
     found = pilot_of(log, *NAMES)
     assert found.arms == 2
-    assert found.lengths == tp.Lengths([300, 500, 2, 1])
+    assert found.lengths == tp.worlds.Lengths([300, 500, 2, 1])
     assert found.sigma == pytest.approx(3.0, rel=0.1)
     assert found.rate is None
 
@@ -37,7 +37,7 @@ def test_what_is_given_comes_before_what_the_log_says():
     columns = {"arm": "variant", "environment": "day", "reward": "sales"}
     found = tp.plan(log=pilot(), **columns, gap=4.0, error=0.1, replications=200)
     assert found.question.arms == 2
-    assert found.question.lengths == tp.Lengths([30, 50, 2, 1])
+    assert found.question.lengths == tp.worlds.Lengths([30, 50, 2, 1])
     assert found.question.gap == pytest.approx(4.0 / 3.0, rel=0.2)
     given = tp.plan(
         log=pilot(), **columns, gap=4.0, sigma=2.0, arms=3, per_environment=10, error=0.1, replications=200

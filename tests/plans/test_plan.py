@@ -30,7 +30,7 @@ def test_the_ways_come_in_their_order(found):
 
 def test_what_is_promised_is_kept_under_shifts(found):
     """The 99.9999 % lower limit: a false alarm in a million."""
-    world = tp.World([1.0, 0.0, 0.0], lengths=(20, 20), shifts=tp.Uniform(0, 20))
+    world = tp.World([1.0, 0.0, 0.0], lengths=(20, 20), shifts=tp.worlds.Uniform(0, 20))
     study = tp.simulate(world, ["contrast"], found.budget, 4000, seed=77)
     assert binomial(study.errors("contrast"), 4000, 1.0 - 2e-6).low[0] <= 0.1
 
@@ -152,7 +152,7 @@ def test_rates_are_as_real_conversions_on_days_that_multiply():
     world = tp.World(
         [0.1, 0.1, 0.13],
         lengths=(500, 500),
-        shifts=tp.Uniform(-0.4, 0.4),
+        shifts=tp.worlds.Uniform(-0.4, 0.4),
         rewards="conversions",
         tide="multiplies",
     )

@@ -29,8 +29,8 @@ def test_blocks_tell_as_much_as_their_pulls():
         3,
         3,
     )  # environments are merged, not cut
-    listed = make_question(arms=2, gap=0.1, lengths=tp.Lengths([2, 500, 40])).world(10).lengths
-    assert listed == tp.Lengths([2, 50, 10])
+    listed = make_question(arms=2, gap=0.1, lengths=tp.worlds.Lengths([2, 500, 40])).world(10).lengths
+    assert listed == tp.worlds.Lengths([2, 50, 10])
 
 
 def test_rates_are_conversions_pull_by_pull_and_normal_in_blocks():
@@ -58,7 +58,7 @@ def test_rates_are_conversions_pull_by_pull_and_normal_in_blocks():
         ({"arms": None}, "arms is missing"),
         ({"lengths": 1}, "per_environment must be a whole number of at least 2, not 1"),
         ({"lengths": None}, "per_environment is missing"),
-        ({"lengths": tp.Lengths([1, 1])}, "a single pull"),
+        ({"lengths": tp.worlds.Lengths([1, 1])}, "a single pull"),
         ({"rate": 0.1}, "give only one pair"),
         ({"gap": None, "rate": 0.1}, "lift is missing"),
         ({"gap": None, "lift": 0.1}, "rate is missing"),

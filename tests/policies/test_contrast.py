@@ -111,7 +111,7 @@ def test_it_runs_from_the_smallest_budget_upward(arms, lengths):
     assert apart[-1] < 1e-3
     if lengths[0] >= 5 and arms <= 5:
         assert apart[0] == 0.0
-    with pytest.raises(tp.BudgetTooSmall, match=f"at least {arms}"):
+    with pytest.raises(tp.errors.BudgetTooSmall, match=f"at least {arms}"):
         tp.simulate(world, "contrast", arms - 1, replications=1)
 
 
@@ -124,7 +124,7 @@ def test_ties_count_where_there_are_many_pulls_for_each_arm_and_a_budget():
     delta = [contrast.configure(10, horizon, "ols").delta for horizon in (100, 200, 400, 4000, None)]
     assert delta == [0.05, 0.1, 0.2, 0.2, 0.0]
     assert contrast.configure(10, 400, "ols", anytime=True).delta == 0.0
-    with pytest.raises(tp.InputError, match="ties must be a finite number of at least 0"):
+    with pytest.raises(tp.errors.InputError, match="ties must be a finite number of at least 0"):
         tp.policy("contrast", ties=-1.0).params(10, 400)
 
 

@@ -185,11 +185,11 @@ def test_a_policy_is_accepted_wherever_a_name_is(monkeypatch):
 def test_a_policy_with_another_selection_rule():
     assert tp.policy(POLICY, selection="ols").label == "coin+ols"
     assert tp.policy("round-robin", selection="ols") == tp.policy("round-robin+ols")
-    with pytest.raises(tp.InputError, match="two selection rules"):
+    with pytest.raises(tp.errors.InputError, match="two selection rules"):
         tp.policy("round-robin+ols", selection="mean")
-    with pytest.raises(tp.UnknownName, match="unknown option 'n0' of coin"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown option 'n0' of coin"):
         tp.policy(POLICY, n0=3)
-    with pytest.raises(tp.InputError, match=r"a name, a Policy or tp.policy\(...\), not 3"):
+    with pytest.raises(tp.errors.InputError, match=r"a name, a Policy or tp.policy\(...\), not 3"):
         tp.replay(tp.mdm(3), 3)
 
 
@@ -203,12 +203,14 @@ def test_an_experiment_of_a_policy_that_is_not_registered(tmp_path):
     run = tp.Experiment(["a", "b", "c"], policy=tp.policy(POLICY, share=0.25, selection="ols"), seed=3)
     run.tell_many(run.ask(n=10), range(10))
     run.save(path)
-    with pytest.raises(tp.UnknownName, match=r"'coin', which is not registered.*load\(path, policy=POLICY\)"):
+    with pytest.raises(
+        tp.errors.UnknownName, match=r"'coin', which is not registered.*load\(path, policy=POLICY\)"
+    ):
         tp.Experiment.load(path)
     again = tp.Experiment.load(path, policy=POLICY)
     assert again.policy == run.policy
     assert again.ask().arm == run.ask().arm
-    with pytest.raises(tp.InputError, match="saved with the policy 'coin', not 'lucb'"):
+    with pytest.raises(tp.errors.InputError, match="saved with the policy 'coin', not 'lucb'"):
         tp.Experiment.load(path, policy="lucb")
 
 
@@ -222,9 +224,9 @@ def test_a_policy_by_the_name_of_a_registered_one_is_not_swapped(tmp_path):
     message = (
         r"a custom policy that has the same name as the registered policy 'contrast'.*load\(path, policy="
     )
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         tp.Experiment.load(path)
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         tp.Experiment.load(path, policy="contrast")
     again = tp.Experiment.load(path, policy=own)
     assert [again.ask().arm for _ in range(5)] == ["a"] * 5
@@ -243,9 +245,9 @@ def test_what_was_chosen_for_a_saved_experiment_stays(tmp_path):
             (("share", 0.25),),
             "coin+ols(share=0.25)",
         )
-    with pytest.raises(tp.InputError, match=r"saved with share=0\.25 of policy 'coin', not 0\.5"):
+    with pytest.raises(tp.errors.InputError, match=r"saved with share=0\.25 of policy 'coin', not 0\.5"):
         tp.Experiment.load(path, policy=tp.policy(POLICY, selection="ols"))
-    with pytest.raises(tp.InputError, match="saved with selection='ols' of policy 'coin', not 'mean'"):
+    with pytest.raises(tp.errors.InputError, match="saved with selection='ols' of policy 'coin', not 'mean'"):
         tp.Experiment.load(path, policy=tp.policy(POLICY, share=0.25))
 
 
@@ -267,16 +269,18 @@ def test_options_are_plain_numbers(tmp_path):
 def test_an_installed_policy_that_cannot_be_loaded_is_named(monkeypatch, value, problem):
     broken = EntryPoint("broken", value, policy_registry.GROUP)
     monkeypatch.setattr(policy_registry, "_entries", lambda: {"broken": broken})
-    with pytest.raises(tp.InputError, match=f"policy 'broken' cannot be loaded from '{value}': {problem}"):
+    with pytest.raises(
+        tp.errors.InputError, match=f"policy 'broken' cannot be loaded from '{value}': {problem}"
+    ):
         tp.policy("broken")
 
 
 def test_what_is_no_policy():
-    with pytest.raises(tp.InputError, match=r"takes a registered name or a Policy, not None"):
+    with pytest.raises(tp.errors.InputError, match=r"takes a registered name or a Policy, not None"):
         tp.policy(None)
-    with pytest.raises(tp.InputError, match=r"takes a registered name or a Policy, not <module 'sys'"):
+    with pytest.raises(tp.errors.InputError, match=r"takes a registered name or a Policy, not <module 'sys'"):
         tp.policy(sys)
-    with pytest.raises(tp.InputError, match=r"'contrast\(n0=3\)' comes from tp.policy\(...\)"):
+    with pytest.raises(tp.errors.InputError, match=r"'contrast\(n0=3\)' comes from tp.policy\(...\)"):
         tp.policy(tp.policy("contrast", n0=3))
 
 
@@ -333,7 +337,7 @@ def test_a_process_that_cannot_find_a_policy_says_so_and_goes_on(tmp_path, monke
     monkeypatch.syspath_prepend(abroad)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         message = "the policy HERE of module 'stranger_at_home' cannot be found in this process"
-        with pytest.raises(tp.InputError, match=message):
+        with pytest.raises(tp.errors.InputError, match=message):
             tp.simulate(tp.mdm(3), stranger_at_home.HERE, 20, replications=10, executor=pool)
         assert pool.submit(abs, -3).result() == 3
     del sys.modules["stranger_at_home"], sys.modules["types_at_home"]
@@ -342,7 +346,9 @@ def test_a_process_that_cannot_find_a_policy_says_so_and_goes_on(tmp_path, monke
 def test_a_plan_does_not_travel_with_a_policy_that_nobody_could_find():
     lost = dataclasses.replace(POLICY, name="lost")
     plan = SimulationPlan(tp.mdm(3), (tp.policy(lost),), (30,), 1)
-    with pytest.raises(tp.InputError, match=r"policy 'lost' cannot be sent to other processes.*in a file"):
+    with pytest.raises(
+        tp.errors.InputError, match=r"policy 'lost' cannot be sent to other processes.*in a file"
+    ):
         pickle.dumps(plan)
     compile_pool.compile_ahead({"a": plan, "b": plan})  # no error: this process compiles it when it needs it
     assert not {"a", "b"} & compile_pool.pending_programs.keys()
@@ -432,7 +438,7 @@ def wrong_weigh(params, state, data, arm):
 )
 def test_a_kernel_that_cannot_be_linked_is_named_with_its_line(kernel_, message, where):
     policy = dataclasses.replace(POLICY, ask=kernel_, selections=(MEAN,))
-    with pytest.raises(tp.KernelError, match=message) as error:
+    with pytest.raises(tp.errors.KernelError, match=message) as error:
         tp.replay(tp.mdm(3), policy, budget=9)
     name, line = names(error)
     shift = 1 if where.startswith("def") else 0  # the line of its decorator
@@ -473,7 +479,7 @@ def asks_a_static_method(params, state, data, slot, draw):
 def test_a_static_method_is_to_be_a_function():
     policy = dataclasses.replace(POLICY, ask=asks_a_static_method)
     message = r"calls Methods\.static as an attribute.*move it out of the class Methods into a module and call static\("
-    with pytest.raises(tp.KernelError, match=message):
+    with pytest.raises(tp.errors.KernelError, match=message):
         tp.replay(tp.mdm(3), policy, budget=9)
 
 
@@ -482,7 +488,7 @@ def test_a_static_method_is_to_be_a_function():
 )
 def test_a_kernel_is_a_plain_function(f):
     with pytest.raises(
-        tp.KernelError, match=r"@kernel must decorate a plain function, .*, not (<|functools)"
+        tp.errors.KernelError, match=r"@kernel must decorate a plain function, .*, not (<|functools)"
     ):
         kernel(f)
 
@@ -513,7 +519,7 @@ def state(annotation):
     ],
 )
 def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message):
-    with pytest.raises(tp.InputError, match="State of policy 'coin': " + message):
+    with pytest.raises(tp.errors.InputError, match="State of policy 'coin': " + message):
         dataclasses.replace(POLICY, State=kind)
 
 
@@ -555,21 +561,23 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
     ],
 )
 def test_a_policy_that_is_wrong_is_refused_when_it_is_made(change, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         dataclasses.replace(POLICY, **change)
 
 
 def test_a_selection_rule_that_is_wrong_is_refused_when_it_is_made():
     with pytest.raises(
-        tp.KernelError, match=r"select of selection rule 'own' is not a kernel.*test_plugin\.py"
+        tp.errors.KernelError, match=r"select of selection rule 'own' is not a kernel.*test_plugin\.py"
     ):
         Selection("own", "", helper, MEAN.identified, frozenset())
-    with pytest.raises(tp.KernelError, match="selection rule 'own' fills the hole 'select'"):
+    with pytest.raises(tp.errors.KernelError, match="selection rule 'own' fills the hole 'select'"):
         dataclasses.replace(MEAN, name="own", holes={"select": MEAN.select})
-    with pytest.raises(tp.UnknownName, match="unknown statistic 'mean' in `reads` of selection rule 'own'"):
+    with pytest.raises(
+        tp.errors.UnknownName, match="unknown statistic 'mean' in `reads` of selection rule 'own'"
+    ):
         Selection("own", "", MEAN.select, MEAN.identified, frozenset({"mean"}))
     blind = Selection("own", "", MEAN.select, MEAN.identified, frozenset())
-    with pytest.raises(tp.KernelError, match=r"reads data\.moments\.told, .*add"):
+    with pytest.raises(tp.errors.KernelError, match=r"reads data\.moments\.told, .*add"):
         tp.policy(
             dataclasses.replace(POLICY, selections=(blind,), reads=frozenset(), ask=asks_for_nothing)
         ).program()
@@ -584,7 +592,7 @@ def test_what_another_rule_declares_is_not_declared(rule, word, read, reads):
     asks = {"fit": asks_for_the_fit, "means": asks_for_the_mean}[word]
     policy = dataclasses.replace(POLICY, ask=asks, reads=frozenset(reads), selections=(MEAN, OLS))
     with pytest.raises(
-        tp.KernelError, match=rf"reads data\.{read}.*add '{word}'.* to `reads` of policy 'coin'"
+        tp.errors.KernelError, match=rf"reads data\.{read}.*add '{word}'.* to `reads` of policy 'coin'"
     ):
         tp.replay(tp.mdm(3), tp.policy(policy, selection=rule), budget=9)
 
@@ -615,7 +623,9 @@ def test_what_is_read_only_with_a_rule_that_declares_it():
 
 def test_a_rule_declares_what_it_reads_itself():
     blind = dataclasses.replace(MEAN, name="own", reads=frozenset())
-    with pytest.raises(tp.KernelError, match="add 'means' or 'moments' to `reads` of selection rule 'own'"):
+    with pytest.raises(
+        tp.errors.KernelError, match="add 'means' or 'moments' to `reads` of selection rule 'own'"
+    ):
         tp.policy(dataclasses.replace(POLICY, selections=(blind,))).program()
 
 
@@ -662,7 +672,7 @@ def test_weigh_declares_what_it_reads_too():
     policy = dataclasses.replace(
         POLICY, weigh=wrong_weigh, selections=(IPS,), reads=frozenset({"sums", "means"})
     )
-    with pytest.raises(tp.KernelError, match=r"'wrong_weigh'.*data\.moments\.squares.*add 'moments'"):
+    with pytest.raises(tp.errors.KernelError, match=r"'wrong_weigh'.*data\.moments\.squares.*add 'moments'"):
         tp.policy(policy).program()
 
 
@@ -688,9 +698,9 @@ def test_holes_of_its_own():
     policy = dataclasses.replace(POLICY, ask=asks_its_hole, holes={"limit": 2})
     assert set(tp.replay(tp.mdm(3), policy, budget=9).arm.tolist()) == {2}
     rule = dataclasses.replace(MEAN, holes={"limit": 1})
-    with pytest.raises(tp.KernelError, match="fill the hole 'limit' with two"):
+    with pytest.raises(tp.errors.KernelError, match="fill the hole 'limit' with two"):
         tp.policy(dataclasses.replace(policy, selections=(rule,))).program()
-    with pytest.raises(tp.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
+    with pytest.raises(tp.errors.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
         tideproof.policies.reduce_to_mab.reduce_policy(dataclasses.replace(POLICY, holes={"SQUARES": True}))
 
 
@@ -730,9 +740,9 @@ def test_a_hole_that_is_ours_is_not_filled_by_us_for_others():
     }.items():
         policy = dataclasses.replace(POLICY, **change)
         message = rf"kernel 'asks.* uses the reserved hole '{name.strip(chr(39))}'.*Rename the hole"
-        with pytest.raises(tp.KernelError, match=message):
+        with pytest.raises(tp.errors.KernelError, match=message):
             tp.replay(tp.mdm(3), policy, budget=9)
-    with pytest.raises(tp.KernelError, match="uses the reserved hole 'SQUARES'"):
+    with pytest.raises(tp.errors.KernelError, match="uses the reserved hole 'SQUARES'"):
         tideproof.policies.reduce_to_mab.reduce_policy(
             dataclasses.replace(POLICY, ask=asks_for_a_hole_of_reduce)
         )
@@ -744,12 +754,14 @@ def asks_its_hole_as_a_kernel(params, state, data, slot, draw):
 
 
 def test_a_hole_filled_with_nothing():
-    with pytest.raises(tp.KernelError, match="policy 'coin' fills the hole 'limit' with None: give a kernel"):
+    with pytest.raises(
+        tp.errors.KernelError, match="policy 'coin' fills the hole 'limit' with None: give a kernel"
+    ):
         dataclasses.replace(POLICY, holes={"limit": None})
 
 
 def test_reduced_twice():
-    with pytest.raises(tp.InputError, match=r"reduce:reduce:lucb .* write reduce:lucb"):
+    with pytest.raises(tp.errors.InputError, match=r"reduce:reduce:lucb .* write reduce:lucb"):
         tp.policy("reduce:reduce:lucb")
 
 
@@ -834,13 +846,15 @@ def test_ask_returns_an_arm(answer):
     policy = dataclasses.replace(POLICY, ask=asks(answer))
     message = re.escape(f"returns {answer!r}: it must return an arm, a whole number from 0 to ")
     where = r"ask of policy 'coin', kernel 'ask_it' \(.*test_plugin\.py, line \d+\), "
-    with pytest.raises(tp.KernelError, match=where + message + "2, or -1 to stop"):
+    with pytest.raises(tp.errors.KernelError, match=where + message + "2, or -1 to stop"):
         tp.Experiment(["a", "b", "c"], policy=policy).ask()
-    with pytest.raises(tp.KernelError, match=where + message + "2, or -1 to stop"):
+    with pytest.raises(tp.errors.KernelError, match=where + message + "2, or -1 to stop"):
         tp.replay(tp.mdm(3), policy, budget=9)
     if answer != 3:  # the contract has four arms
         for check in policy_checks(policy)[:3]:
-            with pytest.raises((tp.KernelError, AssertionError), match=where + message + "3, or -1 to stop"):
+            with pytest.raises(
+                (tp.errors.KernelError, AssertionError), match=where + message + "3, or -1 to stop"
+            ):
                 check()
 
 
@@ -865,9 +879,9 @@ def test_select_returns_an_arm(answer):
     run = tp.Experiment(["a", "b", "c"], policy=policy)
     for arm in run.arms:
         run.tell_summary(arm=arm, environment="today", n=2, mean=1.0, variance=1.0)
-    with pytest.raises(tp.KernelError, match=message):
+    with pytest.raises(tp.errors.KernelError, match=message):
         run.recommend()
-    with pytest.raises(tp.KernelError, match=message):
+    with pytest.raises(tp.errors.KernelError, match=message):
         tp.replay(tp.mdm(3), policy, budget=9)
 
 

@@ -79,7 +79,7 @@ HUGE = 10**5000  # Python does not write it
     ],
 )
 def test_an_option_of_a_wrong_type_gets_one_clear_line(name, option, value):
-    with pytest.raises(tp.InputError, match=rf"^(unknown )?{option} ") as found:
+    with pytest.raises(tp.errors.InputError, match=rf"^(unknown )?{option} ") as found:
         tp.policy(name, **{option: value})
     assert "\n" not in str(found.value)
 

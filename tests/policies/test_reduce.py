@@ -129,14 +129,14 @@ def test_an_environment_never_begins_with_one_arm_twice(policy):
     ],
 )
 def test_what_cannot_be_reduced(name, words):
-    with pytest.raises(tp.InputError, match=words):
+    with pytest.raises(tp.errors.InputError, match=words):
         tp.policy(name)
     for refused in (
         lambda: tp.Experiment(ARMS, budget=50, policy=name),
         lambda: tp.replay(tp.mdm(3), name, seed=1, budget=20),
         lambda: tp.simulate(tp.mdm(3), name, 20, 1),
     ):
-        with pytest.raises(tp.InputError, match=words):
+        with pytest.raises(tp.errors.InputError, match=words):
             refused()
 
 

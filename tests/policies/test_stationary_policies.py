@@ -138,7 +138,7 @@ def test_exp4p_constants():
 @pytest.mark.parametrize(("K", "forced"), [(5, 220), (10, 500)])
 def test_ucb1_normal_is_round_robin_for_its_first_steps(K, forced):
     """One arm is far the best, and yet gets no more pulls than the others until step 220 or 500."""
-    world = tp.World([0.0] * (K - 1) + [1000.0], lengths=None, shifts=tp.NoShift())
+    world = tp.World([0.0] * (K - 1) + [1000.0], lengths=None, shifts=tp.worlds.NoShift())
     arms, *_ = traced("ucb1-normal", world, forced + 5)
     for start in range(0, forced, K):
         assert sorted(arms[start : start + K]) == list(range(K))
@@ -295,23 +295,23 @@ def test_exp4p_draws_as_written_again(selection):
 
 def test_exp4p_takes_its_range_from_the_world_in_the_lab_only():
     sigma = 2.0
-    uniform_world = tp.World([1.0, 3.0], sigma=[0.5, sigma], shifts=tp.Uniform(0.0, 20.0))
+    uniform_world = tp.World([1.0, 3.0], sigma=[0.5, sigma], shifts=tp.worlds.Uniform(0.0, 20.0))
     assert exp4p.from_world(uniform_world) == pytest.approx({"lo": 1 + 0.02 - 6, "hi": 3 + 19.98 + 6})
-    normal_world = tp.World([1.0, 3.0], sigma=sigma, shifts=tp.Normal(5.0, 2.0))
+    normal_world = tp.World([1.0, 3.0], sigma=sigma, shifts=tp.worlds.Normal(5.0, 2.0))
     z = 3.090232306167813
     assert exp4p.from_world(normal_world) == pytest.approx({"lo": 6 - 2 * z - 6, "hi": 8 + 2 * z + 6})
     assert exp4p.from_world(tp.mdm(3, "stationary")) == pytest.approx({"lo": -3.0, "hi": 4.0})
-    weekly = tp.World([0.0, 0.0], sigma=0.0, shifts=tp.Weekly([1.0, 5.0, -2.0], sd=0.0))
+    weekly = tp.World([0.0, 0.0], sigma=0.0, shifts=tp.worlds.Weekly([1.0, 5.0, -2.0], sd=0.0))
     assert exp4p.from_world(weekly) == {"lo": -2.0, "hi": 5.0}
-    walk = tp.World([0.0, 0.0], sigma=0.0, shifts=tp.RandomWalk(0.1, start=4.0))
+    walk = tp.World([0.0, 0.0], sigma=0.0, shifts=tp.worlds.RandomWalk(0.1, start=4.0))
     assert exp4p.from_world(walk) == pytest.approx({"lo": 4 - z, "hi": 4 + z})
 
     taken = tp.replay(uniform_world, "exp4p", budget=100)
-    clicks = tp.World([0.02, 0.05], shifts=tp.Normal(0, 0.3), rewards="conversions", tide="multiplies")
+    clicks = tp.World([0.02, 0.05], shifts=tp.worlds.Normal(0, 0.3), rewards="conversions", tide="multiplies")
     assert exp4p.from_world(clicks) == {"lo": 0.0, "hi": 1.0}
-    rare = tp.World([1e-5, 2e-5], shifts=tp.NoShift(), rewards="counts")
+    rare = tp.World([1e-5, 2e-5], shifts=tp.worlds.NoShift(), rewards="counts")
     assert exp4p.from_world(rare) == {"lo": 0.0, "hi": 1.0}
-    paid = tp.World([1.0, 2.0], shifts=tp.Weekly([0, 1]), rewards="money", tide="multiplies")
+    paid = tp.World([1.0, 2.0], shifts=tp.worlds.Weekly([0, 1]), rewards="money", tide="multiplies")
     law = stats.lognorm(math.sqrt(math.log(2)), scale=2 * math.e / math.sqrt(2))
     assert exp4p.from_world(paid) == pytest.approx({"lo": 0.0, "hi": law.ppf(0.999)})
     given = tp.replay(uniform_world, tp.policy("exp4p", **exp4p.from_world(uniform_world)), budget=100)
@@ -549,7 +549,7 @@ def test_ties_fall_uniformly(name):
     from scipy.special import chdtrc
 
     n, K = 4000, 5
-    world = tp.World([0.0] * K, sigma=0.0, lengths=None, shifts=tp.NoShift())
+    world = tp.World([0.0] * K, sigma=0.0, lengths=None, shifts=tp.worlds.NoShift())
     study = tp.simulate(world, name, budgets=300, replications=n, seed=SEED)
     chosen = study.tally.chosen[0, 0]
     assert chosen.sum() == n

@@ -63,7 +63,7 @@ def test_confidences_within_the_range_are_accepted():
 def test_the_prefix_of_a_rule():
     assert (rule_prefix("calibrated"), rule_prefix("proven")) == ("sure:", "proven:")
     for wrong in ("sure", None, 1):
-        with pytest.raises(tp.UnknownName, match="rule"):
+        with pytest.raises(tp.errors.UnknownName, match="rule"):
             rule_prefix(wrong)
 
 

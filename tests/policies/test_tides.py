@@ -104,7 +104,13 @@ def test_hidden_jumps_cost_little_and_raw_means_fail():
 
 
 @pytest.mark.parametrize(
-    "drift", [tp.Sinusoid(3.0, 100), tp.Wander(0.1), tp.Trend(0.1), tp.Curve([0, 4, 0, -4], 60)]
+    "drift",
+    [
+        tp.worlds.Sinusoid(3.0, 100),
+        tp.worlds.Wander(0.1),
+        tp.worlds.Trend(0.1),
+        tp.worlds.Curve([0, 4, 0, -4], 60),
+    ],
 )
 def test_smooth_tides_cost_little(drift):
     still = tp.mdm(5, "stationary")
@@ -125,6 +131,6 @@ def test_both_knows_of_jumps_and_of_drift():
     both, hidden = pics(pairs, "both:contrast", "hidden:contrast", replications=15_000)
     assert differ(both, hidden, 15_000)
     assert both < hidden
-    both, labels = pics(replace(tp.mdm(5), drift=tp.Sinusoid(3.0, 50)), "both:contrast", "contrast")
+    both, labels = pics(replace(tp.mdm(5), drift=tp.worlds.Sinusoid(3.0, 50)), "both:contrast", "contrast")
     assert differ(both, labels, 1500)
     assert both < labels

@@ -132,7 +132,7 @@ def test_an_interaction_is_allowed_for():
 
 
 def test_wrong_cells_do_not_pick_the_winner():
-    world = replace(tp.mdm(5), outliers=tp.Outliers(0.05, 20.0))
+    world = replace(tp.mdm(5), outliers=tp.worlds.Outliers(0.05, 20.0))
     plain, ours = errors(world, 200, "contrast", "robust:contrast", replications=1000)
     assert is_better(ours, plain)
     assert ours.mean() < 0.05 < 0.25 < plain.mean()
@@ -150,6 +150,6 @@ def test_shifts_do_not_matter():
     for name in ("by-arm:auto:contrast", "robust:contrast"):
         one, other = (
             tp.replay(replace(world, shifts=shifts), name, seed=3, budget=120).arm
-            for shifts in (tp.Uniform(0, 20), tp.NoShift())
+            for shifts in (tp.worlds.Uniform(0, 20), tp.worlds.NoShift())
         )
         np.testing.assert_array_equal(one, other)

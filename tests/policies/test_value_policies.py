@@ -317,7 +317,7 @@ def test_the_leader_gets_half_of_the_pulls_once_it_is_clear():
 
 def test_beta_is_a_probability():
     for beta in (-0.1, 1.1, float("nan"), "half"):
-        with pytest.raises(tp.TideproofError, match="beta"):
+        with pytest.raises(tp.errors.TideproofError, match="beta"):
             tp.policy("top-two-thompson", beta=beta)
 
 

@@ -56,7 +56,7 @@ def test_what_works_here(extra, tmp_path):
 def test_a_refusal_must_be_one_line_that_names_the_extra(monkeypatch, tmp_path):
     def says(text):
         def use(folder):
-            raise tp.MissingExtra(text)
+            raise tp.errors.MissingExtra(text)
 
         monkeypatch.setitem(smoke.USES, "excel", use)
 

@@ -74,7 +74,7 @@ def test_worlds_are_diverse():
     assert {2, 3, 5, 8, 10, 16, 20, 30, 50, 100} == {world.arms for world in worlds}
     assert len({type(world.shifts) for world in worlds}) == 5
     assert len({type(world.lengths) for world in worlds}) == 4
-    assert {type(world.noise) for world in worlds} == {str, tp.StudentT}
+    assert {type(world.noise) for world in worlds} == {str, tp.worlds.StudentT}
     assert any(isinstance(world.sigma, tuple) for world in worlds)
 
 
@@ -154,7 +154,7 @@ def test_relative_to_the_best_and_to_the_best_rival():
     assert found.interrupted  # most worlds are missing
     assert found.table()["errors"][:3] == [400, 800, 500]
     assert repr(found).startswith("Suite of 5 worlds\nworld")
-    with pytest.raises(tp.UnknownName, match="unknown policy 'd' in this suite"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown policy 'd' in this suite"):
         found.relative("d")
 
 
@@ -251,7 +251,7 @@ def test_ctrl_c_keeps_the_worlds_that_are_done(monkeypatch):
 )
 def test_bad_input_is_refused_before_anything_runs(monkeypatch, arguments, message):
     monkeypatch.setattr("tideproof.research.suite.policy_suite.run_plan", None)
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         tp.suite(**arguments)
 
 
@@ -323,5 +323,5 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
 )
 def test_command_refuses(arguments, message):
     refused = run(arguments).exception
-    assert isinstance(refused, tp.InputError)  # `main` makes it one line and exit code 2
+    assert isinstance(refused, tp.errors.InputError)  # `main` makes it one line and exit code 2
     assert message in str(refused)

@@ -309,7 +309,7 @@ def test_a_stream_goes_on_where_it_was(begin):
         from tideproof.serve.api.read_routes import stream
 
         request, key = SimpleNamespace(app=app), SimpleNamespace(id="environment")
-        with pytest.raises(tp.UnknownName):
+        with pytest.raises(tp.errors.UnknownName):
             await stream("none", request, key)
         answer = await stream("shop", request, key, 0, "1")
         parts = answer.body_iterator
@@ -374,7 +374,7 @@ def test_something_unexpected_is_a_problem_too(shop, monkeypatch):
 
 def test_a_store_that_fails_can_be_asked_again(shop, monkeypatch):
     def fail():
-        raise tp.StoreError("the disk is full")
+        raise tp.errors.StoreError("the disk is full")
 
     monkeypatch.setattr(shop.app.state.service.experiments, "list_experiments", fail)
     found = shop.get("/v1/experiments")

@@ -56,7 +56,7 @@ def test_what_another_process_does_to_keys_is_seen(begin, monkeypatch):
 
 def test_a_role_that_is_none(here):
     assert here.post("/v1/keys", {"name": "x", "role": "king"}).status_code == 400
-    with pytest.raises(tp.UnknownName, match="king"):
+    with pytest.raises(tp.errors.UnknownName, match="king"):
         here.app.state.service.keys.create_key("x", "king", None, None)
 
 
@@ -269,5 +269,5 @@ def test_settings_come_from_the_environment():
     ],
 )
 def test_settings_that_are_none(variable, value, message):
-    with pytest.raises(tp.InputError, match=message):
+    with pytest.raises(tp.errors.InputError, match=message):
         from_environment({f"TIDEPROOF_{variable}": value})

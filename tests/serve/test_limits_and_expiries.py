@@ -410,17 +410,17 @@ def test_a_url_of_a_webhook_may_have_so_many_characters_only(length, allowed):
     if allowed:
         assert checked_target(url, False) == "8.8.8.8"
     else:
-        with pytest.raises(tp.InputError, match=r"2,000"):
+        with pytest.raises(tp.errors.InputError, match=r"2,000"):
             checked_target(url, False)
 
 
 def test_any_target_allows_http_and_private_networks():
     assert checked_target("http://127.0.0.1/", True) == "127.0.0.1"
-    with pytest.raises(tp.InputError, match="https://"):
+    with pytest.raises(tp.errors.InputError, match="https://"):
         checked_target("http://8.8.8.8/", False)
-    with pytest.raises(tp.InputError, match="TIDEPROOF_TARGETS=any"):
+    with pytest.raises(tp.errors.InputError, match="TIDEPROOF_TARGETS=any"):
         checked_target("https://127.0.0.1/", False)
-    with pytest.raises(tp.InputError, match=r"not 'https://me@8\.8\.8\.8/'"):
+    with pytest.raises(tp.errors.InputError, match=r"not 'https://me@8\.8\.8\.8/'"):
         checked_target("https://me@8.8.8.8/", True)
 
 
@@ -445,13 +445,13 @@ def test_the_signature_is_that_of_standard_webhooks():
 @pytest.mark.parametrize(
     ("error", "status", "name"),
     [
-        (tp.UnknownName("x"), 404, "UnknownName"),
-        (tp.ConflictingReward("x"), 409, "ConflictingReward"),
+        (tp.errors.UnknownName("x"), 404, "UnknownName"),
+        (tp.errors.ConflictingReward("x"), 409, "ConflictingReward"),
         (UsedKey("x"), 409, "InputError"),
-        (tp.InputError("x"), 400, "InputError"),
-        (tp.Finished("x"), 409, "Finished"),
-        (tp.StoreError("x"), 503, "StoreError"),
-        (tp.TideproofError("x"), 400, "TideproofError"),
+        (tp.errors.InputError("x"), 400, "InputError"),
+        (tp.errors.Finished("x"), 409, "Finished"),
+        (tp.errors.StoreError("x"), 503, "StoreError"),
+        (tp.errors.TideproofError("x"), 400, "TideproofError"),
     ],
 )
 def test_every_error_has_a_status(error, status, name):
@@ -490,7 +490,7 @@ def test_an_admin_key_must_be_long_enough(length, allowed):
     if allowed:
         assert Settings(admin_key="k" * length).admin_key
     else:
-        with pytest.raises(tp.InputError, match="at least 20"):
+        with pytest.raises(tp.errors.InputError, match="at least 20"):
             Settings(admin_key="k" * length)
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+import tideproof as tp
 from serve.service_clients import ADMIN, Here, app_of, bearer
-from tideproof import Recommendation
 from tideproof.serve.app import PAGES
 from tideproof.serve.auth.access_control import routes_and_rights
 from tideproof.serve.auth.roles import ROLES, Right
@@ -235,7 +235,7 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
 
 
 def test_a_lead_is_not_rounded_away_by_a_wide_interval():
-    found = Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
+    found = tp.Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
     info, progress = {"state": "running"}, [Progress("stopping rule", 0.337, "")]
     assert sentence(found, None, info, progress) == "B leads A by 0.41 (-4 to +9), stopping rule at 33 %"
     sharper = replace(found, sure=True, confidence=0.95)

@@ -99,7 +99,7 @@ def app(tmp_path):
 
 def test_with_keys_it_may_be_seen(app):
     service = app.state.service
-    with pytest.raises(tp.InputError, match="no API keys"):
+    with pytest.raises(tp.errors.InputError, match="no API keys"):
         server.create_first_key(service, "0.0.0.0")
     assert server.create_first_key(service, "127.0.0.1").startswith("tp_")
     assert server.create_first_key(service, "0.0.0.0") is None
@@ -107,9 +107,9 @@ def test_with_keys_it_may_be_seen(app):
 
 def test_a_port_that_is_taken():
     taken = server.open_socket("127.0.0.1", 0)
-    with taken, pytest.raises(tp.InputError, match="cannot listen on"):
+    with taken, pytest.raises(tp.errors.InputError, match="cannot listen on"):
         server.open_socket("127.0.0.1", taken.getsockname()[1])
-    with pytest.raises(tp.InputError, match="cannot listen on"):
+    with pytest.raises(tp.errors.InputError, match="cannot listen on"):
         server.open_socket("no.such.host.invalid", 0)
 
 

@@ -65,7 +65,7 @@ def script(run):
         lambda: run.tell_many([one], []),
         lambda: run.extend(1),
     ):
-        with pytest.raises(tp.TideproofError) as error:
+        with pytest.raises(tp.errors.TideproofError) as error:
             refused()
         said.append(error.type)
     run.tell_summary(arm="A", environment="day 9", n=np.int64(5), mean=65.0, variance=0.5, key="k", by="job")
@@ -74,7 +74,7 @@ def script(run):
     run.extend(None)
     run.extend(500)
     run.pause("night")
-    with pytest.raises(tp.Finished, match="paused"):
+    with pytest.raises(tp.errors.Finished, match="paused"):
         run.ask()
     run.resume()
     run.note("a sale")
@@ -132,17 +132,17 @@ def test_joining_and_beginning(remote, served):
     run = remote("joined", ARMS, budget=50, policy=tp.policy("linlucb", n0=3))
     assert remote("joined").arms == run.arms == tuple(ARMS)
     assert remote("joined", ARMS, budget=50).budget == 50
-    with pytest.raises(tp.InputError, match="has budget=50, not 60"):
+    with pytest.raises(tp.errors.InputError, match="has budget=50, not 60"):
         remote("joined", ARMS, budget=60)
-    with pytest.raises(tp.UnknownName, match="no experiment named 'nobody'"):
+    with pytest.raises(tp.errors.UnknownName, match="no experiment named 'nobody'"):
         remote("nobody")
-    with pytest.raises(tp.InputError, match="budget needs arms"):
+    with pytest.raises(tp.errors.InputError, match="budget needs arms"):
         remote("nobody", budget=5)
-    with pytest.raises(tp.InputError, match="uses its own clock"):
+    with pytest.raises(tp.errors.InputError, match="uses its own clock"):
         remote("nobody", ARMS, clock=lambda: 0.0)
-    with pytest.raises(tp.InputError, match="valid API key"):
+    with pytest.raises(tp.errors.InputError, match="valid API key"):
         remote("joined", key="tp_wrong")
-    with pytest.raises(tp.InputError, match="must be named once"):
+    with pytest.raises(tp.errors.InputError, match="must be named once"):
         tp.connect(served.url, ADMIN)
     itself = tp.connect(f"{served.url}/v1/experiments/joined", ADMIN)
     assert itself.budget == 50
@@ -185,7 +185,7 @@ def test_a_policy_may_bring_a_tide_or_a_rule(remote, policy):
 
 def test_a_key_from_the_environment(remote, served, monkeypatch):
     remote("keyed", ARMS)
-    with pytest.raises(tp.InputError, match="TIDEPROOF_KEY"):
+    with pytest.raises(tp.errors.InputError, match="TIDEPROOF_KEY"):
         tp.connect(served.url, name="keyed")
     monkeypatch.setenv("TIDEPROOF_KEY", ADMIN)
     run = tp.connect(served.url, name="keyed")
@@ -199,11 +199,11 @@ def test_once(remote):
     first = run.once("job 7", run.ask, environment="monday")
     assert run.once("job 7", run.ask, environment="monday") == first
     assert run.ask(environment="monday") != first
-    with pytest.raises(tp.InputError, match="was already used for"):
+    with pytest.raises(tp.errors.InputError, match="was already used for"):
         run.once("job 7", run.ask, environment="tuesday")
-    with pytest.raises(tp.InputError, match="a method of this experiment"):
+    with pytest.raises(tp.errors.InputError, match="a method of this experiment"):
         run.once("job 8", print)
-    with pytest.raises(tp.InputError, match="must be a non-empty string, not 8"):
+    with pytest.raises(tp.errors.InputError, match="must be a non-empty string, not 8"):
         run.once(8, run.ask)
 
 
@@ -218,7 +218,7 @@ def test_threads_have_places_of_their_own(remote):
 
 @pytest.mark.parametrize("url", [8080, "localhost:8080", "ftp://x", "sqlite:///shop.db"])
 def test_a_url_that_is_none(url):
-    with pytest.raises(tp.InputError, match="the URL of a service"):
+    with pytest.raises(tp.errors.InputError, match="the URL of a service"):
         tp.connect(url, "key", "x")
     assert checked_url("https://a/b/") == ("https://a/b", None)
 
@@ -264,7 +264,7 @@ def test_what_is_lost_is_repeated_and_done_once(remote, served):
 
 def test_a_service_that_is_away(monkeypatch):
     monkeypatch.setattr(http_calls, "PATIENCE", 0.2)
-    with pytest.raises(tp.StoreError, match="cannot be reached"):
+    with pytest.raises(tp.errors.StoreError, match="cannot be reached"):
         tp.connect("http://127.0.0.1:9", "key", "x")
 
 
@@ -285,9 +285,9 @@ def test_a_service_that_is_busy_is_asked_again(monkeypatch):
 
 
 def test_something_else_than_a_service():
-    with pytest.raises(tp.StoreError, match="status 404"):
+    with pytest.raises(tp.errors.StoreError, match="status 404"):
         answering(httpx.Response(404, text="<html>")).get("/")
-    with pytest.raises(tp.InputError, match="what"):
+    with pytest.raises(tp.errors.InputError, match="what"):
         answering(httpx.Response(400, json={"detail": "what", "error": "SystemExit"})).get("/")
 
 
@@ -312,6 +312,6 @@ def test_roles_over_http(remote, served):
     ).json()["secret"]
     reporter = remote("roles", key=key)
     reporter.tell(reporter.ask(environment="monday"), 1.0, by="ann")
-    with pytest.raises(tp.InputError, match="'reporter' may not"):
+    with pytest.raises(tp.errors.InputError, match="'reporter' may not"):
         reporter.stop()
     assert run.events()[-1].by.endswith(" shop: ann")

@@ -48,7 +48,7 @@ def test_restored_it_goes_on_where_it_was(place, tmp_path):
     pull = again.ask(environment="x")
     assert (pull.arm, pull.environment) == (lost.arm, lost.environment)
     assert pull.id != lost.id  # whoever still has the lost one cannot tell it for this one
-    with pytest.raises(tp.UnknownName, match="unknown pull"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown pull"):
         again.tell(lost.id, 1.0)
     again.tell(out[0], 1.0)
     check_refold(again)
@@ -101,13 +101,13 @@ def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "b.db").write_text("precious")
     os.symlink(tmp_path / "nowhere", tmp_path / "link.db")
     for name in ("b.db", "link.db"):
-        with pytest.raises(tp.InputError, match=f"{name}.*already exists"):
+        with pytest.raises(tp.errors.InputError, match=f"{name}.*already exists"):
             backup(url_of(tmp_path), str(tmp_path / name))
-    with pytest.raises(tp.InputError, match=r"shop.db.*already exists"):
+    with pytest.raises(tp.errors.InputError, match=r"shop.db.*already exists"):
         backup(url_of(tmp_path), str(tmp_path / "shop.db"))
-    with pytest.raises(tp.InputError, match="there is no folder"):
+    with pytest.raises(tp.errors.InputError, match="there is no folder"):
         backup(url_of(tmp_path), str(tmp_path / "no" / "b.db"))
-    with pytest.raises(tp.MissingFile, match="no such file"):
+    with pytest.raises(tp.errors.MissingFile, match="no such file"):
         backup(url_of(tmp_path, "none.db"), str(tmp_path / "c.db"))
     assert (tmp_path / "b.db").read_text() == "precious"
     assert sorted(os.listdir(tmp_path)) == ["b.db", "link.db", "shop.db", "shop.db-shm", "shop.db-wal"]
@@ -120,10 +120,10 @@ def test_a_copy_that_is_not_whole_is_not_kept(tmp_path):
     connection = database_of(run).connection
     connection.execute("DROP TRIGGER events_stay")
     connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
-    with pytest.raises(tp.StoreError, match="the copy is damaged and was deleted"):
+    with pytest.raises(tp.errors.StoreError, match="the copy is damaged and was deleted"):
         backup(url_of(tmp_path), str(tmp_path / "b.db"))
     assert sorted(os.listdir(tmp_path)) == ["shop.db", "shop.db-shm", "shop.db-wal"]
-    with pytest.raises(tp.InputError, match="damaged: event 4"):
+    with pytest.raises(tp.errors.InputError, match="damaged: event 4"):
         backup(url_of(tmp_path), url_of(tmp_path, "other.db"))
 
 

@@ -91,7 +91,7 @@ def test_a_file_of_an_older_version(tmp_path):
 def test_what_cannot_be_imported_leaves_nothing(tmp_path):
     (tmp_path / "no.json").write_text(json.dumps({"some": "thing"}))
     for path, said in ((tmp_path / "no.json", "is not a saved"), (tmp_path / "none.json", "no such file")):
-        with pytest.raises(tp.InputError, match=said):
+        with pytest.raises(tp.errors.InputError, match=said):
             export_import.import_file(path, url_of(tmp_path), "prices")
     assert not (tmp_path / "shop.db").exists()
 
@@ -99,9 +99,9 @@ def test_what_cannot_be_imported_leaves_nothing(tmp_path):
 def test_a_name_twice(place, tmp_path):
     run = opened(place)
     run.save(tmp_path / "a.json")
-    with pytest.raises(tp.InputError, match="'prices' already exists"):
+    with pytest.raises(tp.errors.InputError, match="'prices' already exists"):
         export_import.import_file(tmp_path / "a.json", url_of(place), "prices")
-    with pytest.raises(tp.InputError, match=r"name .* must be a non-empty string"):
+    with pytest.raises(tp.errors.InputError, match=r"name .* must be a non-empty string"):
         export_import.import_file(tmp_path / "a.json", url_of(place), "")
     assert len(run.events()) == 1
     assert tp.experiments(url_of(place))["name"] == ["prices"]
@@ -131,7 +131,7 @@ def check_copy(run, url, other):
     assert mine.arm == theirs.arm
     assert mine.id != theirs.id
     check_refold(copy)
-    with pytest.raises(tp.InputError, match="'colours': nothing was copied"):
+    with pytest.raises(tp.errors.InputError, match="'colours': nothing was copied"):
         copied(url, other)
 
 
@@ -152,7 +152,7 @@ def test_who_only_reads_changes_nothing(tmp_path):
     try:
         before = (tmp_path / "shop.db").read_bytes()
         assert tp.experiments(url_of(tmp_path))["pulls"] == [4]
-        with pytest.raises(tp.StoreError, match="cannot be written"):
+        with pytest.raises(tp.errors.StoreError, match="cannot be written"):
             open_backend(url_of(tmp_path), read_only=True).log("prices").begin(lambda: None)
         assert [path.name for path in tmp_path.iterdir()] == ["shop.db"]
         assert (tmp_path / "shop.db").read_bytes() == before
@@ -174,17 +174,17 @@ def test_who_cannot_write_sees_what_others_have_just_written(tmp_path):
 
 
 def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path):
-    with pytest.raises(tp.MissingFile, match="no such file"):
+    with pytest.raises(tp.errors.MissingFile, match="no such file"):
         tp.experiments(url_of(tmp_path))
     (tmp_path / "shop.db").touch()
-    with pytest.raises(tp.InputError, match=r"has no experiments yet: tp\.Experiment\.open"):
+    with pytest.raises(tp.errors.InputError, match=r"has no experiments yet: tp\.Experiment\.open"):
         tp.experiments(url_of(tmp_path))
     assert (tmp_path / "shop.db").stat().st_size == 0
 
 
 def test_nor_are_tables_made_by_reading(postgres):
-    with pytest.raises(tp.InputError, match=r"has no experiments yet: tp\.Experiment\.open"):
+    with pytest.raises(tp.errors.InputError, match=r"has no experiments yet: tp\.Experiment\.open"):
         tp.experiments(postgres)
     opened(postgres).close()
-    with pytest.raises(tp.StoreError, match="cannot be written"):
+    with pytest.raises(tp.errors.StoreError, match="cannot be written"):
         open_backend(postgres, read_only=True).import_experiment("other", ExperimentContents("", [], [], []))

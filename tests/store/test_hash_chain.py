@@ -50,14 +50,14 @@ def test_a_change_of_any_field_breaks_the_chain(entries, change):
     for index in range(len(entries)):
         changed = [*entries]
         changed[index] = entries[index]._replace(**change)
-        with pytest.raises(tp.InputError, match=f"damaged: event {index + 1} "):
+        with pytest.raises(tp.errors.InputError, match=f"damaged: event {index + 1} "):
             check_chain(changed, 0, INITIAL_HASH)
         assert list(find_faults(changed))
 
 
 def test_entries_must_follow_the_given_position(entries):
     for after, previous in ((1, entries[1].hash), (2, entries[0].hash), (3, entries[1].hash)):
-        with pytest.raises(tp.InputError, match="damaged"):
+        with pytest.raises(tp.errors.InputError, match="damaged"):
             check_chain(entries[2:], after, previous)
 
 
@@ -154,7 +154,7 @@ def test_a_log_without_its_first_event_is_damaged():
         def read(self, after, upto=None):
             return []
 
-    with pytest.raises(tp.StoreError, match="events are missing after event 0 of 1"):
+    with pytest.raises(tp.errors.StoreError, match="events are missing after event 0 of 1"):
         log_state.read_created_event(Empty())
 
 

@@ -33,13 +33,13 @@ def test_what_is_given_must_be_what_it_has(place):
     tp.Experiment.open(
         url, "prices", set(ARMS), budget=5000, policy="linlucb", limits=(-9, 9), seed=3
     ).close()
-    with pytest.raises(tp.InputError, match=r"'prices' has arms=\['A', 'B', 'C'\], not \['A', 'X'\]"):
+    with pytest.raises(tp.errors.InputError, match=r"'prices' has arms=\['A', 'B', 'C'\], not \['A', 'X'\]"):
         tp.Experiment.open(url, "prices", ["A", "X"])
     for name, value in {"budget": 70, "seed": 4, "direction": "minimize", "policy": "lucb", "lease": 5.0,
                         "limits": (0.0, 1.0), "confidence": 0.9}.items():  # fmt: skip
-        with pytest.raises(tp.InputError, match="linlucb" if name == "policy" else f"has {name}="):
+        with pytest.raises(tp.errors.InputError, match="linlucb" if name == "policy" else f"has {name}="):
             tp.Experiment.open(url, "prices", **{name: value})
-    with pytest.raises(tp.UnknownName, match="unknown option 'budgets'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown option 'budgets'"):
         tp.Experiment.open(url, "prices", **{"budgets": 5})
     run.add_arm("D")
     run.extend(6000)
@@ -80,7 +80,7 @@ def test_what_a_policy_brings_must_be_what_the_experiment_has(tmp_path):
     opened(tmp_path, tide="labels")
     for policy, said in (("hidden:contrast", "has tide='labels', not 'hidden'"),
                          ("sure:contrast", "has confidence=None, not 0.95")):  # fmt: skip
-        with pytest.raises(tp.InputError, match=said):
+        with pytest.raises(tp.errors.InputError, match=said):
             opened(tmp_path, policy=policy)
 
 
@@ -98,7 +98,7 @@ def test_what_a_policy_brings_must_be_what_the_experiment_has(tmp_path):
 def test_what_is_refused_leaves_nothing_behind(tmp_path, options):
     url = url_of(tmp_path)
     tp.Experiment.open(url, "other", ARMS).close()
-    with pytest.raises(tp.InputError):
+    with pytest.raises(tp.errors.InputError):
         opened(tmp_path, **options)
     assert tp.experiments(url)["name"] == ["other"]
 
@@ -110,7 +110,7 @@ def test_a_policy_that_a_store_cannot_name_begins_nothing(tmp_path, monkeypatch)
         "tideproof.experiment.snapshots.experiment_file.is_registered", lambda name: name != "linlucb"
     )
     monkeypatch.setattr("tideproof.store.stored_experiments.unregistered", lambda spec: None)
-    with pytest.raises(tp.UnknownName, match="'linlucb', which is not registered here"):
+    with pytest.raises(tp.errors.UnknownName, match="'linlucb', which is not registered here"):
         opened(tmp_path, policy="linlucb")
     assert tp.experiments(url)["name"] == ["other"]
 
@@ -153,18 +153,18 @@ def test_a_list_of_experiments(place):
     ],
 )
 def test_a_wrong_url_gets_one_clear_line(url, said):
-    with pytest.raises(tp.InputError, match=said):
+    with pytest.raises(tp.errors.InputError, match=said):
         tp.Experiment.open(url, "prices", ARMS)
 
 
 def test_a_name_that_is_not_there_and_none_at_all(place):
     opened(place)
-    with pytest.raises(tp.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
+    with pytest.raises(tp.errors.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
         tp.Experiment.open(url_of(place), "price")
-    with pytest.raises(tp.InputError, match=r"name .* must be a non-empty string"):
+    with pytest.raises(tp.errors.InputError, match=r"name .* must be a non-empty string"):
         tp.Experiment.open(url_of(place), "", ARMS)
     run = tp.Experiment(ARMS)
-    with pytest.raises(tp.InputError, match="for experiments in a database"):
+    with pytest.raises(tp.errors.InputError, match="for experiments in a database"):
         run.once("a", run.ask)
 
 
@@ -177,7 +177,7 @@ def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
     theirs.close()
     for path, said in ((text, "not a SQLite database"), (other, "the database of another program")):
         before = path.read_bytes()
-        with pytest.raises(tp.InputError, match=said):
+        with pytest.raises(tp.errors.InputError, match=said):
             tp.Experiment.open(f"sqlite:///{path}", "prices", ARMS)
         assert path.read_bytes() == before
 
@@ -185,7 +185,7 @@ def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
 def test_an_old_sqlite_is_refused():
     sqlite_connection.check_sqlite_version("3.51.3")
     sqlite_connection.check_sqlite_version("3.60.0")
-    with pytest.raises(tp.InputError, match=r"SQLite 3\.51\.2 can corrupt .* 3\.51\.3 or newer"):
+    with pytest.raises(tp.errors.InputError, match=r"SQLite 3\.51\.2 can corrupt .* 3\.51\.3 or newer"):
         sqlite_connection.check_sqlite_version("3.51.2")
 
 
@@ -193,7 +193,7 @@ def test_a_read_only_folder_is_said(tmp_path):
     folder = tmp_path / "shut"
     folder.mkdir()
     folder.chmod(0o555)
-    with pytest.raises(tp.InputError, match="is read-only"):
+    with pytest.raises(tp.errors.InputError, match="is read-only"):
         tp.Experiment.open(url_of(folder), "prices", ARMS)
     assert not os.listdir(folder)
     folder.chmod(0o755)

@@ -68,7 +68,7 @@ def test_the_key_of_events_is_the_last_line_of_defence(postgres):
     with pytest.raises(psycopg.errors.UniqueViolation):
         run_sql(postgres, "INSERT INTO events SELECT * FROM events")
     run_sql(postgres, "UPDATE events SET record = replace(record, 'prices', 'Prices') || ' '")
-    with pytest.raises(tp.InputError, match="damaged: event 1"):
+    with pytest.raises(tp.errors.InputError, match="damaged: event 1"):
         tp.Experiment.open(postgres, "prices")
     run.close()
 
@@ -107,22 +107,22 @@ def test_a_commit_that_the_server_turns_down_is_noticed(postgres):
     run = opened(postgres)
     database = database_of(run)
     database.begin("SELECT")
-    with pytest.raises(tp.StoreError, match="could not be read or written: column"):
+    with pytest.raises(tp.errors.StoreError, match="could not be read or written: column"):
         database.send("SELECT nothing")
-    with pytest.raises(tp.StoreError, match="did not commit a transaction: ROLLBACK"):
+    with pytest.raises(tp.errors.StoreError, match="did not commit a transaction: ROLLBACK"):
         database.commit()
     play(run, 1)
 
 
 def test_what_the_server_cannot_promise_is_refused(postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "_PROMISES", b"SELECT 'on', 'off'")
-    with pytest.raises(tp.InputError, match="has synchronous_commit = off"):
+    with pytest.raises(tp.errors.InputError, match="has synchronous_commit = off"):
         opened(postgres)
 
 
 def test_a_full_disk_is_said(postgres):
     said = database_of(opened(postgres)).explain_error(psycopg.errors.DiskFull("no space left"))
-    assert type(said) is tp.StoreError
+    assert type(said) is tp.errors.StoreError
     assert "is full: nothing was saved" in str(said)
 
 
@@ -139,7 +139,7 @@ def test_who_waits_too_long_is_told_so(postgres):
     run, other = opened(postgres), opened(postgres)
     database_of(run).connection.execute("SET lock_timeout = '50ms'")
     log_of(other).begin(lambda: None)
-    with pytest.raises(tp.StoreError, match=r"'postgresql:///.*has been locked by other processes"):
+    with pytest.raises(tp.errors.StoreError, match=r"'postgresql:///.*has been locked by other processes"):
         run.ask(environment=1)
     log_of(other).roll_back()
     play(run, 2)
@@ -154,11 +154,15 @@ def test_who_waits_too_long_is_told_so(postgres):
     [
         (
             "postgresql://me:secret@127.0.0.1:1/shop",
-            tp.StoreError,
+            tp.errors.StoreError,
             "cannot connect to 'postgresql://127.0.0.1:1/shop'",
         ),
-        ("postgres://me:secret@host/shop?colour=red", tp.InputError, "not a valid PostgreSQL URL: .*colour"),
-        ("mysql://me:secret@host/shop", tp.UnknownName, "unknown scheme 'mysql'"),
+        (
+            "postgres://me:secret@host/shop?colour=red",
+            tp.errors.InputError,
+            "not a valid PostgreSQL URL: .*colour",
+        ),
+        ("mysql://me:secret@host/shop", tp.errors.UnknownName, "unknown scheme 'mysql'"),
     ],
 )
 def test_a_url_that_leads_nowhere(url, error, said):
@@ -171,7 +175,7 @@ def test_a_url_that_leads_nowhere(url, error, said):
 def test_a_user_or_a_database_that_is_not_there(postgres_server):
     for url in (postgres_server.url("nowhere"), postgres_server.url().replace("postgres@", "nobody:secret@")):
         with pytest.raises(
-            tp.StoreError, match=r"cannot connect to .*(nowhere|nobody).* does not exist$"
+            tp.errors.StoreError, match=r"cannot connect to .*(nowhere|nobody).* does not exist$"
         ) as caught:
             tp.experiments(url)
         assert "\n" not in str(caught.value)
@@ -182,12 +186,12 @@ def test_a_wrong_password(postgres, postgres_server):
     with postgres_server.first_rule("local all guest scram-sha-256"):
         url = postgres.replace("postgres@", "guest:wrong@")
         with pytest.raises(
-            tp.StoreError, match=r'password authentication failed for user "guest"$'
+            tp.errors.StoreError, match=r'password authentication failed for user "guest"$'
         ) as caught:
             tp.experiments(url)
         assert "wrong" not in str(caught.value)
         with pytest.raises(
-            tp.StoreError, match="could not be read or written: permission denied for database"
+            tp.errors.StoreError, match="could not be read or written: permission denied for database"
         ):
             tp.Experiment.open(url.replace("wrong", "right"), "prices", ARMS)
     run_sql(postgres, "DROP ROLE guest")
@@ -196,7 +200,7 @@ def test_a_wrong_password(postgres, postgres_server):
 def test_a_schema_of_something_else_is_left_alone(postgres):
     run_sql(postgres, "CREATE SCHEMA tideproof")
     run_sql(postgres, "CREATE TABLE tideproof.tides (height real)")
-    with pytest.raises(tp.InputError, match=r"is not a tideproof store: .*'tideproof'"):
+    with pytest.raises(tp.errors.InputError, match=r"is not a tideproof store: .*'tideproof'"):
         tp.Experiment.open(postgres, "prices", ARMS)
     assert run_sql(
         postgres, "SELECT relname FROM pg_class WHERE relnamespace = 'tideproof'::regnamespace"
@@ -207,18 +211,18 @@ def test_a_schema_of_something_else_is_left_alone(postgres):
 def test_another_schema_is_refused(postgres, version):
     opened(postgres).close()
     run_sql(postgres, f"UPDATE store_version SET version = {version}")
-    with pytest.raises(tp.InputError, match=rf"has version {version} .* reads only version 3"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 3"):
         tp.Experiment.open(postgres, "prices")
-    with pytest.raises(tp.InputError, match=rf"has version {version} .* reads only version 3"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 3"):
         tp.experiments(postgres)
 
 
 def test_what_postgres_cannot_keep(postgres):
     run = opened(postgres)
     for key in ("a\0b", "\ud800"):
-        with pytest.raises(tp.InputError, match="cannot store this"):
+        with pytest.raises(tp.errors.InputError, match="cannot store this"):
             run.once(key, run.ask, environment=1)
-        with pytest.raises(tp.InputError, match="cannot store this"):
+        with pytest.raises(tp.errors.InputError, match="cannot store this"):
             tp.Experiment.open(postgres, key, ARMS)
     run.ask(environment="a\0b \ud800")  # as text in an event it can
     check_refold(run)
@@ -227,7 +231,7 @@ def test_what_postgres_cannot_keep(postgres):
 def test_a_server_that_only_reads(postgres):
     play(run := opened(postgres), 2)
     database_of(run).connection.execute("SET default_transaction_read_only = on")
-    with pytest.raises(tp.StoreError, match="cannot be written: the server or the user is read-only"):
+    with pytest.raises(tp.errors.StoreError, match="cannot be written: the server or the user is read-only"):
         run.ask(environment=1)
     assert len(run.history()["pull"]) == 2
 
@@ -237,7 +241,7 @@ def test_without_the_driver(monkeypatch):
     for name in ("postgres_connection", "postgres_backend"):
         monkeypatch.delitem(sys.modules, f"tideproof.store.{name}")
     with pytest.raises(
-        tp.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
+        tp.errors.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
     ):
         tp.experiments("postgresql://localhost/x")
 
@@ -349,7 +353,7 @@ def test_a_connection_that_is_lost_again_and_again_is_given_up(postgres, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(database, "commit", lost)
-        with pytest.raises(tp.StoreError, match="lost"):
+        with pytest.raises(tp.errors.StoreError, match="lost"):
             run.ask(environment=1)
     assert len(run.history()["pull"]) == 2
     play(run, 2)
@@ -366,7 +370,7 @@ def test_a_server_that_is_down_is_said_and_one_that_is_back_is_found(postgres, p
     postgres_server.kill(signal.SIGQUIT)
     try:
         for _ in range(2):
-            with pytest.raises(tp.StoreError, match="cannot connect to 'postgresql:///"):
+            with pytest.raises(tp.errors.StoreError, match="cannot connect to 'postgresql:///"):
                 run.ask(environment=1)
     finally:
         postgres_server.start("fsync=off")

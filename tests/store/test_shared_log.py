@@ -99,7 +99,7 @@ def test_a_rule_that_holds_is_written_down_once(place):
     assert other.done
     assert run.recommend().sure
     assert [type(event).__name__ for event in run.events()].count("Sure") == 1
-    with pytest.raises(tp.Finished):
+    with pytest.raises(tp.errors.Finished):
         other.ask(environment=1)
     check_refold(other)
 
@@ -113,15 +113,15 @@ def test_a_key_makes_a_repeat_harmless(place):
     run.once("n", run.note, "once")
     run.once("n", run.note, "once")
     assert len(run.events()) == 4
-    with pytest.raises(tp.InputError, match="'job 7' was already used for"):
+    with pytest.raises(tp.errors.InputError, match="'job 7' was already used for"):
         other.once("job 7", other.ask, environment="y")
-    with pytest.raises(tp.InputError, match="not recommend"):
+    with pytest.raises(tp.errors.InputError, match="not recommend"):
         run.once("look", run.recommend)
-    with pytest.raises(tp.InputError, match="a method of this experiment"):
+    with pytest.raises(tp.errors.InputError, match="a method of this experiment"):
         run.once("other", other.ask)
-    with pytest.raises(tp.InputError, match="must be a non-empty string, not 7"):
+    with pytest.raises(tp.errors.InputError, match="must be a non-empty string, not 7"):
         run.once(7, run.ask)
-    with pytest.raises(tp.Finished):
+    with pytest.raises(tp.errors.Finished):
         run.once("many", run.ask, environment="x", n=10**6)
     assert len(run.once("many", run.ask, environment="x", n=1)) == 1  # what failed was not done
     check_refold(other)
@@ -141,7 +141,7 @@ class Torn:
             self.left -= 1
             if self.kept:
                 self.log.commit()
-            raise tp.StoreError("the connection was lost")
+            raise tp.errors.StoreError("the connection was lost")
         self.log.commit()
 
 
@@ -168,7 +168,7 @@ def test_a_failed_commit_leaves_no_trace_unless_it_was_kept(place, call, kept):
     if kept:
         call(run)
     else:
-        with pytest.raises(tp.StoreError, match="lost"):
+        with pytest.raises(tp.errors.StoreError, match="lost"):
             call(run)
         shared_log_of(run).log = log
         assert shared_log_of(run).may_differ == (
@@ -190,7 +190,7 @@ def test_an_error_of_one_thread_does_not_touch_the_others(place):
 
     def bad():
         for _ in range(15):
-            with pytest.raises(tp.InputError):
+            with pytest.raises(tp.errors.InputError):
                 run.tell(run.ask(environment="bad"), float("nan"))
 
     in_threads(*[lambda seed=seed: good(seed) for seed in range(5)], bad)
@@ -218,12 +218,12 @@ def test_a_group_that_fails_fails_for_all_and_is_gone(place):
     log = log_of(run)
 
     def commit():
-        raise tp.StoreError("the disk is full")
+        raise tp.errors.StoreError("the disk is full")
 
     log.commit = commit
 
     def one():
-        with pytest.raises(tp.StoreError, match="full"):
+        with pytest.raises(tp.errors.StoreError, match="full"):
             run.ask(environment="x")
 
     in_threads(*[one] * 6)
@@ -242,7 +242,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     connection = database_of(run).connection
     connection.pragma("max_page_count", connection.pragma("page_count"))
     for _ in range(3):
-        with pytest.raises(tp.StoreError, match="is full: nothing was saved"):
+        with pytest.raises(tp.errors.StoreError, match="is full: nothing was saved"):
             run.ask(environment="x", n=4000)
     connection.pragma("max_page_count", 2**30)
     assert run.events() == before

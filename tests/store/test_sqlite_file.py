@@ -44,7 +44,7 @@ def test_an_event_that_was_changed_is_noticed(tmp_path):
     connection = database_of(run).connection
     connection.execute("DROP TRIGGER events_stay")
     connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
-    with pytest.raises(tp.InputError, match="damaged: event 4"):
+    with pytest.raises(tp.errors.InputError, match="damaged: event 4"):
         tp.Experiment.open(url_of(tmp_path), "prices")
 
 
@@ -81,7 +81,9 @@ def test_a_file_of_another_schema_is_refused(tmp_path):
             lambda: tp.Experiment.open(url_of(tmp_path), "prices"),
             lambda: tp.experiments(url_of(tmp_path)),
         ):
-            with pytest.raises(tp.InputError, match=rf"has version {version} .* only version 3: .*{remedy}"):
+            with pytest.raises(
+                tp.errors.InputError, match=rf"has version {version} .* only version 3: .*{remedy}"
+            ):
                 opening()
         assert path.read_bytes() == before
 
@@ -94,8 +96,8 @@ def test_a_store_is_no_log(tmp_path, monkeypatch, where):
     names = {"arm": "arm", "environment": "environment", "reward": "reward"}
     with monkeypatch.context() as patch:
         patch.setattr("builtins.open", None)
-        with pytest.raises(tp.InputError, match="is a store of experiments, not a log"):
+        with pytest.raises(tp.errors.InputError, match="is a store of experiments, not a log"):
             tp.fit(where.format(path), **names)
     run.close()
-    with pytest.raises(tp.InputError, match="is a store of experiments, not a log"):
+    with pytest.raises(tp.errors.InputError, match="is a store of experiments, not a log"):
         tp.fit(where.format(path), **names)

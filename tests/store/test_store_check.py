@@ -64,7 +64,7 @@ def test_nothing_is_wrong(tmp_path, run):
     assert (prices.events, prices.asked, prices.trusted, prices.snapshots) == (302, 151, 0, 1)
     assert (colours.asked, colours.trusted, colours.snapshots) == (0, 1, 0)
     assert [each.name for each in checked(url_of(tmp_path), "prices").experiments] == ["prices"]
-    with pytest.raises(tp.UnknownName, match="unknown experiment 'price'"):
+    with pytest.raises(tp.errors.UnknownName, match="unknown experiment 'price'"):
         checked(url_of(tmp_path), "price")
 
 
@@ -205,7 +205,7 @@ def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_pa
         (tmp_path / "flipped.db").write_bytes(damaged)
         try:
             return checked(url_of(tmp_path, "flipped.db")).all_faults
-        except tp.TideproofError as error:
+        except tp.errors.TideproofError as error:
             return [str(error)]
 
     for record in rng.sample(events, 20):

@@ -39,7 +39,7 @@ def patient(url: str) -> tp.Experiment:
     while True:
         try:
             return open_run(url)
-        except tp.StoreError:
+        except tp.errors.StoreError:
             time.sleep(PAUSE)
 
 
@@ -89,7 +89,7 @@ class Client:
             self.records.begin(id, kind, given, keyed)
             try:
                 answer = self.send(id, kind, given, keyed)
-            except tp.StoreError as error:
+            except tp.errors.StoreError as error:
                 self.records.error(id, error)
                 time.sleep(PAUSE)
                 if keyed and not self.stop.exists():

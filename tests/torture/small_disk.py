@@ -64,7 +64,7 @@ def read_only(disk: Path) -> None:
         try:
             ask()
             print("asked")
-        except tp.TideproofError as error:
+        except tp.errors.TideproofError as error:
             print(f"{type(error).__name__}: {error}")
     mount("-o", "remount,rw", str(disk))
     assert run.events() == before

@@ -67,7 +67,7 @@ def gpu(folder: Path) -> None:
     """Simulate on a GPU, or check the error message where there is none."""
     try:
         tp.simulate(tp.slippage(3), "round-robin", 60, replications=200, engine="cuda")
-    except tp.InputError as error:
+    except tp.errors.InputError as error:
         assert "finds no GPU" in str(error), error
 
 
@@ -91,7 +91,7 @@ def postgres(folder: Path) -> None:
     """Connect to a PostgreSQL server that does not exist and check the error of the driver."""
     try:
         tp.Experiment.open(f"postgresql://nobody@{NOWHERE}/shop", "prices", ["A", "B"])
-    except tp.StoreError as error:
+    except tp.errors.StoreError as error:
         assert "cannot connect" in str(error), error
 
 
@@ -213,7 +213,7 @@ def refused(extra: str, folder: Path) -> None:
     hint = f"pip install 'tideproof[{extra}]'"
     try:
         USES[extra](folder)
-    except tp.MissingExtra as error:
+    except tp.errors.MissingExtra as error:
         assert str(error).endswith(hint), error
         assert "\n" not in str(error), error
     else:

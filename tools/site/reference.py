@@ -19,16 +19,26 @@ PARTS = {
     "policies": ("Policies: choose, configure, define", ("policies",)),
     "errors": ("Errors", ("errors",)),
 }
+PARENTS = ("errors", "worlds")  # public modules, whose names are read as tp.errors.InputError
 MODULES = {
     "plugin": ("For plug-ins: tideproof.plugin", ("tideproof.plugin",)),
     "testing": ("For tests of a policy: tideproof.testing", ("tideproof.testing",)),
 }
 
 
+def modules() -> dict[str, str]:
+    """Return the module that defines each public name, such as `fit` or `worlds.Uniform`."""
+    found = {name: getattr(tp, name) for name in tp.__all__ if name[0] != "_" and name not in PARENTS}
+    for part in PARENTS:
+        parent = getattr(tp, part)
+        found |= {f"{part}.{name}": getattr(parent, name) for name in parent.__all__}
+    return {name: value.__module__ for name, value in found.items()}
+
+
 def parts() -> dict[str, list[str]]:
     """Return the public names of each part; every public name belongs to one part."""
-    home = {name: tp._modules()[name].split(".")[0] for name in tp.__all__ if name != "__version__"}
-    functions_first = sorted(home, key=lambda name: (name[0].isupper(), name))
+    home = {name: module.split(".")[1] for name, module in modules().items()}
+    functions_first = sorted(home, key=lambda name: (name.split(".")[-1][0].isupper(), name))
     return {
         part: [name for name in functions_first if home[name] in packages]
         for part, (_, packages) in PARTS.items()
@@ -38,14 +48,14 @@ def parts() -> dict[str, list[str]]:
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the path and the Markdown text of each page."""
     for part, names in parts().items():
-        module = tp._modules()
-        shown = "\n\n".join(f"::: tideproof.{module[name]}.{name}" for name in names)
+        module_of = modules()
+        shown = "\n\n".join(f"::: {module_of[name]}.{name.split('.')[-1]}" for name in names)
         yield (
             f"api/{part}.md",
-            f"# {PARTS[part][0]}\n\nEvery name is one of `import tideproof as tp`.\n\n{shown}\n",
+            f"# {PARTS[part][0]}\n\n`import tideproof as tp` gives every name.\n\n{shown}\n",
         )
-    for part, (heading, modules) in MODULES.items():
-        shown = "\n\n".join(f"::: {module}" for module in modules)
+    for part, (heading, names) in MODULES.items():
+        shown = "\n\n".join(f"::: {module}" for module in names)
         yield f"api/{part}.md", f"# {heading}\n\n{shown}\n"
     yield "api/commands.md", f"# Commands: what --help says\n\n{''.join(map(_command, COMMANDS))}"
 

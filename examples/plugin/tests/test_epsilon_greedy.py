@@ -25,5 +25,5 @@ def test_the_extremes_of_epsilon():
 
 
 def test_a_chance_that_is_none():
-    with pytest.raises(tp.InputError, match="epsilon must be a probability"):
+    with pytest.raises(tp.errors.InputError, match="epsilon must be a probability"):
         tp.policy(POLICY, epsilon=1.5)

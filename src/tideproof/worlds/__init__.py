@@ -2,7 +2,8 @@
 
 A world is only a description. The kernels draw it, as a pure function of (seed, replication, step). All
 descriptions are immutable, validate themselves when they are created, and can be converted to dicts.
-`__all__` lists the names that `tideproof` exports; every new kind of a part is added automatically.
+`__all__` lists the kinds of all parts; a new kind is added automatically. `World`, `mdm` and `slippage` are
+also names of `tideproof`.
 """
 
 from typing import TYPE_CHECKING
@@ -23,4 +24,4 @@ if TYPE_CHECKING:
     from tideproof.worlds.wrong_cells import *  # noqa: F403
 else:
     globals().update(WorldPart.kinds())
-    __all__ = sorted([*WorldPart.kinds(), "World", "mdm", "slippage"])
+    __all__ = sorted(WorldPart.kinds())

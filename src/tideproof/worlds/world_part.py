@@ -12,7 +12,7 @@ class WorldPart:
     """Base class of the parts of a world, such as its shifts, lengths of environments or noise.
 
     Each kind of part is an immutable dataclass that validates itself when it is created. Defining the class
-    is enough for `World`, for saved worlds and for `tideproof` to know its name.
+    is enough for `World`, for saved worlds and for `tideproof.worlds` to know its name.
     """
 
     def _numbers(self) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def test_the_example_of_figure_3_is_the_papers():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_algorithm_1_connects_arms_in_environments_as_short_as_the_examples(seed):
-    world = tp.World(tp.mdm(5).means, lengths=tp.Lengths([2, 3, 2]))
+    world = tp.World(tp.mdm(5).means, lengths=tp.worlds.Lengths([2, 3, 2]))
     run = replay(world, "linlucb", seed, 0, 40)
     first = [run.arm[run.environment == j].tolist() for j in range(3)]
     for before, after in pairwise(first):

@@ -332,7 +332,7 @@ def test_the_sixteen_panels_are_those_of_the_paper():
         assert panels()[contrast_panel_name(name)].world == panel.world
         still = panels()[contrast_panel_name(f"{means}-{arms}-stationary")]
         assert still.world.means == panel.world.means
-        assert isinstance(still.world.shifts, tp.NoShift)
+        assert isinstance(still.world.shifts, tp.worlds.NoShift)
         assert still.budgets == panels()[contrast_panel_name(name)].budgets
     assert panels()["existing"].budgets[-1] == 1000
 
