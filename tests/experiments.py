@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.experiment.events.event_records import Carried
 from tideproof.experiment.events.event_validation import check_event
 from tideproof.experiment.snapshots import experiment_file, snapshot
 from tideproof.experiment.state.experiment_state import State
@@ -75,12 +74,7 @@ def saved_state(run):
     events, numbers = run.events(), json.loads(path.read_text())["snapshot"]
     state = State(events[0], run.policy)
     state.events += events[1:]
-    if any(isinstance(event, Carried) for event in events):  # a file of format 2: no snapshot is written
-        state.fold(check_event)
-    else:
-        assert snapshot.restore_from_snapshot(state, numbers, check_event), (
-            "the saved numbers could not be read"
-        )
+    assert snapshot.restore_from_snapshot(state, numbers, check_event), "the saved numbers could not be read"
     return state
 
 

@@ -28,7 +28,6 @@ def run():
 # pull 0 is told, 1 is out (of arm B), 2 is cancelled; arm 2 is retired
 BAD = {
     "a second beginning": lambda made: made.events()[0],
-    "an old file in the middle": lambda made: e.Carried(*NOW, {}),
     "no arm asked": lambda made: e.Asked(*NOW, "x", (), None),
     "an arm that is not there": lambda made: e.Asked(*NOW, "x", (4,), None),
     "an arm counted from the end": lambda made: e.Asked(*NOW, "x", (-1,), None),

@@ -2,16 +2,12 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import ARMS, contents, drive, experiment, saved_numbers, without_sessions
-
-OLD = Path(__file__).parent / "format_2.json"  # written by tideproof 0.1.0, by the lines of `as_old`
-OLD_ARMS = "BA" * 10  # what 0.1.0 asks for next
+from experiments import contents, drive, experiment, saved_numbers, without_sessions
 
 
 def numbers(run):
@@ -152,56 +148,10 @@ def test_a_loaded_experiment_knows_the_keys_of_summaries(tmp_path):
         again.tell_summary(arm="A", environment="tue", n=1, mean=0.25, key="k")
 
 
-def as_old():
-    """Return a run with the same calls as the one in the old file."""
-    run = tp.Experiment(ARMS, budget=60, policy="linlucb", seed=5, direction="minimize")
-    for step in range(30):
-        pull = run.ask(environment=f"day {step // 6}")
-        run.tell(pull, ARMS.index(pull.arm) + 0.25 * (step % 5))
-    run.cancel(run.ask(n=4, environment="late")[1])
-    run.tell_summary(arm="B", environment="late", n=3, mean=1.0, variance=0.5, key="s")
-    return run
-
-
-def test_an_old_file_continues_as_a_new_run():
-    """A file of version 0.1.0, in which ids are numbers, still loads and continues as it would have then."""
-    run, old = as_old(), tp.Experiment.load(OLD)
-    for name in ("arm", "environment", "n", "reward", "variance", "status"):
-        assert old.history()[name] == run.history()[name]
-    assert old.history()["pull"] == [*map(str, range(34)), "s"]
-    assert (old.remaining, old.budget, old.seed, old.direction) == (27, 60, 5, "minimize")
-    assert old.recommend().margin == pytest.approx(run.recommend().margin, rel=1e-12)
-    assert without_sessions(old.pulls_out()) == without_sessions(run.pulls_out())
-    for step in range(20):
-        a, b = run.ask(environment=step // 3), old.ask(environment=step // 3)
-        assert without_sessions([a]) == without_sessions([b])
-        run.tell(a, float(step % 4))
-        old.tell(b, float(step % 4))
-    assert old.recommend().arm == run.recommend().arm
-    assert old.recommend().margin == pytest.approx(run.recommend().margin, rel=1e-12)
-
-
-def test_an_old_file_continues_with_the_arms_of_version_0_1_0():
-    """The expected arms come from version 0.1.0."""
-    old = tp.Experiment.load(OLD)
-    arms = []
-    for step in range(20):
-        pull = old.ask(environment=step // 3)
-        arms.append(pull.arm)
-        old.tell(pull, float(step % 4))
-    assert "".join(arms) == OLD_ARMS
-
-
-def test_an_old_file_takes_pull_numbers_and_is_saved_in_the_new_format(tmp_path):
-    old = tp.Experiment.load(OLD)
-    old.tell(30, 1.0)
-    old.tell_many(["32"], [2.0])
-    assert old.history()["reward"][30:34] == [1.0, None, 2.0, None]
-    old.save(tmp_path / "run.json")
-    again = tp.Experiment.load(tmp_path / "run.json")
-    assert contents(again) == contents(old)
-    assert json.loads((tmp_path / "run.json").read_text())["tideproof_experiment"] == 3
-    assert again.ask().arm == old.ask().arm
+def test_a_file_of_format_2_is_refused_in_one_line(tmp_path):
+    (tmp_path / "run.json").write_text('{"tideproof_experiment": 2, "arms": ["A", "B"]}')
+    with pytest.raises(tp.InputError, match=r"has format 2; tideproof \S+ reads format 3 only$"):
+        tp.Experiment.load(tmp_path / "run.json")
 
 
 def test_pending_pulls_keep_their_numbers(tmp_path):

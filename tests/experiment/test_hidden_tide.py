@@ -1,7 +1,6 @@
 """Experiments with a hidden tide: how it is chosen, late rewards, pending pulls, and refused options."""
 
 import copy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,16 +167,12 @@ def test_a_policy_may_set_the_tide():
     assert memory(named) == memory(chosen)
 
 
-def test_old_files_keep_one_environment():
+def test_an_experiment_with_labels_keeps_one_environment():
     run = experiment(policy="contrast", tide="labels")
     assert "tide" not in run.events()[0].options  # as files and stores of before
     again = replay(play(run, 30))
     assert again.tide == "labels"
     assert again.fit().shifts["n"] == [30]
-    tests = Path(__file__).parent.parent
-    old = tp.Experiment.load(tests / "experiment" / "format_2.json")
-    assert old.tide == "labels"
-    assert old.ask().environment == "late"
 
 
 def test_events_that_do_not_fit_are_refused():

@@ -79,7 +79,6 @@ def test_the_others():
             e.Warmed(0.0, None, ((0, 1, 3, 1.0, 2.0), (1, 1, 2, 1.0, 2.0))),
             "5 rewards from before the experiment",
         ),
-        (e.Carried(0.0, None, {}), "converted from the file of an older version"),
         (e.Salted(0.0, None, "ab"), "the salt of unit IDs was set"),
         (e.Expired(0.0, None, (0, 1, 2, 3), 0.5), "expired: 4 pulls, with the reward 0.5"),
     ):

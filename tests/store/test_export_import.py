@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,6 @@ from tideproof.store import export_import, log_state
 from tideproof.store.backend import ExperimentContents
 from tideproof.store.store_backup import backup
 from tideproof.store.store_urls import open_backend
-
-OLD = Path(__file__).parent.parent / "experiment" / "format_2.json"  # of tideproof 0.1.0
 
 
 def copied(source, target):
@@ -78,14 +75,6 @@ def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
     check_refold(run)
     (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
     assert (found.faults, found.snapshots) == ((), 1)
-
-
-def test_a_file_of_an_older_version(tmp_path):
-    export_import.import_file(OLD, url_of(tmp_path), "prices")
-    run, before = tp.Experiment.open(url_of(tmp_path), "prices"), tp.Experiment.load(OLD)
-    assert tp.experiments(url_of(tmp_path))["pulls"] == [len(memory_of(before).book.pulls)]
-    assert [run.ask().arm for _ in range(4)] == [before.ask().arm for _ in range(4)]
-    check_refold(run)
 
 
 def test_what_cannot_be_imported_leaves_nothing(tmp_path):

@@ -9,7 +9,7 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_
 from tideproof.errors import Finished, InputError
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import locked, writes_events
-from tideproof.experiment.pull import CANCELLED, EXPIRED, PENDING, Label, Pull, new_session
+from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
 from tideproof.experiment.queries import QueryMethods
 from tideproof.experiment.tide_options import date_in, label_of
 from tideproof.experiment.unit_assignments import (
@@ -103,7 +103,7 @@ class AskMethods(QueryMethods):
         book = self._state.book
         label = self._environment_label(environment)
         known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
-        if known is not None and book.status[known] != CANCELLED:
+        if known is not None and book.status[known] != PullStatus.CANCELLED:
             return book.pulls[known]
         self._check_open(1)
         self._hide_tide(environment)
@@ -223,7 +223,7 @@ class AskMethods(QueryMethods):
         given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
         numbers = dict.fromkeys(self._pull_number(pull) for pull in given)
         for number in numbers:
-            if book.status[number] == CANCELLED:
+            if book.status[number] == PullStatus.CANCELLED:
                 raise InputError(f"pull {book.pulls[number].id} was cancelled: ask for its unit again")
         new = tuple(number for number in numbers if number in book.reserved)
         if new:
@@ -239,11 +239,11 @@ class AskMethods(QueryMethods):
         book = self._state.book
         numbers = dict.fromkeys(self._pull_number(pull) for pull in require_list("pulls", pulls))
         for number in numbers:
-            if book.status[number] not in (PENDING, CANCELLED, EXPIRED):
+            if book.status[number] not in (PullStatus.PENDING, PullStatus.CANCELLED, PullStatus.EXPIRED):
                 raise InputError(
-                    f"pull {book.pulls[number].id} has the status {book.status[number]!r}; "
+                    f"pull {book.pulls[number].id} has the status {book.status[number].value!r}; "
                     f"only a pending pull can be cancelled"
                 )
-        pending = tuple(number for number in numbers if book.status[number] == PENDING)
+        pending = tuple(number for number in numbers if book.status[number] == PullStatus.PENDING)
         if pending:
             self._state.add(e.Cancelled(self._now(), by, pending))

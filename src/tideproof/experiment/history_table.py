@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import PENDING
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
 from tideproof.table import Table
 
@@ -61,11 +61,13 @@ class HistoryData:
                 pull.id,
                 pull.arm,
                 pull.environment if self._labels else None,
-                0 if reward is None or status == PENDING else 1,
-                None if status == PENDING else reward,  # a reward that is held back does not count yet
+                0 if reward is None or status == PullStatus.PENDING else 1,
+                None
+                if status == PullStatus.PENDING
+                else reward,  # a reward that is held back does not count yet
                 None,
-                status,
-                at or None,  # files of format 2 have no times
+                status.value,
+                at,
                 told_at.get(number),
             )
             for number, (pull, reward, status, at) in enumerate(known)
@@ -96,7 +98,7 @@ class HistoryData:
                 summary.variance if summary.n > 1 else None,
                 "summary",
                 None,
-                at or None,
+                at,
             )
             for index, (key, summary, at) in enumerate(self._summarised[: self._summary_count], 1)
         ]

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
 from tideproof.checks import Direction, require_finite
-from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, UnknownName, describe_value
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_from_options
 from tideproof.experiment.pull import Label, Pull
@@ -172,8 +172,6 @@ class ExperimentBase:
     def _pull_number(self, pull: Pull | str) -> int:
         book = self._state.book
         id = pull.id if isinstance(pull, Pull) else pull
-        if isinstance(id, int) and not isinstance(id, bool) and id < FIRST_UNPRINTABLE_INTEGER:
-            id = str(id)  # files of format 2 have pull numbers as IDs
         number = book.number.get(id) if isinstance(id, str) else None
         if number is None or (isinstance(pull, Pull) and pull != book.pulls[number]):
             raise UnknownName(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,20 @@ from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, describe_val
 
 Label = str | int
 
-PENDING, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
-EXPIRED, DEFAULTED = "expired", "defaulted"  # the lease is over, without or with a default reward
-LATE = "late"  # has the default reward, because its reward was told after the window had closed
+
+class PullStatus(StrEnum):
+    """Status of a pull, with the word that tables and files show.
+
+    The order is that of the codes in snapshots, so a new status comes last.
+    """
+
+    PENDING = "out"
+    TOLD = "told"
+    SUMMARISED = "summarised"  # its reward is in a summary
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"  # the lease ended without a default reward
+    DEFAULTED = "defaulted"  # the lease ended, and the pull has the default reward
+    LATE = "late"  # defaulted, and its reward was told after the window had closed
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment_diagnostics import Diagnostics, diagnose
 from tideproof.experiment.history_table import HistoryData
 from tideproof.experiment.locking import ExperimentBase, locked
-from tideproof.experiment.pull import CANCELLED, Pull
+from tideproof.experiment.pull import Pull, PullStatus
 from tideproof.experiment.recommendation import COARSE, Recommendation
 from tideproof.experiment.recommendation_builder import add_evidence
 from tideproof.experiment.state.hidden_tide_fit import TideFit, tide_fit
@@ -79,7 +79,7 @@ class QueryMethods(ExperimentBase):
         """Return the pull of a unit, or None if the unit has none."""
         name, book = checked_unit(unit), self._state.book
         number = book.units.get(hash_unit(name, book.salt)) if book.salt else None
-        return None if number is None or book.status[number] == CANCELLED else book.pulls[number]
+        return None if number is None or book.status[number] == PullStatus.CANCELLED else book.pulls[number]
 
     @property
     def reservations(self) -> int:

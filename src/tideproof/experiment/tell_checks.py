@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tideproof.errors import ConflictingReward, InputError
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import CANCELLED, DEFAULTED, LATE, SUMMARISED
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.pulls_book import Book
 
 NewReward = tuple[int, float, str | None]  # number of the pull, reward and key
@@ -24,7 +24,7 @@ def new_rewards(
     new: list[NewReward] = []
     for number, reward, key in zip(numbers, rewards, keys, strict=True):
         name, status = book.pulls[number].id, book.status[number]
-        if status in (SUMMARISED, CANCELLED):
+        if status in (PullStatus.SUMMARISED, PullStatus.CANCELLED):
             raise InputError(f"pull {name} is {status}; a reward for it is no longer accepted")
         if number in book.reserved:
             raise InputError(
@@ -39,7 +39,7 @@ def new_rewards(
         if of_unit and key is None:
             new.append((number, reward, None))
             continue
-        if status == LATE and key is None:
+        if status == PullStatus.LATE and key is None:
             continue
         before = _recorded_reward(book, number) if key is None else book.added.get((number, key))
         known = told.get((number, key), before)
@@ -56,7 +56,7 @@ def new_rewards(
 
 def _recorded_reward(book: Book, number: int) -> float | None:
     """Return the recorded reward of a pull, or None for a default, which a late reward replaces."""
-    return None if book.status[number] == DEFAULTED else book.rewards[number]
+    return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
 
 
 def reward_event(book: Book, new: Sequence[NewReward], at: float, by: str | None) -> e.Told | e.Added:

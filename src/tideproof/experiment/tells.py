@@ -63,7 +63,7 @@ class TellMethods(ExperimentBase):
         reward = self._reward("reward", reward)
         if book.rewards[number] is None:
             raise InputError(
-                f"pull {book.pulls[number].id} has the status {book.status[number]!r}; "
+                f"pull {book.pulls[number].id} has the status {book.status[number].value!r}; "
                 "only a recorded reward can be corrected"
             )
         if book.rewards[number] != reward:

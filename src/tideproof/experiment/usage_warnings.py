@@ -137,10 +137,6 @@ class UsageMonitor:
         elif isinstance(event, e.Warmed):
             for _, label, *_ in event.cells:
                 self._label(label)
-        elif isinstance(event, e.Carried):
-            for _, label, _, reward in event.saved["pulls"]:
-                self._label(label)
-                self._rewards(() if reward is None else (float(reward),))
 
     def _label(self, label: Label) -> None:
         if label in self._labels or self.similar_labels:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import TOLD
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.text import format_count, format_rounded, join_names
@@ -144,7 +144,7 @@ def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterat
 
     From then on, the rewards received before count, and pulls without a reward get the default reward.
     """
-    told = sum(book.status[number] == TOLD for number in event.pulls)
+    told = sum(book.status[number] == PullStatus.TOLD for number in event.pulls)
     many = len(event.pulls) > 1
     yield f"window{'s' if many else ''} closed: {_name_pulls(book, event.pulls)}, "
     if not many:
@@ -215,11 +215,6 @@ def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterato
     yield "asked without an environment: the tide is estimated from the rewards"
 
 
-def _describe_conversion(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
-    """Describe the conversion of an experiment from an older version."""
-    yield "converted from the file of an older version"
-
-
 DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Created: _describe_created,
     e.Opened: _describe_opened,
@@ -243,5 +238,4 @@ DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Salted: _describe_salt,
     e.Exposed: _describe_exposure,
     e.Unlabelled: _describe_unlabelled,
-    e.Carried: _describe_conversion,
 }

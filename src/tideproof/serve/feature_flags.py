@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tideproof.errors import Finished, InputError, StoreError, TideproofError
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
-from tideproof.experiment.pull import PENDING, Label, Pull
+from tideproof.experiment.pull import Label, Pull, PullStatus
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.serve import serializers
 from tideproof.serve.auth.api_keys import Key
@@ -137,7 +137,9 @@ def _evaluation(
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
     """Return the pull of a unit, and whether the experiment is over and the pull is not pending."""
     pull, book = run.pull_of(unit), run._state.book
-    return pull, _is_over(book) and (pull is None or book.status[run._pull_number(pull)] != PENDING)
+    return pull, _is_over(book) and (
+        pull is None or book.status[run._pull_number(pull)] != PullStatus.PENDING
+    )
 
 
 def _is_over(book: Book) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, PENDING, SUMMARISED, TOLD
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 from tideproof.policies.policy_spec import PolicySpec
@@ -20,14 +20,12 @@ class EventApplier:
     spec : the policy with its options.
     book : the pulls of the experiment and their status.
     policy_state : the statistics of the policy.
-    from_format_2 : whether the experiment was read from a file of format 2.
     """
 
     spec: PolicySpec
     book: Book
     policy_state: PolicyState
     created: e.Created
-    from_format_2: bool
 
     @property
     def window(self) -> bool:
@@ -50,7 +48,7 @@ class EventApplier:
         if type(event) is e.Summarised:
             self._apply_summarised(event, touched)
         else:
-            _METHODS[type(event)](self, event)
+            self._METHODS[type(event)](self, event)
 
     def touched(self, event: e.Event) -> Sequence[int]:
         """Return the numbers of the pulls that an event changes."""
@@ -76,22 +74,22 @@ class EventApplier:
     def _receive(self, number: int, reward: float) -> None:
         """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
         book, was = self.book, self.book.status[number]
-        if self.window and was == PENDING:
+        if self.window and was == PullStatus.PENDING:
             book.rewards[number] = reward
         elif self.window:
-            if was == DEFAULTED:
-                book.status[number], book.late = LATE, book.late + 1
-        elif was in (TOLD, DEFAULTED):
+            if was == PullStatus.DEFAULTED:
+                book.status[number], book.late = PullStatus.LATE, book.late + 1
+        elif was in (PullStatus.TOLD, PullStatus.DEFAULTED):
             self._replace(number, reward)
         else:
-            self._record_reward(number, TOLD, reward)
+            self._record_reward(number, PullStatus.TOLD, reward)
 
     def _apply_added(self, event: e.Added) -> None:
         book = self.book
         for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
             if key is not None:
                 book.added[number, key] = reward
-            before = 0.0 if book.status[number] == DEFAULTED else book.rewards[number] or 0.0
+            before = 0.0 if book.status[number] == PullStatus.DEFAULTED else book.rewards[number] or 0.0
             at_most_one = self.created.options.get("rewards") == "conversions"
             self._receive(number, max(before, reward) if at_most_one else before + reward)
         self._update_horizon()
@@ -108,7 +106,7 @@ class EventApplier:
         """Replace the policy state by an empty one for the tide model in the book."""
         raise NotImplementedError
 
-    def _record_reward(self, number: int, status: str, reward: float) -> None:
+    def _record_reward(self, number: int, status: PullStatus, reward: float) -> None:
         was_out = self.book.settle(number, status, reward)
         pull = self.book.pulls[number]
         arm = self.book.arms.index(pull.arm)
@@ -118,7 +116,7 @@ class EventApplier:
         book, arm = self.book, self.book.arms[event.arm]
         book.take_label()
         for number in settled:
-            book.settle(number, SUMMARISED)
+            book.settle(number, PullStatus.SUMMARISED)
         book.surplus += event.n - len(settled)
         if event.key is not None:
             book.keyed[event.key] = len(book.summaries)
@@ -130,30 +128,30 @@ class EventApplier:
 
     def _apply_cancelled(self, event: e.Cancelled) -> None:
         for number in event.pulls:
-            self._remove(number, CANCELLED)
+            self._remove(number, PullStatus.CANCELLED)
 
     def _apply_expired(self, event: e.Expired) -> None:
         for number in event.pulls:
             held = self.book.rewards[number]
             if held is not None:
-                self._record_reward(number, TOLD, held)
+                self._record_reward(number, PullStatus.TOLD, held)
             elif event.reward is None:
-                self._remove(number, EXPIRED)
+                self._remove(number, PullStatus.EXPIRED)
             else:
-                self._record_reward(number, DEFAULTED, event.reward)
+                self._record_reward(number, PullStatus.DEFAULTED, event.reward)
         self._update_horizon()
 
     def _apply_exposed(self, event: e.Exposed) -> None:
         for number in event.pulls:
             self.book.reserved.pop(number, None)
 
-    def _remove(self, number: int, status: str) -> None:
+    def _remove(self, number: int, status: PullStatus) -> None:
         pull = self.book.pulls[number]
         self.book.settle(number, status)
         self.policy_state.forget(pull.environment, self.book.arms.index(pull.arm))
 
     def _apply_corrected(self, event: e.Corrected) -> None:
-        if self.book.status[event.pull] == PENDING:  # its window is still open
+        if self.book.status[event.pull] == PullStatus.PENDING:  # its window is still open
             self.book.rewards[event.pull] = event.reward
         else:
             self._replace(event.pull, event.reward)
@@ -163,8 +161,8 @@ class EventApplier:
         book = self.book
         pull, old = book.pulls[number], book.rewards[number]
         assert old is not None
-        book.late -= book.status[number] == LATE
-        book.status[number], book.rewards[number] = TOLD, reward
+        book.late -= book.status[number] == PullStatus.LATE
+        book.status[number], book.rewards[number] = PullStatus.TOLD, reward
         if reward != old:
             self.policy_state.correct(pull.environment, self.book.arms.index(pull.arm), old, reward, number)
 
@@ -221,33 +219,25 @@ class EventApplier:
             self.book.warm += n
         self._update_horizon()
 
-    def _apply_carried(self, event: e.Carried) -> None:
-        from tideproof.experiment.snapshots.file_format_2 import restore_state
-
-        self.from_format_2 = True
-        restore_state(self, event.saved)
-
-
-_METHODS: dict[type[Any], Callable[[EventApplier, Any], None]] = {
-    e.Opened: EventApplier._apply_opened,
-    e.Unlabelled: EventApplier._apply_unlabelled,
-    e.Asked: EventApplier._apply_asked,
-    e.Told: EventApplier._apply_told,
-    e.Added: EventApplier._apply_added,
-    e.Shared: EventApplier._apply_shared,
-    e.Cancelled: EventApplier._apply_cancelled,
-    e.Expired: EventApplier._apply_expired,
-    e.Corrected: EventApplier._apply_corrected,
-    e.ArmAdded: EventApplier._apply_arm_added,
-    e.ArmRetired: EventApplier._apply_arm_retired,
-    e.Extended: EventApplier._apply_extended,
-    e.Paused: EventApplier._apply_paused,
-    e.Resumed: EventApplier._apply_paused,
-    e.Stopped: EventApplier._apply_stopped,
-    e.Sure: EventApplier._apply_sure,
-    e.Noted: EventApplier._apply_noted,
-    e.Warmed: EventApplier._apply_warmed,
-    e.Salted: EventApplier._apply_salted,
-    e.Exposed: EventApplier._apply_exposed,
-    e.Carried: EventApplier._apply_carried,
-}
+    _METHODS: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
+        e.Opened: _apply_opened,
+        e.Unlabelled: _apply_unlabelled,
+        e.Asked: _apply_asked,
+        e.Told: _apply_told,
+        e.Added: _apply_added,
+        e.Shared: _apply_shared,
+        e.Cancelled: _apply_cancelled,
+        e.Expired: _apply_expired,
+        e.Corrected: _apply_corrected,
+        e.ArmAdded: _apply_arm_added,
+        e.ArmRetired: _apply_arm_retired,
+        e.Extended: _apply_extended,
+        e.Paused: _apply_paused,
+        e.Resumed: _apply_paused,
+        e.Stopped: _apply_stopped,
+        e.Sure: _apply_sure,
+        e.Noted: _apply_noted,
+        e.Warmed: _apply_warmed,
+        e.Salted: _apply_salted,
+        e.Exposed: _apply_exposed,
+    }

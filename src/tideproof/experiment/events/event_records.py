@@ -211,18 +211,10 @@ class Exposed(NamedTuple):
     pulls: tuple[int, ...]
 
 
-class Carried(NamedTuple):
-    """Event: the experiment was read from a file of an older format, whose contents are in `saved`."""
-
-    at: float
-    by: str | None
-    saved: dict[str, Any]
-
-
 Event = (
     Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
     | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | Exposed | Carried
+    | Salted | Exposed
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

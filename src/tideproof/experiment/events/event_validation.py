@@ -12,7 +12,7 @@ from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_from_options
-from tideproof.experiment.pull import DEFAULTED, EXPIRED, LATE, PENDING, TOLD
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.rescaled_fit import checked_rewards
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
@@ -21,7 +21,7 @@ from tideproof.experiment.tide_options import checked_option, checked_zone
 from tideproof.policies.stopping_policy import RULES
 from tideproof.stats.scales.scale_test import Scale
 
-LARGEST_READ = 1e100  # rewards in files of version 0.2 may be larger than `tells.LARGEST`
+LARGEST_READ = 1e100  # rewards in a file may be larger than `tells.LARGEST`
 
 OPTIONS = {
     "limits",
@@ -78,10 +78,6 @@ def _refuse(state: State, event: e.Event) -> None:
     _require(False, event)
 
 
-def _check_carried(state: State, event: e.Event) -> None:
-    _require(len(state.book.pulls) == 0 and state.events[1] is event, event)
-
-
 def _check_unlabelled(state: State, event: e.Unlabelled) -> None:
     _require(state.book.tide == "auto", event)
 
@@ -99,7 +95,7 @@ def _check_shared(state: State, event: e.Shared) -> None:
 
 def _check_told(state: State, event: e.Told) -> None:
     _require(len(event.pulls) == len(event.rewards), event)
-    _check_pulls(state, event, event.pulls, (PENDING, EXPIRED, DEFAULTED))
+    _check_pulls(state, event, event.pulls, (PullStatus.PENDING, PullStatus.EXPIRED, PullStatus.DEFAULTED))
     _require(not any(_is_held_back(state, pull) for pull in event.pulls), event)
     _require(state.book.reserved.keys().isdisjoint(event.pulls), event)
     _check_rewards(event, event.rewards)
@@ -108,7 +104,12 @@ def _check_told(state: State, event: e.Told) -> None:
 def _check_added(state: State, event: e.Added) -> None:
     _require(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
     for pull in dict.fromkeys(event.pulls):
-        _check_pulls(state, event, (pull,), (PENDING, EXPIRED, DEFAULTED, LATE, TOLD))
+        _check_pulls(
+            state,
+            event,
+            (pull,),
+            (PullStatus.PENDING, PullStatus.EXPIRED, PullStatus.DEFAULTED, PullStatus.LATE, PullStatus.TOLD),
+        )
     _require(state.book.reserved.keys().isdisjoint(event.pulls), event)
     _check_rewards(event, event.rewards)
 
@@ -122,16 +123,16 @@ def _check_summarised(state: State, event: e.Summarised) -> None:
 
 
 def _check_cancelled(state: State, event: e.Cancelled) -> None:
-    _check_pulls(state, event, event.pulls, (PENDING,))
+    _check_pulls(state, event, event.pulls, (PullStatus.PENDING,))
 
 
 def _check_exposed(state: State, event: e.Exposed) -> None:
-    _check_pulls(state, event, event.pulls, (PENDING,))
+    _check_pulls(state, event, event.pulls, (PullStatus.PENDING,))
     _require(all(pull in state.book.reserved for pull in event.pulls), event)
 
 
 def _check_expired(state: State, event: e.Expired) -> None:
-    _check_pulls(state, event, event.pulls, (PENDING,))
+    _check_pulls(state, event, event.pulls, (PullStatus.PENDING,))
     _check_rewards(event, () if event.reward is None else (event.reward,))
 
 
@@ -140,7 +141,9 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
         state,
         event,
         (event.pull,),
-        (PENDING,) if _is_held_back(state, event.pull) else (TOLD, DEFAULTED, LATE),
+        (PullStatus.PENDING,)
+        if _is_held_back(state, event.pull)
+        else (PullStatus.TOLD, PullStatus.DEFAULTED, PullStatus.LATE),
     )
     _check_rewards(event, (event.reward,))
 
@@ -148,7 +151,11 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
 def _is_held_back(state: State, pull: int) -> bool:
     """Return whether a pull is pending although its reward is known, because its window is still open."""
     book = state.book
-    return 0 <= pull < len(book.pulls) and book.status[pull] == PENDING and book.rewards[pull] is not None
+    return (
+        0 <= pull < len(book.pulls)
+        and book.status[pull] == PullStatus.PENDING
+        and book.rewards[pull] is not None
+    )
 
 
 def _check_arm_added(state: State, event: e.ArmAdded) -> None:
@@ -199,7 +206,6 @@ def _check_rewards(event: e.Event, rewards: Sequence[float]) -> None:
 
 _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Created: _refuse,
-    e.Carried: _check_carried,
     e.Unlabelled: _check_unlabelled,
     e.Asked: _check_asked,
     e.Shared: _check_shared,

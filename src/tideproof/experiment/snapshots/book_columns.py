@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 
 from tideproof.experiment.events.event_records import Sure
-from tideproof.experiment.pull import (
-    CANCELLED,
-    DEFAULTED,
-    EXPIRED,
-    LATE,
-    PENDING,
-    SUMMARISED,
-    TOLD,
-    Label,
-    Pull,
-)
+from tideproof.experiment.pull import Label, Pull, PullStatus
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 
-_STATES = (PENDING, TOLD, SUMMARISED, CANCELLED, EXPIRED, DEFAULTED, LATE)
-_CODES = {name: code for code, name in enumerate(_STATES)}
+_STATUSES = tuple(PullStatus)
+_CODES = {status: code for code, status in enumerate(_STATUSES)}
 _PLAIN = tuple(name for name in Book.VALUES if name not in ("sure", "units", "plans", "salt"))
 
 
@@ -82,11 +72,11 @@ def restore_book(book: Book, contents: Any) -> None:
         for number in range(start, end)
     ]
     book.pulls = [Pull(id, arms[a], labels[j]) for id, a, j in zip(ids, arm, label, strict=True)]
-    book.status = [_STATES[code] for code in status]
+    book.status = [_STATUSES[code] for code in status]
     book.rewards = [None if reward != reward else reward for reward in rewards]
     book.asked_at = asked_at
     book.number = dict(zip(ids, range(len(ids)), strict=True))
-    book.pending = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[PENDING]).tolist())
+    book.pending = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[PullStatus.PENDING]).tolist())
     book.summaries = [(key, Summary(*values), at) for key, values, at in summaries]
     book.keyed = {key: index for index, (key, _, _) in enumerate(book.summaries) if key is not None}
     names, numbers, of_units, reserved = units

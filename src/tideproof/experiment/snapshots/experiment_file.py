@@ -16,7 +16,6 @@ from tideproof.errors import InputError, TideproofError, UnknownName
 from tideproof.experiment.events import event_records
 from tideproof.experiment.events.event_validation import check_event, checked_created
 from tideproof.experiment.policy_prefixes import separate_policy
-from tideproof.experiment.snapshots import file_format_2
 from tideproof.experiment.snapshots.snapshot import restore_from_snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.files import read_text, require_path, write_text_atomically
@@ -63,13 +62,8 @@ def parse(text: str, name: str) -> tuple[list[event_records.Event], Any]:
         version = document["tideproof_experiment"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{name} is not a saved tideproof experiment") from None
-    if version == file_format_2.FORMAT:
-        return file_format_2.convert_to_events(document, name), None
     if version != FORMAT:
-        raise InputError(
-            f"{name} has format {version!r}; tideproof {__version__} reads formats {file_format_2.FORMAT} "
-            f"and {FORMAT}"
-        )
+        raise InputError(f"{name} has format {version!r}; tideproof {__version__} reads format {FORMAT} only")
     if document.pop("sha256", None) != checksum(document):
         raise InputError(f"{name} is damaged: its checksum does not match its contents")
     try:

@@ -34,7 +34,7 @@ FEWEST_EVENTS = 200  # with fewer events, replaying them is as fast as reading a
 
 def copy_policy_state(state: State) -> Any:
     """Return a copy of the policy statistics, or None if replaying the events is as fast."""
-    if len(state.events) < FEWEST_EVENTS or state.from_format_2:
+    if len(state.events) < FEWEST_EVENTS:
         return None
     return state.run_with_rollback(lambda: _copy(state.policy_state.contents()))
 

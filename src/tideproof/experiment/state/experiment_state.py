@@ -13,7 +13,7 @@ from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_application import EventApplier
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.experiment.pull import DEFAULTED, TOLD, Label
+from tideproof.experiment.pull import Label, PullStatus
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.book_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
@@ -60,7 +60,7 @@ class State(EventApplier):
 
     def begin(self) -> None:
         """Reset the state, so that the next `fold` applies all events again."""
-        made, self.from_format_2 = self.created, False
+        made = self.created
         options = made.options
         self.book = Book(
             made.arms, made.budget, made.session, options.get("salt", ""), options.get("tide", "labels")
@@ -234,10 +234,12 @@ class State(EventApplier):
         if self.window:  # what is late does not count
             return False
         if isinstance(event, e.Told):
-            return any(status[number] == DEFAULTED for number in event.pulls)
+            return any(status[number] == PullStatus.DEFAULTED for number in event.pulls)
         if isinstance(event, e.Added):
             twice = len(set(event.pulls)) < len(event.pulls)
-            return twice or any(status[number] in (TOLD, DEFAULTED) for number in event.pulls)
+            return twice or any(
+                status[number] in (PullStatus.TOLD, PullStatus.DEFAULTED) for number in event.pulls
+            )
         return False
 
     def roll_back(self) -> None:
@@ -260,7 +262,6 @@ _REBUILDING_EVENTS = (
     e.ArmAdded,
     e.ArmRetired,
     e.Warmed,
-    e.Carried,
     e.Corrected,
     e.Salted,
 )  # change much at once

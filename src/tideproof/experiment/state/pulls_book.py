@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
 from tideproof.experiment.events.event_records import Sure
-from tideproof.experiment.pull import CANCELLED, EXPIRED, PENDING, Label, Pull
+from tideproof.experiment.pull import Label, Pull, PullStatus
 
 
 class Summary(NamedTuple):
@@ -39,7 +39,7 @@ class BookUndo(NamedTuple):
     summaries: int
     arms: int
     retired: int
-    touched: dict[int, tuple[str, float | None]]
+    touched: dict[int, tuple[PullStatus, float | None]]
     asked: list[int]
     added: int
     unit: tuple[str | None, int | None]
@@ -88,7 +88,7 @@ class Book:
     ) -> None:
         self.arms, self.retired = list(arms), list[int]()
         self.pulls: list[Pull] = []
-        self.status: list[str] = []
+        self.status: list[PullStatus] = []
         self.rewards: list[float | None] = []
         self.asked_at: list[float] = []
         self.number: dict[str, int] = {}
@@ -146,7 +146,9 @@ class Book:
             if plan is not None:
                 self.plans[label] = plan
         self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
-        self.pending = dict.fromkeys(n for n, status in enumerate(self.status) if status == PENDING)
+        self.pending = dict.fromkeys(
+            n for n, status in enumerate(self.status) if status == PullStatus.PENDING
+        )
         unseen = {*mark.reserved, *(n for n in self.reserved if n < mark.pulls)}
         self.reserved = dict.fromkeys(sorted(unseen))
 
@@ -159,7 +161,7 @@ class Book:
             number = len(self.pulls)
             pull = Pull(f"{self.session}-{number}", self.arms[arm], label)
             self.pulls.append(pull)
-            self.status.append(PENDING)
+            self.status.append(PullStatus.PENDING)
             self.rewards.append(None)
             self.asked_at.append(at)
             self.number[pull.id] = number
@@ -182,19 +184,19 @@ class Book:
         if plan is not None and plan.left > 1:
             self.plans[label] = plan._replace(left=plan.left - 1)
 
-    def settle(self, number: int, status: str, reward: float | None = None) -> int:
+    def settle(self, number: int, status: PullStatus, reward: float | None = None) -> int:
         """Set the status and the reward of a pull; return 1 if it was pending, else 0."""
         was = self.status[number]
-        if was in (CANCELLED, EXPIRED):
+        if was in (PullStatus.CANCELLED, PullStatus.EXPIRED):
             self._lose(number, -1)
-        if status in (CANCELLED, EXPIRED):
+        if status in (PullStatus.CANCELLED, PullStatus.EXPIRED):
             self._lose(number, 1)
         else:
             self.settled += 1
         self.status[number], self.rewards[number] = status, reward
         self.pending.pop(number, None)
         self.reserved.pop(number, None)
-        return 1 if was == PENDING else 0
+        return 1 if was == PullStatus.PENDING else 0
 
     def _lose(self, number: int, pulls: int) -> None:
         self.lost += pulls

@@ -17,7 +17,7 @@ from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
-from tideproof.experiment.pull import DEFAULTED, TOLD
+from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.recommendation_builder import add_evidence
 from tideproof.experiment.state.hidden_tide_fit import TideFit
@@ -116,7 +116,7 @@ def _hidden_tide_rewards(run: Experiment) -> OrderedRewards:
     told = [
         (index[pull.arm], reward)
         for pull, reward, status in zip(book.pulls, book.rewards, book.status, strict=True)
-        if status in (TOLD, DEFAULTED) and reward is not None and pull.arm in index
+        if status in (PullStatus.TOLD, PullStatus.DEFAULTED) and reward is not None and pull.arm in index
     ]
     arm, reward = zip(*told, strict=True) if told else ((), ())
     return OrderedRewards(np.array(arm, np.int64), np.array(reward, np.float64))
