@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from oracle_noise import informed_policy
 from told_cells import told_cells
 
 import tideproof as tp
 from tideproof.core.kernel_linker import kernel
-from tideproof.policies.statistics_models import STATISTICS, oracle_model
 
 POLICY = "auto:contrast"
 LENGTHS = (5, 50)
@@ -45,9 +45,7 @@ def known_omega(omega):
     def ratio(f):
         return variance
 
-    name = f"omega {variance}:"
-    STATISTICS[name] = oracle_model(name, noise, ratio)
-    return tp.policy(replace(tp.policy(POLICY).policy, name="told", tide=name), label="told")
+    return informed_policy(POLICY, f"omega {variance}:", noise, ratio)
 
 
 def table(replications, oracle, engine):

@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from oracle_noise import informed_policy
 
 import tideproof as tp
 from tideproof.core.kernel_linker import kernel
-from tideproof.policies.statistics_models import STATISTICS, oracle_model
 
 SCENARIOS = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
 POLICY = "by-arm:contrast"
@@ -46,10 +46,7 @@ def known_variances(sigma):
     def ratio(f):
         return 0.0
 
-    name = f"told{v}:"
-    STATISTICS[name] = oracle_model(name, noise, ratio)
-    ours = tp.policy(POLICY).policy
-    return tp.policy(replace(ours, name="told", tide=name), label="told")
+    return informed_policy(POLICY, f"told{v}:", noise, ratio)
 
 
 def cells():

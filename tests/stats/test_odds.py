@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
 from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
-from tideproof.stats.pairs.event_distribution import exact_odds
+from tideproof.stats.pairs.event_distribution import conditional_odds
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 
 CLOSE = 1e-8  # what iterations of others leave
@@ -133,6 +135,26 @@ def test_groups_and_environments_that_compare_nothing():
     assert np.isnan(found.gap(0, 2))
     assert found.gap(1, 0) == pytest.approx(less.gap(1, 0), abs=1e-12)
     assert np.allclose(found.P, less.P, rtol=0.0, atol=1e-12)
+
+
+class ExactComparison(NamedTuple):
+    """Estimate, 95 % confidence bounds, both tail probabilities and the two-sided p-value."""
+
+    estimate: float
+    low: float
+    high: float
+    above: float
+    below: float
+    p: float
+
+
+def exact_odds(cells, i, k, null=0.0, mid=True):
+    """The exact comparison of the odds of two arms by their conditional distribution."""
+    law = conditional_odds(cells, i, k, mid)
+    up, down = law.tails(null)
+    return ExactComparison(
+        law.estimate(), law.lower(0.025), law.upper(0.025), up, down, min(1.0, 2.0 * min(up, down))
+    )
 
 
 def test_one_table_is_fishers_test():

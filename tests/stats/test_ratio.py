@@ -9,13 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
 
 import oracles
 from multiplicative_logs import from_sums
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.event_distribution import exact_ratio
 from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
 from tideproof.stats.variance.sandwich import meat
 
@@ -93,33 +91,9 @@ def _with(cells, total):
     )
 
 
-def test_two_arms_in_one_environment_are_a_binomial():
+def test_two_arms_in_one_environment_have_the_ratio_of_their_rates():
     cells = from_sums(np.array([[40, 60]]), np.array([[12, 9]]))
     assert np.exp(solve_ratio(cells).gap(0, 1)) == pytest.approx(12 / 40 / (9 / 60), rel=1e-12)
-    found = exact_ratio(cells, 0, 1, mid=False)
-    share = binomtest(12, 21, 0.4)
-    for ours, theirs in zip((found.low, found.high), share.proportion_ci(0.95, "exact"), strict=True):
-        assert ours == pytest.approx(np.log(theirs / (1.0 - theirs) * 60 / 40), abs=CLOSE)
-    assert found.above == pytest.approx(binom.sf(11, 21, 0.4), rel=1e-10)
-    assert found.below == pytest.approx(binom.cdf(12, 21, 0.4), rel=1e-10)
-    half = exact_ratio(cells, 0, 1)
-    assert half.above == pytest.approx(found.above - 0.5 * binom.pmf(12, 21, 0.4), rel=1e-10)
-    assert found.low < half.low < half.estimate < half.high < found.high
-
-
-def test_two_arms_over_environments():
-    counts, total = np.array([[10, 30], [50, 20], [5, 5]]), np.array([[2, 9], [11, 2], [0, 3]])
-    cells = from_sums(counts, total)
-    found = exact_ratio(cells, 0, 1, null=0.3, mid=False)
-    chance = np.ones(1)
-    for n, s in zip(counts, total, strict=True):
-        p = n[0] * np.exp(0.3) / (n[0] * np.exp(0.3) + n[1])
-        chance = np.convolve(chance, binom.pmf(np.arange(s.sum() + 1), s.sum(), p))
-    seen = total[:, 0].sum()
-    assert (found.above, found.below) == pytest.approx(
-        (chance[seen:].sum(), chance[: seen + 1].sum()), rel=1e-10
-    )
-    assert found.estimate == pytest.approx(solve_ratio(cells).gap(0, 1), abs=1e-10)
 
 
 def test_an_arm_without_an_event():
@@ -130,13 +104,6 @@ def test_an_arm_without_an_event():
     assert (found.gap(2, 0), found.gap(0, 2)) == (-np.inf, np.inf)
     assert found.gap(1, 0) == pytest.approx(without.gap(1, 0), abs=1e-12)
     assert found.fitted[cells.arm == 2].tolist() == [0.0, 0.0]
-    limits = exact_ratio(cells, 2, 0)
-    assert (limits.estimate, limits.low) == (-np.inf, -np.inf)
-    # 6 events, none of them of the arm with three quarters of the rewards
-    assert exact_ratio(cells, 2, 0, mid=False).below == pytest.approx(0.25**6, rel=1e-10)
-    assert exact_ratio(cells, 2, 0, mid=False).high == pytest.approx(
-        np.log((0.025 ** (-1 / 6) - 1) * 10 / 30), abs=CLOSE
-    )
 
 
 def test_infinite_and_unknown_ratios_between_arms_with_events():
@@ -186,8 +153,3 @@ def test_negative_rewards_are_refused():
         InputError, match=r"needs rewards of 0 or more; the mean of 1 in 0 is -1\.5; use scale='difference'"
     ):
         solve_ratio(cells)
-
-
-def test_rates_are_refused_an_exact_limit():
-    with pytest.raises(InputError, match="whole number"):
-        exact_ratio(from_sums(np.array([[2, 2]]), np.array([[1.0, 0.7]])), 0, 1)

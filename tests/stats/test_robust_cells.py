@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells, robust_means
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.solve.least_squares import solve
 
 
@@ -25,6 +27,24 @@ def cells_of(n, mean, squares):
     environment, arm = np.nonzero(n)
     values = (x[environment, arm] for x in (n, mean, squares))
     return Cells(list(range(n.shape[1])), list(range(n.shape[0])), arm, environment, *values)
+
+
+class RobustMeans(NamedTuple):
+    """Effects of the arms, their connected groups, and the cells (J, K) that the search keeps."""
+
+    mu: np.ndarray
+    component: np.ndarray
+    kept: np.ndarray
+
+
+def robust_means(n, mean, squares):
+    """Least squares on the cells that are not outlying."""
+    cells = cells_of(n, mean, squares)
+    believed = find_outlying_cells(cells).cells
+    s = solve(cells if believed.all() else cells.select(np.flatnonzero(believed)))
+    kept = np.zeros(n.shape, bool)
+    kept[cells.environment, cells.arm] = believed
+    return RobustMeans(s.mu, s.component, kept)
 
 
 @pytest.mark.parametrize("omega", [0.0, 1.0])

@@ -81,14 +81,14 @@ def _reciprocal_root() -> Any:
 
 def _pack(compiled: Any) -> Any:
     """Return a compiled GPU program as data that can be pickled."""
-    return compiled._reduce_states()
+    return compiled._reduce_states()  # noqa: SLF001  numba offers nothing public
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
     """Return the compiled GPU program from the data that `_pack` returned."""
     from numba.cuda.dispatcher import _Kernel
 
-    return _Kernel._rebuild(**packed)
+    return _Kernel._rebuild(**packed)  # noqa: SLF001  numba offers nothing public
 
 
 @kernel

@@ -45,7 +45,7 @@ def attach_disk_cache(
         with contextlib.suppress(UnhashableValue):
             packing = packing or ProgramPacking(_pack, _unpack)
             key = fingerprint(f, fill) + fingerprint(jit, {}) + packing.about
-            dispatcher._cache = DiskCache(folder, key, packing)
+            dispatcher._cache = DiskCache(folder, key, packing)  # noqa: SLF001  numba offers nothing public
     return program
 
 
@@ -66,14 +66,14 @@ class ProgramPacking(NamedTuple):
 
 def _pack(result: Any) -> Any:
     """Return a compiled CPU program as data that can be pickled."""
-    return result._reduce()
+    return result._reduce()  # noqa: SLF001  numba offers nothing public
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
     """Return the compiled CPU program from the data that `_pack` returned."""
     from numba.core.compiler import CompileResult
 
-    result = CompileResult._rebuild(target, *packed)
+    result = CompileResult._rebuild(target, *packed)  # noqa: SLF001  numba offers nothing public
     # state classes may be created at run time: use those of this process, not their unpickled copies
     return result._replace(signature=result.signature.replace(args=tuple(arguments)))
 

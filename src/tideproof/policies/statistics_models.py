@@ -92,18 +92,6 @@ def _noise_model(prefix: str, by_arm: bool, fits: int, calm: float) -> Statistic
     return StatisticsModel(prefix, UnequalNoise, kernels, True, cells=True)
 
 
-def oracle_model(name: str, noise: Any, ratio: Any) -> StatisticsModel:
-    """Return a model that knows the true noise of every arm and the true variance of the interaction.
-
-    `noise` and `ratio` are kernels that return them. The benchmarks use this model to measure what it costs
-    to estimate these numbers: `STATISTICS[name] = oracle_model(name, ...)`.
-    """
-    known = {"noise_before": noise, "ratio_of": ratio}
-    return StatisticsModel(
-        name, UnequalNoise, {**_noise_model(name, False, 1, 0.0).kernels, **known}, True, cells=True
-    )
-
-
 NOISE_MODELS = {
     noise + prefix: _noise_model(noise + prefix, bool(noise), fits, calm)
     for noise in NOISES.values()

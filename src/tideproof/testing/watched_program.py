@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
@@ -63,6 +63,15 @@ class _CheckedReader:
             raise KernelError(f"after {pulls} pulls: {error}") from None
 
 
+def _calling_frame() -> types.FrameType:
+    """Return the frame of the code that called the method from which this function is called."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    assert frame.f_back.f_back is not None
+    return frame.f_back.f_back
+
+
 class _CheckedView:
     """View of `data` or a slot that raises `KernelError` when an undeclared statistic is read.
 
@@ -77,13 +86,13 @@ class _CheckedView:
         self._owner, self._reads, self._kind, self._view, self._path = owner, reads, kind, view, path
 
     def __getattr__(self, name: str) -> Any:
-        return self._read(name, sys._getframe(1))
+        return self._read(name, _calling_frame())
 
     def __getitem__(self, index: int) -> Any:
-        return self._read(self._kind._fields[index], sys._getframe(1))
+        return self._read(self._kind._fields[index], _calling_frame())
 
     def __iter__(self) -> Iterator[Any]:
-        caller = sys._getframe(1)
+        caller = _calling_frame()
         return iter([self._read(name, caller) for name in self._kind._fields])
 
     def __len__(self) -> int:

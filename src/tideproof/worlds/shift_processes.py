@@ -21,8 +21,12 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 class Shift(WorldPart):
     """Process of shifts: one amount for each environment."""
 
-    def _bounds(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[float, float]:
         """Return the smallest and the largest possible shift."""
+        return self._bounds()
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return what `bounds` returns; kinds with finite bounds have their own."""
         return -math.inf, math.inf
 
 

@@ -21,8 +21,12 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 class Drift(WorldPart):
     """Movement of the tide within environments: an amount for each pull, added to the shift."""
 
-    def _bounds(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[float, float]:
         """Return the smallest and the largest possible drift."""
+        return self._bounds()
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return what `bounds` returns; kinds with finite bounds have their own."""
         return -math.inf, math.inf
 
 

@@ -136,8 +136,8 @@ class World:
                     f"{argument} is only for normal rewards; the mean of {kind} determines their variance"
                 )
         numbers = self.numbers()
-        drift_bounds = (0.0, 0.0) if self.drift is None else self.drift._bounds()
-        bounds = [a + b for a, b in zip(self.shifts._bounds(), drift_bounds, strict=True)]
+        drift_bounds = (0.0, 0.0) if self.drift is None else self.drift.bounds()
+        bounds = [a + b for a, b in zip(self.shifts.bounds(), drift_bounds, strict=True)]
         for shift in (0.0, *filter(math.isfinite, bounds)):
             for arm in range(self.arms):
                 mean = kernel.level(numbers, arm, shift)
@@ -194,21 +194,19 @@ class World:
             wrong=0.0,
             off=0.0,
         )
-        chosen = self.shifts._numbers()
+        chosen = self.shifts.numbers()
         if self.drift is not None:
-            chosen |= self.drift._numbers()
+            chosen |= self.drift.numbers()
         if isinstance(self.lengths, tuple):
             low, high = map(float, self.lengths)
             chosen |= {"length": kernel.BETWEEN, "length_a": low, "length_b": high}
         elif self.lengths is not None:
-            chosen |= self.lengths._numbers()
+            chosen |= self.lengths.numbers()
         if self.outliers is not None:
-            chosen |= self.outliers._numbers()
+            chosen |= self.outliers.numbers()
         if isinstance(self.noise, Noise):
-            chosen |= self.noise._numbers()
-        chosen |= (
-            KERNEL_PARAMETERS[self.rewards] if isinstance(self.rewards, str) else self.rewards._numbers()
-        )
+            chosen |= self.noise.numbers()
+        chosen |= KERNEL_PARAMETERS[self.rewards] if isinstance(self.rewards, str) else self.rewards.numbers()
         return blank._replace(**chosen)
 
     def to_dict(self) -> dict[str, Any]:

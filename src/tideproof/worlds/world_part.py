@@ -15,8 +15,12 @@ class WorldPart:
     is enough for `World`, for saved worlds and for `tideproof.worlds` to know its name.
     """
 
-    def _numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
         """Return the fields of `WorldParameters` with which the kernels draw this part."""
+        return self._numbers()
+
+    def _numbers(self) -> dict[str, Any]:
+        """Return what `numbers` returns: every kind of part has its own."""
         raise NotImplementedError
 
     @classmethod

@@ -113,7 +113,8 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
             continue
         truth = np.array([_LEAD] + [0.0] * (cell.arms - 1))
         picks = [(0, 1, False)] + ([(*fit.ranking[0][:2], True)] if adaptive else [])
-        none = fit._estimate.mixed is not None and fit._estimate.mixed.none
+        mixed = fit._estimate.mixed  # noqa: SLF001  `fit.interaction` would compute much more
+        none = mixed is not None and mixed.none
         for i, (a, b, picked) in enumerate(picks):
             found = fit.contrast(a, b, picked=picked)
             gap = truth[int(a)] - truth[int(b)]

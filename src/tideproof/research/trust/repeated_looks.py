@@ -112,7 +112,7 @@ def _is_near_truth(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
 
     This saves the computation of most intervals.
     """
-    found, truth = fit._estimate, log.gap(fit.scale, a, b)
+    found, truth = fit._estimate, log.gap(fit.scale, a, b)  # noqa: SLF001  `fit.contrast` is what this saves
     if fit.scale != "difference":
         truth = math.log1p(truth)
     C = found.covariance

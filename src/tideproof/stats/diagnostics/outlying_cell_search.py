@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
 
@@ -46,37 +46,6 @@ class TrustedCells(NamedTuple):
     z: Floats
     environments: Mask
     torn: bool
-
-
-class RobustMeans(NamedTuple):
-    """Arm effects by least squares on the cells that are not outlying.
-
-    Attributes
-    ----------
-    mu : (K,) arm effects, up to a constant for each value of `component`.
-    component : (K,) connected group of each arm.
-    kept : (J, K) whether each cell has rewards and is not outlying.
-    """
-
-    mu: Floats
-    component: Ints
-    kept: Mask
-
-
-def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
-    """Estimate arm effects from (J, K) counts, means and squared deviations, without outlying cells.
-
-    A run that selects robustly at its end selects `argmax(mu)`. Cells with n = 0 are ignored.
-    """
-    environment, arm = np.nonzero(n > 0.0)
-    J, K = n.shape
-    at = environment, arm
-    cells = Cells(list(range(K)), list(range(J)), arm, environment, n[at], mean[at], squares[at])
-    believed = find_outlying_cells(cells).cells
-    s = (cells if believed.all() else cells.select(np.flatnonzero(believed))).solution
-    kept = np.zeros((J, K), bool)
-    kept[environment, arm] = believed
-    return RobustMeans(s.mu, s.component, kept)
 
 
 def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:

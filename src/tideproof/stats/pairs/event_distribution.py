@@ -1,9 +1,8 @@
 """Exact conditional inference for two arms: the distribution of one arm's events given the totals of both.
 
 Given the total of the two arms in each environment, s events of the first arm have a probability proportional
-to c_s exp(theta s). Here theta is the logarithm of the odds ratio (c hypergeometric, for 0/1 rewards) or of
-the rate ratio (c binomial, for Poisson counts). The distributions of the environments are convolved once for
-all theta.
+to c_s exp(theta s). Here theta is the logarithm of the odds ratio, and c is hypergeometric. The distributions
+of the environments are convolved once for all theta.
 
 The inference is exact if allocation inside an environment does not depend on the rewards there. Other arms
 are not used.
@@ -23,32 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros
-from tideproof.stats.scales.ratio_likelihood import cell_sums
 
 _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are dropped.
-
-
-class ExactComparison(NamedTuple):
-    """Result of an exact comparison of two arms.
-
-    Attributes
-    ----------
-    estimate : logarithm of the ratio, by maximum conditional likelihood; infinite if all possible events were
-        those of one arm, NaN without any event.
-    low, high : confidence bounds, each with an error probability of (1 - level)/2.
-    above, below : probability of as many events or more, and of as many or fewer, under the null hypothesis.
-    p : two-sided p-value, twice the smaller of the two.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    above: float
-    below: float
-    p: float
 
 
 class _Outcomes(NamedTuple):
@@ -70,17 +47,6 @@ class _TotalDistribution(NamedTuple):
     normaliser: Floats
 
 
-def exact_odds(
-    cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
-) -> ExactComparison:
-    """Return the exact comparison of the odds of arms i and k; `null` is a log odds ratio.
-
-    With `mid` only half of the probability of the observed outcome counts (mid-p): confidence bounds and
-    p-values then have the right error rate on average instead of at most.
-    """
-    return _exact_comparison(conditional_odds(cells, i, k, mid), level, null)
-
-
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
     """Return the conditional distribution of the ones of arm i where it met arm k.
 
@@ -93,27 +59,6 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
     j, s = places.environment, places.s
     log_c = _log_choose(n[0][j], s) + _log_choose(n[1][j], T[j] - s)
     return ConditionalDistribution(places._replace(logarithm=log_c), own, mid)
-
-
-def exact_ratio(
-    cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
-) -> ExactComparison:
-    """Return the exact comparison of the Poisson rates of arms i and k; `null` is a log rate ratio.
-
-    For 0/1 rewards the intervals are too wide by the factor 1/sqrt(1 - rate).
-    """
-    S = cell_sums(cells)
-    n, own = _shared_values(cells, cells.n, i, k), _shared_values(cells, S, i, k)
-    if np.any(np.abs(own - np.rint(own)) > 1e-6):
-        raise InputError(
-            "an exact interval for a ratio needs counts: the rewards of a cell must add up to a whole number"
-        )
-    own = np.rint(own)
-    T = own.sum(axis=0)
-    places = _list_outcomes(np.zeros(T.size), T)
-    j, s = places.environment, places.s
-    log_c = _log_choose(T[j], s) + s * np.log(n[0][j]) + (T[j] - s) * np.log(n[1][j])
-    return _exact_comparison(ConditionalDistribution(places._replace(logarithm=log_c), own, mid), level, null)
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
@@ -174,14 +119,6 @@ class ConditionalDistribution:
         if self._found is None or self.seen == self.high:
             return math.inf
         return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
-
-
-def _exact_comparison(found: ConditionalDistribution, level: float, null: float) -> ExactComparison:
-    """Return estimate, confidence bounds and p-value from a conditional distribution."""
-    chance = (1.0 - level) / 2.0
-    up, down = found.tails(null)
-    p = min(1.0, 2.0 * min(up, down))
-    return ExactComparison(found.estimate(), found.lower(chance), found.upper(chance), up, down, p)
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
