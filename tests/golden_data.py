@@ -51,8 +51,8 @@ def _key(key: Any) -> str:
 
 
 def numbers(text: str) -> str:
-    """Return the numbers in a text, as they are written, without its words."""
-    return " ".join(re.findall(r"-?\d[\d.,:]*(?: %)?", text))
+    """Return the numbers in a text, as they are written, without its words and the random ids of pulls."""
+    return " ".join(re.findall(r"-?\d[\d.,:]*(?: %)?", re.sub(r"\b[0-9a-f]{8,}-", "", text)))
 
 
 def rewrite(cases: Cases, file: Path) -> None:
