@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import tideproof as tp
@@ -129,6 +130,48 @@ def test_every_command_file_is_registered():
     assert files == {command.name for command in COMMANDS}
 
 
+def help_page(command, columns=80):
+    """Return the lines of a help page on a terminal of so many columns."""
+    width = {"COLUMNS": str(columns)}
+    shown = CliRunner().invoke(app, [command.name, "--help"], env=width, prog_name="tideproof")
+    return [line.rstrip() for line in shown.stdout.splitlines()]
+
+
+# The options of analyze are being grouped together with its pipeline.
+CONCISE = [command for command in COMMANDS if command.name != "analyze"]
+
+
+@pytest.mark.parametrize("command", CONCISE, ids=lambda command: command.name)
+class TestHelpOnEightyColumns:
+    def test_has_one_line_for_each_option(self, command):
+        page = help_page(command)
+        options = [line for line in page if line.startswith("│")]
+        assert all(
+            re.match(r"│ (--[a-z-]+|\[?[A-Z]+(\.json)?\]?(\.\.\.)?) .*\S │$", f"{line[:-1].rstrip()} │")
+            for line in options
+        )
+        assert all("…" not in line and len(line) <= 80 for line in page)
+        assert len(options) == 1 + len(get_command(app).commands[command.name].params)
+
+    def test_shows_examples_on_one_line_each_before_the_options(self, command):
+        page = help_page(command)
+        start = page.index(" Examples:")
+        assert page[start + 1 :][: len(command.examples)] == [f"   {example}" for example in command.examples]
+        assert start < next(i for i, line in enumerate(page) if line.startswith("╭"))
+
+    def test_groups_options_by_purpose(self, command):
+        options = sum(line.startswith("│ --") for line in help_page(command))
+        titles = [line for line in help_page(command) if line.startswith("╭")]
+        assert options <= 8 * len(titles)
+        assert options == 1 or not any("Options" in title for title in titles)
+
+
+@pytest.mark.parametrize("command", CONCISE, ids=lambda command: command.name)
+def test_a_description_that_wraps_starts_with_spaces(command):
+    """So the test above would notice one."""
+    assert any(line.startswith("│  ") for line in help_page(command, columns=40))
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 class TestEveryCommand:
     def test_has_help_that_ends_with_its_exit_codes(self, command):
@@ -140,7 +183,7 @@ class TestEveryCommand:
     def test_has_help_with_an_example_that_can_be_read(self, command):
         shown = CliRunner().invoke(app, [command.name, "--help"], env={"COLUMNS": "500"}).stdout
         examples = [
-            line.strip() for line in shown.splitlines() if line.startswith(f" tideproof {command.name} ")
+            line.strip() for line in shown.splitlines() if re.match(rf" +tideproof {command.name}( |$)", line)
         ]
         assert examples
         for example in examples:

@@ -17,6 +17,7 @@ import typer
 from tideproof._version import __version__
 from tideproof.commands.command_definition import Command
 from tideproof.commands.command_list import GROUPS
+from tideproof.commands.help_page import command_class
 from tideproof.errors import TideproofError
 from tideproof.progress import is_stderr_interactive
 from tideproof.text import escape_control_characters
@@ -69,7 +70,9 @@ def _add_hint(command: Command) -> Callable[..., None]:
 
 for title, commands in GROUPS.items():
     for command in commands:
-        app.command(command.name, epilog=command.epilogue, rich_help_panel=title)(_add_hint(command))
+        page = command_class(command.examples)
+        register = app.command(command.name, cls=page, epilog=command.epilogue, rich_help_panel=title)
+        register(_add_hint(command))
 
 
 def main() -> None:

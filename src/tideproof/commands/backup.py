@@ -15,21 +15,13 @@ def backup_command(
     url: Url,
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help="A new SQLite file, or the URL of a store to copy the experiments into."
-        ),
+        typer.Argument(metavar="FILE", help="New SQLite file, or URL of a store to copy into."),
     ],
 ) -> None:
     """Copy all experiments of a store to a new file, and check the copy.
 
     The store may be in use. The new file is a store, too; restore it with the same command. Nothing is
-    overwritten. For example:
-
-    tideproof backup sqlite:///shop.db shop-monday.db
-
-    tideproof backup sqlite:///shop-monday.db sqlite:///shop.db
-
-    tideproof backup sqlite:///shop.db postgresql://user@host/shop
+    overwritten.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_backup import backup
@@ -43,5 +35,12 @@ def backup_command(
 
 
 COMMAND = Command(
-    "backup", backup_command, hint="tideproof show URL-OF-THE-COPY NAME shows an experiment of the copy"
+    "backup",
+    backup_command,
+    hint="tideproof show URL-OF-THE-COPY NAME shows an experiment of the copy",
+    examples=(
+        "tideproof backup sqlite:///shop.db shop-monday.db",
+        "tideproof backup sqlite:///shop-monday.db sqlite:///shop.db",
+        "tideproof backup sqlite:///shop.db postgresql://user@host/shop",
+    ),
 )

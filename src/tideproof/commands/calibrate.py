@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import read_budgets, whole_option
+from tideproof.commands.number_options import (
+    OUTPUT,
+    Progress,
+    flag_option,
+    read_budgets,
+    text_option,
+    whole_option,
+)
 from tideproof.errors import InputError
 from tideproof.files import check_picture_path
 from tideproof.text import format_count
@@ -27,87 +34,47 @@ _LOG_OPTIONS = ("logs", "workers")
 SAVE_INTERVAL = 10.0  # seconds between two writes of the rows computed so far
 
 
+SETTINGS, SIMULATION = "Settings", "Simulation"
+
+
 def calibrate_command(
-    part: Annotated[
-        str,
-        typer.Option(
-            metavar="PART",
-            help="What to check: logs; stops (stopping rules), ends (final estimates of adaptive runs), "
-            "looks "
-            "(repeated analyses), chances (probabilities of being the best), plans, interactions, "
-            "wrong_cells "
-            "(outlying cells) or times (logs without environments).",
-        ),
-    ] = "logs",
-    logs: Annotated[
-        int | None, whole_option("For logs: number of simulated logs of each setting (2,000).")
-    ] = None,
-    runs: Annotated[
-        int | None, whole_option("For all other parts: number of simulated runs of each row.")
-    ] = None,
-    only: Annotated[
-        str,
-        typer.Option(
-            metavar="PATTERN",
-            help="Check only settings, worlds or rows whose name matches, such as 'money*' or '0[0-4]*'.",
-        ),
-    ] = "*",
-    seed: Annotated[
-        int | None, whole_option("For all parts except logs and looks: random seed of the simulations.")
-    ] = None,
-    worlds: Annotated[
-        int | None,
-        whole_option(
-            "For stops and ends: number of random worlds (200 for stops; 40 for ends, besides those of "
-            "the paper)."
-        ),
-    ] = None,
+    part: Annotated[str, text_option("What to check (see above).", SETTINGS, "NAME")] = "logs",
+    only: Annotated[str, text_option("Rows to check, such as 'money*'.", SETTINGS, "PATTERN")] = "*",
+    worlds: Annotated[int | None, whole_option("stops and ends: number of random worlds.", SETTINGS)] = None,
     caps: Annotated[
-        str | None,
-        typer.Option(
-            help="For stops: budgets in pulls, separated by commas (300,1000 and, in 20 worlds, 5000)."
-        ),
+        str | None, text_option("stops: budgets in pulls, such as 300,1000.", SETTINGS, "NUMBERS")
     ] = None,
-    heavy: Annotated[
-        bool,
-        typer.Option("--heavy", help="For stops: noise from Student's t with 5 degrees of freedom."),
-    ] = False,
+    heavy: Annotated[bool, flag_option("--heavy", "stops: noise from Student's t.", SETTINGS)] = False,
     once: Annotated[
-        bool,
-        typer.Option("--once", help="For looks: analyse as if each look were the only one, for comparison."),
+        bool, flag_option("--once", "looks: each analysis as if the only one.", SETTINGS)
     ] = False,
     prior: Annotated[
-        str | None, typer.Option(help="For chances: prior, exchangeable or (for comparison) flat.")
+        str | None, text_option("chances: prior, exchangeable or flat.", SETTINGS, "NAME")
     ] = None,
-    replications: Annotated[
-        int | None, whole_option("For plans: the option --replications of tideproof plan.")
-    ] = None,
+    logs: Annotated[int | None, whole_option("logs: logs of each setting.", SIMULATION)] = None,
+    runs: Annotated[int | None, whole_option("All other parts: runs of each row.", SIMULATION)] = None,
+    replications: Annotated[int | None, whole_option("plans: as of tideproof plan.", SIMULATION)] = None,
+    seed: Annotated[int | None, whole_option("Random seed; not of logs and looks.", SIMULATION)] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(help="For stops and plans: cpu, cuda (a GPU) or auto (a GPU if there is one)."),
+        str | None, text_option("stops and plans: cpu, cuda or auto.", SIMULATION, "NAME")
     ] = None,
-    workers: Annotated[
-        int | None,
-        whole_option("Number of parallel processes or threads (one per core). plans always uses all cores."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="For chances: save a reliability diagram as png, svg or pdf."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the results into this folder, as a page and as CSV files."),
-    ] = None,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    workers: Annotated[int | None, whole_option("Parallel processes or threads.", SIMULATION)] = None,
+    plot: Annotated[Path | None, text_option("chances: save a reliability diagram.", OUTPUT, "FILE")] = None,
+    out: Annotated[Path | None, text_option("Folder for a page and CSV files.", OUTPUT, "FOLDER")] = None,
+    progress: Progress = True,
 ) -> None:
     """Check error rates and coverage by simulation, in worlds whose true values are known.
 
     An error rate is marked with ! if it is above its promise by more than chance explains (with probability
-    below 0.001). For example:
+    below 0.001).
 
-    tideproof calibrate --part logs --only 'money*' --logs 500
+    The parts are logs, stops (stopping rules), ends (final estimates of adaptive runs), looks (repeated
+    analyses), chances (probabilities of being the best), plans, interactions, wrong_cells (outlying cells)
+    and times (logs without environments). An option that starts with the name of a part is for that part.
 
-    tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300
+    By default, logs has 2,000 logs of each setting, stops 200 worlds (20 for the budget 5000), ends 40 worlds
+    besides those of the paper. --heavy has 5 degrees of freedom. There is one worker per core; plans always
+    uses all cores.
     """
     given: dict[str, Any] = {
         "logs": logs,
@@ -265,5 +232,9 @@ COMMAND = Command(
     "calibrate",
     calibrate_command,
     {3: "a promise was broken"},
+    examples=(
+        "tideproof calibrate --part logs --only 'money*' --logs 500",
+        "tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300",
+    ),
     hint="docs/trust.md says what each number promises",
 )

@@ -16,6 +16,7 @@ class Command(NamedTuple):
     name : the word after `tideproof`.
     run : the function of the command; typer reads options and help from its signature and docstring.
     exits : meanings of exit codes that differ from those of all commands.
+    examples : command lines that the help page shows before the options.
     hint : a suggestion for the next command, printed afterwards in an interactive terminal.
     """
 
@@ -23,6 +24,7 @@ class Command(NamedTuple):
     run: Callable[..., None]
     exits: Mapping[int, str] = {}
     hint: str = ""
+    examples: tuple[str, ...] = ()
 
     @property
     def epilogue(self) -> str:

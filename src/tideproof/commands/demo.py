@@ -5,33 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import number_option
+from tideproof.commands.number_options import OUTPUT, flag_option, number_option, text_option
 
 
 def demo_command(
     picture: Annotated[
-        Path | None,
-        typer.Option(help="File for the picture.", show_default="demo.png, or hidden.png with --hidden"),
+        Path | None, text_option("File for the picture.", OUTPUT, "FILE", default="demo.png")
     ] = None,
-    pace: Annotated[float, number_option("Seconds for which each day is shown.")] = 0.12,
-    hidden: Annotated[
-        bool,
-        typer.Option(
-            "--hidden",
-            help="Analyse a finished log without environments: the shift is estimated from the time.",
-        ),
-    ] = False,
+    pace: Annotated[float, number_option("Seconds for which each day is shown.", OUTPUT)] = 0.12,
+    hidden: Annotated[bool, flag_option("--hidden", "Analyse a log without environments.", "Test")] = False,
 ) -> None:
     """Show a simulated test of five prices in which raw means select a wrong price and tideproof does not.
 
-    For example:
-
-    tideproof demo --picture tide.png
-
-    tideproof demo --hidden
+    With --hidden, a finished log without environments is analysed: the shift is estimated from the time, and
+    the picture is hidden.png unless another file is given.
     """
     from rich.console import Console
 
@@ -59,5 +47,6 @@ def demo_command(
 COMMAND = Command(
     "demo",
     demo_command,
+    examples=("tideproof demo --picture tide.png", "tideproof demo --hidden"),
     hint="tideproof analyze your_log.csv, or tideproof plan --arms 3 --rate 0.03 --lift 0.1",
 )

@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import AsJson
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store, such as sqlite:///shop.db.")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.")]
 # Maps the headers of the numeric columns to keys of a row.
 _COUNTS = {"pulls": "pulls", "pending": "out", "rewards": "told", "budget": "budget"}
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
 def experiments_command(url: Url, as_json: AsJson = False) -> None:
     """List the experiments in a store, with their pulls, rewards and the arm that each would select now.
 
-    Nothing is written, and other programs can use the store meanwhile. For example:
-
-    tideproof experiments sqlite:///shop.db
+    Nothing is written, and other programs can use the store meanwhile.
     """
     from rich.console import Console
 
@@ -53,6 +50,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
 COMMAND = Command(
     "experiments",
     experiments_command,
+    examples=("tideproof experiments sqlite:///shop.db",),
     hint="tideproof show URL NAME shows one experiment; tideproof serve URL shows all in a browser",
 )
 

@@ -12,17 +12,13 @@ from tideproof.commands.experiments import Url
 from tideproof.commands.show import Name
 from tideproof.text import format_count
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE.json", help="JSON file in the format of Experiment.save.")
-]
+File = Annotated[Path, typer.Argument(metavar="FILE.json", help="File in the format of Experiment.save.")]
 
 
 def export_command(url: Url, name: Name, file: File) -> None:
     """Write an experiment of a store to a JSON file, which Experiment.load and tideproof import can read.
 
-    The store does not change. The file contains everything except idempotency keys. For example:
-
-    tideproof export sqlite:///shop.db prices prices.json
+    The store does not change. The file contains everything except idempotency keys.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import export
@@ -33,5 +29,8 @@ def export_command(url: Url, name: Name, file: File) -> None:
 
 
 COMMAND = Command(
-    "export", export_command, hint="tideproof import URL NAME FILE, or tp.Experiment.load(FILE)"
+    "export",
+    export_command,
+    hint="tideproof import FILE URL NAME, or tp.Experiment.load(FILE)",
+    examples=("tideproof export sqlite:///shop.db prices prices.json",),
 )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.experiments import AsJson, Url
+from tideproof.commands.experiments import Url
+from tideproof.commands.number_options import AsJson
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ def fsck_command(
     """Check a store for damage: hashes, order of events, snapshots and chosen arms.
 
     All events are replayed, and the results are compared with what is stored. Nothing is written or repaired,
-    and other programs can use the store meanwhile. For example:
-
-    tideproof fsck sqlite:///shop.db
+    and other programs can use the store meanwhile.
     """
     from rich.console import Console
 
@@ -53,7 +52,11 @@ def fsck_command(
 
 
 COMMAND = Command(
-    "fsck", fsck_command, {1: "the store is damaged"}, hint="tideproof backup URL FILE copies the store"
+    "fsck",
+    fsck_command,
+    {1: "the store is damaged"},
+    hint="tideproof backup URL FILE copies the store",
+    examples=("tideproof fsck sqlite:///shop.db", "tideproof fsck sqlite:///shop.db prices"),
 )
 
 

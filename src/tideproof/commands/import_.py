@@ -15,9 +15,7 @@ def import_command(file: File, url: Url, name: Name) -> None:
     """Create an experiment in a store that continues the experiment of a JSON file.
 
     Rewards of pending pulls of the file can be recorded. New pulls get IDs that differ from those of a
-    program that continues with the file itself. For example:
-
-    tideproof import prices.json sqlite:///shop.db prices
+    program that continues with the file itself.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import import_file
@@ -27,4 +25,9 @@ def import_command(file: File, url: Url, name: Name) -> None:
     typer.echo(f"{name}: {format_count(events, 'event')}")
 
 
-COMMAND = Command("import", import_command, hint="tideproof show URL NAME")
+COMMAND = Command(
+    "import",
+    import_command,
+    hint="tideproof show URL NAME",
+    examples=("tideproof import prices.json sqlite:///shop.db prices",),
+)

@@ -1,9 +1,9 @@
-"""Parsers for numeric options of the command line, which also accept 1e5 for 100,000."""
+"""Options of the command line. Those with numbers also accept 1e5 for 100,000."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,14 +12,41 @@ from tideproof.errors import InputError
 _DIGITS = 30  # more digits than any valid option has
 
 
-def whole_option(help: str) -> Any:
-    """Return a typer option whose value must be a whole number."""
-    return typer.Option(parser=parse_whole, metavar="NUMBER", help=help)
+def whole_option(help: str, panel: str | None = None, default: str | bool = True) -> Any:
+    """Return a typer option whose value must be a whole number.
+
+    `panel` is the group of the option in the help page, `default` the text of its default.
+    """
+    return typer.Option(
+        parser=parse_whole, metavar="NUMBER", help=help, rich_help_panel=panel, show_default=default
+    )
 
 
-def number_option(help: str) -> Any:
-    """Return a typer option whose value must be a number."""
-    return typer.Option(parser=parse_number, metavar="NUMBER", help=help)
+def number_option(help: str, panel: str | None = None, default: str | bool = True) -> Any:
+    """Return a typer option whose value must be a number, as `whole_option` does."""
+    return typer.Option(
+        parser=parse_number, metavar="NUMBER", help=help, rich_help_panel=panel, show_default=default
+    )
+
+
+def text_option(
+    help: str, panel: str | None = None, metavar: str = "TEXT", default: str | bool = True
+) -> Any:
+    """Return a typer option whose value is text or the path of a file."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel, show_default=default)
+
+
+def flag_option(name: str, help: str, panel: str | None = None) -> Any:
+    """Return a typer option without a value, such as --json."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+OUTPUT = "Output"
+AsJson = Annotated[bool, flag_option("--json", "Print the results as JSON.", OUTPUT)]
+Progress = Annotated[bool, flag_option("--progress/--no-progress", "Show no progress bar.", OUTPUT)]
+Scheduler = Annotated[
+    str | None, text_option("Dask scheduler on whose cluster to run.", "Simulation", "ADDRESS")
+]
 
 
 def read_budgets(text: str) -> list[int]:

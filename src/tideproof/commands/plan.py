@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import number_option, whole_option
+from tideproof.commands.number_options import (
+    OUTPUT,
+    AsJson,
+    Progress,
+    number_option,
+    text_option,
+    whole_option,
+)
 from tideproof.errors import InputError
 from tideproof.files import check_picture_path, check_writable
 from tideproof.text import escape_control_characters
@@ -22,59 +29,37 @@ if TYPE_CHECKING:
     from tideproof.plans.plan_result import Plan
 
 
+PILOT = "Pilot log"
+
+
 def plan_command(
-    arms: Annotated[
-        int | None, whole_option("Number of arms. With --from, the default is that of the log.")
-    ] = None,
-    gap: Annotated[
-        float | None, number_option("For means: lead of the best arm, in units of the reward.")
-    ] = None,
-    sigma: Annotated[
-        float | None, number_option("For means: standard deviation of a reward (1, or that of the log).")
-    ] = None,
-    rate: Annotated[
-        float | None,
-        number_option("For conversions: usual rate. With --from, the default is that of the log."),
-    ] = None,
-    lift: Annotated[
-        float | None, number_option("For conversions: relative lead of the best arm, such as 0.1 for 10 %.")
-    ] = None,
-    per_environment: Annotated[
-        int | None, whole_option("Number of pulls in one environment, such as the visitors of a day.")
-    ] = None,
-    error: Annotated[float, number_option("Allowed probability of selecting a wrong arm.")] = 0.05,
+    arms: Annotated[int | None, whole_option("Number of arms.", "Test")] = None,
+    per_environment: Annotated[int | None, whole_option("Pulls in one environment (a day).", "Test")] = None,
+    error: Annotated[float, number_option("Allowed risk of a wrong arm.", "Test")] = 0.05,
+    gap: Annotated[float | None, number_option("Lead of the best mean.", "Means")] = None,
+    sigma: Annotated[float | None, number_option("Noise of a reward.", "Means", default="1")] = None,
+    rate: Annotated[float | None, number_option("Usual rate of conversion.", "Conversions")] = None,
+    lift: Annotated[float | None, number_option("Relative lead: 0.1 means 10 %.", "Conversions")] = None,
     log: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="Pilot log, in any format that tideproof analyze reads."),
+        typer.Option("--from", metavar="FILE", help="Log, as for tideproof analyze.", rich_help_panel=PILOT),
     ] = None,
-    arm: Annotated[str | None, typer.Option(help="Column of the log with the arm (variant).")] = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Column of the log with the environment, such as the day.")
-    ] = None,
-    reward: Annotated[str | None, typer.Option(help="Column of the log with the reward.")] = None,
-    table: Annotated[
-        str | None,
-        typer.Option(help="For a log in a database: a table or an SQL query. For Excel: a sheet."),
-    ] = None,
-    replications: Annotated[
-        int | None, whole_option("Simulated runs of each budget (as many as a few seconds allow).")
-    ] = None,
-    seed: Annotated[int, whole_option("The same seed gives the same plan.")] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Save a picture of the error against the budget: png, svg or pdf."),
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(help="Save the curve of the picture as a CSV file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    arm: Annotated[str | None, text_option("Column with the arm.", PILOT, "COLUMN")] = None,
+    environment: Annotated[str | None, text_option("Column with the environment.", PILOT, "COLUMN")] = None,
+    reward: Annotated[str | None, text_option("Column with the reward.", PILOT, "COLUMN")] = None,
+    table: Annotated[str | None, text_option("Table, SQL query or Excel sheet.", PILOT)] = None,
+    replications: Annotated[int | None, whole_option("Runs of each budget.", "Simulation")] = None,
+    seed: Annotated[int, whole_option("Random seed.", "Simulation")] = 0,
+    plot: Annotated[Path | None, text_option("Save a picture of error by budget.", OUTPUT, "FILE")] = None,
+    csv: Annotated[Path | None, text_option("Save that curve as a CSV file.", OUTPUT, "FILE")] = None,
+    as_json: AsJson = False,
+    progress: Progress = True,
 ) -> None:
     """Find how many pulls a test needs, and how many environments it takes.
 
-    The test is simulated in the least favourable case: one best arm, and all others equal. For example:
-
-    tideproof plan --arms 5 --gap 0.3 --sigma 1.0 --per-environment 200 --error 0.05
-
-    tideproof plan --arms 3 --rate 0.03 --lift 0.1 --per-environment 20000 --plot plan.png
+    The test is simulated in the least favourable case: one best arm, and all others equal. A pilot log
+    provides what is not given: arms, lengths of environments, noise or rate. Without --replications there are
+    as many as a few seconds allow.
     """
     from rich.console import Console
 
@@ -115,6 +100,11 @@ def plan_command(
 COMMAND = Command(
     "plan",
     plan_command,
+    examples=(
+        "tideproof plan --arms 5 --gap 0.3 --sigma 1 --per-environment 200",
+        "tideproof plan --arms 3 --rate 0.03 --lift 0.1 --per-environment 20000",
+        "tideproof plan --from pilot.csv --gap 0.3 --plot plan.png",
+    ),
     hint="tideproof serve runs the test as a web service, tp.Experiment in a Python program",
 )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import AsJson
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,14 +19,9 @@ NARROW = 76  # terminal width below which a list replaces the table
 
 
 def policies_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List all policies, with their references and whether they need the budget and allow for shifts.
-
-    For example:
-
-    tideproof policies --json
-    """
+    """List all policies, with their references and whether they need the budget and allow for shifts."""
     from tideproof.report.policy_pages import overview
 
     table = overview()
@@ -43,7 +39,12 @@ def policies_command(
     )
 
 
-COMMAND = Command("policies", policies_command, hint="tideproof simulate --policies NAME simulates one")
+COMMAND = Command(
+    "policies",
+    policies_command,
+    hint="tideproof simulate --policies NAME simulates one",
+    examples=("tideproof policies", "tideproof policies --json"),
+)
 
 
 def _as_table(table: Table) -> RenderableType:

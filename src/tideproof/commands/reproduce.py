@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import whole_option
+from tideproof.commands.number_options import (
+    OUTPUT,
+    Progress,
+    Scheduler,
+    flag_option,
+    text_option,
+    whole_option,
+)
 from tideproof.errors import InputError
 
 FULL, QUICK = 100_000, 2_000
@@ -19,28 +26,18 @@ def reproduce_command(
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Figures to reproduce; by default all.")
     ] = None,
     replications: Annotated[
-        int | None,
-        whole_option("Runs of each policy (100,000, as in the paper)."),
+        int | None, whole_option("Runs of each policy.", "Simulation", default="100,000")
     ] = None,
-    seed: Annotated[int, whole_option("Random seed. The same seed gives the same results.")] = 1,
-    out: Annotated[
-        Path, typer.Option(help="Output folder. Results that it already contains are not computed again.")
-    ] = Path("reproduction"),
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler, on whose cluster to run."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="cpu, cuda (a GPU) or auto (a GPU if there is one).")] = "cpu",
-    quick: Annotated[bool, typer.Option("--quick", help=f"Use {QUICK:,} replications.")] = False,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    quick: Annotated[bool, flag_option("--quick", f"Use {QUICK:,} replications.", "Simulation")] = False,
+    seed: Annotated[int, whole_option("Random seed.", "Simulation")] = 1,
+    engine: Annotated[str, text_option("cpu, cuda (a GPU) or auto.", "Simulation", "NAME")] = "cpu",
+    scheduler: Scheduler = None,
+    out: Annotated[Path, text_option("Output folder.", OUTPUT, "FOLDER")] = Path("reproduction"),
+    progress: Progress = True,
 ) -> None:
     """Reproduce the figures of the paper and check its claims.
 
-    For example:
-
-    tideproof reproduce --replications 2000
-
-    tideproof reproduce fig1 --out paper
+    Results that the output folder already contains are not computed again.
     """
     from contextlib import nullcontext
 
@@ -68,4 +65,8 @@ def reproduce_command(
     console.print(f"Open {made.folder / 'index.html'}", highlight=False)
 
 
-COMMAND = Command("reproduce", reproduce_command)
+COMMAND = Command(
+    "reproduce",
+    reproduce_command,
+    examples=("tideproof reproduce --quick", "tideproof reproduce fig1 --replications 2000 --out paper"),
+)

@@ -12,30 +12,36 @@ from tideproof.commands.command_definition import Command
 def serve_command(
     url: Annotated[
         str,
-        typer.Argument(
-            metavar="[URL]", envvar="TIDEPROOF_STORE", help="URL of the store.", show_default=True
-        ),
+        typer.Argument(metavar="[URL]", envvar="TIDEPROOF_STORE", help="URL of the store."),
     ] = "sqlite:///tideproof.db",
     host: Annotated[
         str,
         typer.Option(
             envvar="TIDEPROOF_HOST",
-            help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
+            metavar="ADDRESS",
+            help="Address to listen on.",
+            rich_help_panel="Network",
         ),
     ] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
-            envvar="TIDEPROOF_PORT", help="Port to listen on; 0 chooses a free port.", min=0, max=65535
+            envvar="TIDEPROOF_PORT",
+            metavar="NUMBER",
+            help="Port to listen on.",
+            rich_help_panel="Network",
+            min=0,
+            max=65535,
         ),
     ] = 8080,
 ) -> None:
     """Run a web service for the experiments of a store: an HTTP API under /v1, and web pages.
 
-    The command prints the address and, at the first start, an admin key. The environment variable
-    TIDEPROOF_ADMIN_KEY sets that key; docs/serve.md lists other variables. For example:
+    The command prints the address and, at the first start, an admin key. The address 0.0.0.0 accepts
+    connections from other machines; the port 0 chooses a free one.
 
-    tideproof serve sqlite:///shop.db --port 8080
+    The environment variables TIDEPROOF_STORE, TIDEPROOF_HOST and TIDEPROOF_PORT replace the defaults, and
+    TIDEPROOF_ADMIN_KEY sets the admin key. docs/serve.md lists other variables.
     """
     from tideproof.serve.server import start
     from tideproof.serve.service_settings import from_environment
@@ -43,4 +49,4 @@ def serve_command(
     start(url, host, port, from_environment(), typer.echo)
 
 
-COMMAND = Command("serve", serve_command)
+COMMAND = Command("serve", serve_command, examples=("tideproof serve sqlite:///shop.db --port 8080",))

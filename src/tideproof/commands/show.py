@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.experiments import AsJson, Url
-from tideproof.commands.number_options import whole_option
+from tideproof.commands.experiments import Url
+from tideproof.commands.number_options import OUTPUT, AsJson, whole_option
 from tideproof.text import PERCENT, PLAIN, NumberFormat, escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -27,16 +27,12 @@ OLDEST = 10  # number of pending pulls that are shown
 def show_command(
     url: Url,
     name: Name,
-    events: Annotated[int, whole_option("Number of last events to show.")] = 10,
+    events: Annotated[int, whole_option("Number of last events to show.", OUTPUT)] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show an experiment: the arm it would select, all arms, pending pulls and the last events.
 
-    Nothing is written, and other programs can use the store meanwhile. For example:
-
-    tideproof show sqlite:///shop.db prices
-
-    tideproof show sqlite:///shop.db prices --events 100
+    Nothing is written, and other programs can use the store meanwhile.
     """
     from rich.console import Console
 
@@ -64,6 +60,10 @@ def show_command(
 COMMAND = Command(
     "show",
     show_command,
+    examples=(
+        "tideproof show sqlite:///shop.db prices",
+        "tideproof show sqlite:///shop.db prices --events 100",
+    ),
     hint="tideproof serve URL shows it in a browser; tideproof export URL NAME FILE writes it to a file",
 )
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import number_option, read_budgets, whole_option
+from tideproof.commands.number_options import (
+    OUTPUT,
+    AsJson,
+    Progress,
+    Scheduler,
+    flag_option,
+    number_option,
+    read_budgets,
+    text_option,
+    whole_option,
+)
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_picture_path, check_writable
 from tideproof.text import count_decimals, format_count
@@ -38,67 +48,39 @@ SUITE_PARAMETERS = (
 
 def simulate_command(
     context: typer.Context,
-    suite: Annotated[
-        bool,
-        typer.Option(
-            "--suite",
-            help="Compare the first policy with the others (or, if it is the only one, with default "
-            "policies) in a "
-            "fixed collection of worlds. Takes some minutes.",
-        ),
-    ] = False,
-    worlds: Annotated[
-        str,
-        typer.Option(help="For --suite: even, or uneven (unequal noise, interactions, outlying cells)."),
-    ] = "even",
-    arms: Annotated[int, whole_option("Number of arms.")] = 5,
-    configuration: Annotated[
-        str,
-        typer.Option(
-            help="True means: mdm (each arm better by --delta) or slippage (only the best differs)."
-        ),
-    ] = "mdm",
-    scenario: Annotated[
-        str,
-        typer.Option(
-            help="Lengths and shifts of environments: worst-case, cannot-sample-all-arms, "
-            "sample-1-to-10, general "
-            "or stationary."
-        ),
-    ] = "general",
-    delta: Annotated[float, number_option("Difference between successive means.")] = 0.5,
-    sigma: Annotated[float, number_option("Standard deviation of the noise.")] = 1.0,
+    arms: Annotated[int, whole_option("Number of arms.", "World")] = 5,
+    configuration: Annotated[str, text_option("Means: mdm or slippage.", "World", "NAME")] = "mdm",
+    scenario: Annotated[str, text_option("Environments (see above).", "World", "NAME")] = "general",
+    delta: Annotated[float, number_option("Difference between successive means.", "World")] = 0.5,
+    sigma: Annotated[float, number_option("Standard deviation of the noise.", "World")] = 1.0,
+    suite: Annotated[bool, flag_option("--suite", "Use a fixed collection of worlds.", "World")] = False,
+    worlds: Annotated[str, text_option("Which suite: even or uneven.", "World", "NAME")] = "even",
     policies: Annotated[
-        list[str], typer.Option(help="Names of policies, separated by commas. May be repeated.")
+        list[str],
+        text_option("Policies, separated by commas.", "Simulation", "NAMES", default=False),
     ] = ["contrast", "linlucb", "round-robin+ols", "round-robin"],  # noqa: B006
-    budgets: Annotated[str, typer.Option(help="Budgets in pulls, ascending, separated by commas.")] = (
+    budgets: Annotated[str, text_option("Budgets in pulls, ascending.", "Simulation", "NUMBERS")] = (
         "100,200,500"
     ),
-    replications: Annotated[int, whole_option("Runs of each policy.")] = 10_000,
-    seed: Annotated[int, whole_option("Random seed. The same seed gives the same results.")] = 0,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler, on whose cluster to run."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="cpu, cuda (a GPU) or auto (a GPU if there is one).")] = "auto",
-    csv: Annotated[Path | None, typer.Option(help="Save the table as a CSV file.")] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Save the study as a JSON file, which Study.load reads.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Save a picture of the error against the budget: png, svg or pdf.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    replications: Annotated[int, whole_option("Runs of each policy.", "Simulation")] = 10_000,
+    seed: Annotated[int, whole_option("Random seed.", "Simulation")] = 0,
+    engine: Annotated[str, text_option("cpu, cuda (a GPU) or auto.", "Simulation", "NAME")] = "auto",
+    scheduler: Scheduler = None,
+    csv: Annotated[Path | None, text_option("Save the table as a CSV file.", OUTPUT, "FILE")] = None,
+    save: Annotated[Path | None, text_option("Save the study, for tp.Study.load.", OUTPUT, "FILE")] = None,
+    plot: Annotated[Path | None, text_option("Save a picture of error by budget.", OUTPUT, "FILE")] = None,
+    as_json: AsJson = False,
+    progress: Progress = True,
 ) -> None:
     """Simulate policies many times in a world of the paper, and print how often they select a wrong arm.
 
-    With --suite, the worlds and budgets are those of the suite, and also the policies and replications unless
-    they are given. For example:
+    By default, contrast, linlucb, round-robin+ols and round-robin are compared. --policies may be repeated.
+    In mdm, each arm is better than the one before by --delta; in slippage, only the best arm differs. The
+    scenarios are worst-case, cannot-sample-all-arms, sample-1-to-10, general and stationary.
 
-    tideproof simulate --policies contrast,linlucb,round-robin+ols --budgets 100,200 --arms 5
-
-    tideproof simulate --suite --policies contrast
+    With --suite, the first policy is compared with the others, or with default policies, in worlds and at
+    budgets of the suite. This takes some minutes. The suite "uneven" has unequal noise, interactions and
+    outlying cells.
     """
     from contextlib import nullcontext
 
@@ -162,6 +144,10 @@ def simulate_command(
 COMMAND = Command(
     "simulate",
     simulate_command,
+    examples=(
+        "tideproof simulate --policies contrast,linlucb --budgets 100,200 --arms 5",
+        "tideproof simulate --suite --policies contrast",
+    ),
     hint="--suite compares policies in many worlds; tideproof policies lists all policies",
 )
 

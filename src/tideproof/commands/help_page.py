@@ -1,0 +1,107 @@
+"""Help page of a command: usage, description, examples, and one line for each option, grouped by purpose."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from typer.core import TyperCommand
+
+ARGUMENTS = "Arguments"
+OPTIONS = "Options"
+
+
+def command_class(examples: Sequence[str]) -> type[TyperCommand]:
+    """Return the typer class of a command whose help page shows these examples before its options."""
+
+    class CommandWithExamples(TyperCommand):
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            print_help(self, ctx, examples)
+
+    return CommandWithExamples
+
+
+def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> None:
+    """Print the help page of a command, as wide as the terminal."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print()
+    usage = " ".join([context.command_path, *_usage_words(command)])
+    console.print(Padding(Text.assemble("Usage: ", (usage, "bold")), (0, 1)))
+    for paragraph in _paragraphs(command.help):
+        console.print(Padding(Text(paragraph), (1, 1, 0, 1)))
+    if examples:
+        console.print(Padding(Text("Examples:"), (1, 1, 0, 1)))
+    for example in examples:
+        console.print(Padding(Text(example, style="cyan"), (0, 1, 0, 3)))
+    console.print()
+    panels = option_panels(command, context)
+    width = max(len(left) for lines in panels.values() for left, _ in lines)
+    for title, lines in panels.items():
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=width, style="bold", no_wrap=True)
+        grid.add_column()
+        for left, right in lines:
+            grid.add_row(Text(left), Text(right))
+        console.print(Panel(grid, title=Text(title), title_align="left", border_style="dim"))
+    for paragraph in _paragraphs(command.epilog):
+        console.print(Padding(Text(paragraph), (1, 1)))
+
+
+def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[str, str]]]:
+    """Return the lines of each panel: the name of an option with its value, and its description."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.params:
+        is_argument = parameter.param_type_name == "argument"
+        panel = getattr(parameter, "rich_help_panel", None) or (ARGUMENTS if is_argument else OPTIONS)
+        panels.setdefault(panel, []).append(_describe_parameter(parameter))
+    last = list(panels)[-1] if set(panels) - {ARGUMENTS} else OPTIONS
+    panels.setdefault(last, []).append(("--help", "Show this help and exit."))
+    return panels
+
+
+def _describe_parameter(parameter: Any) -> tuple[str, str]:
+    """Return the name of a parameter with its value, and its description with its default."""
+    text = parameter.help or ""
+    default = _default_text(parameter)
+    description = f"{text} [default: {default}]" if default else text
+    if parameter.param_type_name == "argument":
+        return parameter.metavar, description
+    if parameter.is_flag:  # of a flag that is on by default, the option that turns it off
+        return (parameter.secondary_opts if parameter.default is True else parameter.opts)[0], description
+    return f"{parameter.opts[0]} {parameter.metavar or 'TEXT'}", description
+
+
+def _default_text(parameter: Any) -> str:
+    """Return the default of a parameter as text, and an empty text if there is none worth showing."""
+    if isinstance(parameter.show_default, str):
+        return parameter.show_default
+    default = parameter.default
+    if default is None or not parameter.show_default or parameter.required or isinstance(default, bool):
+        return ""
+    if isinstance(default, (list, tuple)):
+        return ",".join(map(str, default))
+    return f"{default:,}" if isinstance(default, int) else str(default)
+
+
+def _usage_words(command: TyperCommand) -> Iterator[str]:
+    """Yield the words of the usage line after the name of the command."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield str(parameter.metavar)
+    yield "[OPTIONS]"
+
+
+def _paragraphs(text: str | None) -> list[str]:
+    r"""Return the paragraphs of a docstring, each as one line.
+
+    >>> _paragraphs("One\nline.\n\nTwo.")
+    ['One line.', 'Two.']
+    """
+    return [" ".join(part.split()) for part in inspect.cleandoc(text or "").split("\n\n") if part.strip()]
