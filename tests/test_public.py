@@ -169,7 +169,7 @@ class TestHelpOnEightyColumns:
 @pytest.mark.parametrize("command", CONCISE, ids=lambda command: command.name)
 def test_a_description_that_wraps_starts_with_spaces(command):
     """So the test above would notice one."""
-    assert any(line.startswith("│  ") for line in help_page(command, columns=40))
+    assert any(line.startswith("│  ") for line in help_page(command, columns=30))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
