@@ -150,7 +150,7 @@ def test_a_loaded_experiment_knows_the_keys_of_summaries(tmp_path):
 
 def test_a_file_of_format_2_is_refused_in_one_line(tmp_path):
     (tmp_path / "run.json").write_text('{"tideproof_experiment": 2, "arms": ["A", "B"]}')
-    with pytest.raises(tp.InputError, match=r"has format 2; tideproof \S+ reads format 3 only$"):
+    with pytest.raises(tp.errors.InputError, match=r"has format 2; tideproof \S+ reads format 3 only$"):
         tp.Experiment.load(tmp_path / "run.json")
 
 
