@@ -146,14 +146,3 @@ def test_an_interrupted_exposure_is_recorded_entirely_or_not_at_all():
     assert line > 20
     assert outcomes <= {1, 3}
     assert 3 in outcomes
-
-
-def test_an_interrupted_exposure_is_rolled_back():
-    run = begun(Clock())
-    for name in "abc":
-        run.ask(unit=name)
-    state = rebuild_state(run.events(), None)
-    state.save_undo(e.Exposed(0.0, None, (0, 2)))
-    state.book.reserved.pop(2), state.book.reserved.pop(0)
-    state.roll_back()
-    assert list(state.book.reserved) == [0, 1, 2]

@@ -174,7 +174,7 @@ class AskMethods(QueryMethods):
         self._check_open(count)
         asked = len(self._state.book.pulls)
         return (
-            self._state.run_with_rollback(lambda: self._policy_state.lookahead(label, asked)),
+            self._state.read(lambda: self._policy_state.lookahead(label, asked)),
             count,
             self._state.play(),
         )

@@ -160,7 +160,7 @@ class ExperimentBase:
     def _next_arm(self, label: Label) -> int:
         """Return the number of the arm that the next ask would choose, or -1 if the policy has stopped."""
         asked = len(self._state.book.pulls)
-        return self._state.run_with_rollback(lambda: self._policy_state.next_arm(label, asked))
+        return self._state.read(lambda: self._policy_state.next_arm(label, asked))
 
     @property
     def _label(self) -> Label:

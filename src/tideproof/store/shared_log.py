@@ -130,8 +130,6 @@ class SharedEventLog:
                     except BaseException as error:  # events before the error are committed nevertheless
                         failed = error
                     is_ordinary = failed is None or isinstance(failed, Exception)
-                    if not is_ordinary:
-                        run._state.fold()  # undoes an event that a signal interrupted
                     self._collect_events(group)
                     leave_commit = is_ordinary and bool(self._waiting) and group.commands < MAX_COMMANDS
                     if leave_commit:
@@ -176,7 +174,7 @@ class SharedEventLog:
 
     def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
         """Apply the events that other processes appended."""
-        if self.may_differ:
+        if self.may_differ or self.run._state.damaged:
             self._load()
         before, self.may_differ = self._position, True
         self._position = log_state.catch_up(self.log, self.run._state, before, between)
@@ -206,7 +204,7 @@ class SharedEventLog:
         if self._group is None:
             try:
                 self.log.roll_back()  # a transaction that a signal interrupted
-                if self.may_differ:
+                if self.may_differ or self.run._state.damaged:
                     self._load()
                 self.log.begin(self.catch_up_and_yield)
                 self._catch_up()
@@ -219,8 +217,11 @@ class SharedEventLog:
         return self._group
 
     def _collect_events(self, group: CommitGroup) -> None:
-        """Add the new events of the state to the group."""
+        """Add the new events of the state to the group; if the state is damaged, the group is given up."""
         state = self.run._state
+        if state.damaged:  # the other commands of the group run again, on a state from the log
+            self.may_differ = True
+            return
         new = state.events[group.end.seq :]
         if new:
             self.may_differ = True
@@ -279,13 +280,13 @@ class SharedEventLog:
                 group.error = StoreError(f"it is unknown whether this call was saved: {error}")
 
     def _restore_state(self, group: CommitGroup) -> None:
-        """Make the state agree with the log again where that is fast; otherwise the next call does it."""
+        """Note whether the state agrees with the log; otherwise the next call loads it again."""
         state, count = self.run._state, len(group.entries)
         if group.committed is None or len(state.events) != group.end.seq:
             return
         if group.committed:
             self._position = group.end
-        if group.committed or not count or (count == 1 and state.undo_last_event()):
+        if group.committed or not count:
             self.may_differ = False
 
     def _write_snapshot(self) -> None:

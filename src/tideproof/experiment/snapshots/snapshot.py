@@ -36,7 +36,7 @@ def copy_policy_state(state: State) -> Any:
     """Return a copy of the policy statistics, or None if replaying the events is as fast."""
     if len(state.events) < FEWEST_EVENTS:
         return None
-    return state.run_with_rollback(lambda: _copy(state.policy_state.contents()))
+    return state.read(lambda: _copy(state.policy_state.contents()))
 
 
 def copy_whole_state(state: State) -> Any:

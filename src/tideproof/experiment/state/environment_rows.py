@@ -6,7 +6,7 @@ rows lie in arrays that grow, so that a call costs the same with ten or a hundre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,14 +41,6 @@ class EnvironmentArrays(NamedTuple):
     pending: Ints
     ints: Ints
     pending_ints: Ints
-
-
-class EnvironmentUndo(NamedTuple):
-    """Copies of some rows of the environment table and its lengths, to undo changes."""
-
-    rows: list[tuple[int, Floats, Ints]]
-    labels: int
-    with_rewards: int
 
 
 class SlotView(NamedTuple):
@@ -166,23 +158,11 @@ class EnvironmentTable:
             at = found[(chosen := np.nonzero(out))[0]], chosen[1]
             slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[chosen] / slot.counts[at])
 
-    def save(self, which: Iterable[int]) -> EnvironmentUndo:
-        """Return an undo record for changes to these rows and for new rows."""
-        floats, ints = self.rows[:2]
-        return EnvironmentUndo(
-            [(r, floats[r].copy(), ints[r].copy()) for r in which], len(self.labels), len(self.with_rewards)
-        )
-
-    def restore(self, saved: EnvironmentUndo) -> None:
-        """Undo all changes since `save`; it may be repeated after an interruption."""
-        floats, ints = self.rows[:2]
-        for row, old_floats, old_ints in saved.rows:
-            floats[row], ints[row] = old_floats, old_ints
-        if len(self.labels) > saved.labels:
-            floats[saved.labels :], ints[saved.labels :] = 0.0, 0
-            for label in [label for label, row in self._rows.items() if row >= saved.labels]:
-                del self._rows[label]
-        del self.labels[saved.labels :], self.with_rewards[saved.with_rewards :]
+    def drop_last(self) -> None:
+        """Remove the last row, which has neither rewards nor pending pulls."""
+        row = len(self.labels) - 1
+        self.rows.all_floats[row], self.rows.all_ints[row] = 0.0, 0
+        del self._rows[self.labels.pop()]
 
     def contents(self) -> list[Any]:
         """Return all data of the table as lists and arrays, for `refill`."""

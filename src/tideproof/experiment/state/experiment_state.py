@@ -1,25 +1,26 @@
 """State of an experiment, computed by applying its events one by one.
 
-If applying an event is interrupted by a signal or an error, its partial changes are rolled back before the
-next step. So after each call the state corresponds to all events, or to all but the last.
+A change that a signal or an error interrupts leaves the state damaged. The next access then computes it again
+from the events. So each call happens entirely or not at all, without records of what to undo. Errors that are
+expected, such as invalid input, are raised before anything changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_application import EventApplier
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.experiment.pull import Label, PullStatus
+from tideproof.experiment.pull import Label
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.book_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.state.null_state import NullState
-from tideproof.experiment.state.policy_state import PolicyState, PolicyUndo
-from tideproof.experiment.state.pulls_book import Book, BookUndo
+from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.experiment.state.pulls_book import Book
 from tideproof.experiment.state.unequal_noise_state import UnequalNoiseState
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
@@ -32,14 +33,6 @@ class NeedsLock(Exception):
     """Raised when a method that only reads must record an event: it is run again with write access."""
 
 
-class _RollbackPoint(NamedTuple):
-    """Undo record of the event at one position: the book and the policy state before it."""
-
-    position: int
-    policy_state: PolicyUndo | None
-    book: BookUndo
-
-
 class State(EventApplier):
     """State of an experiment: its events, the book of pulls, and the statistics of the policy.
 
@@ -47,6 +40,7 @@ class State(EventApplier):
     ----------
     events : all events, those already applied first.
     bounds : minimum and maximum shares of the arms.
+    damaged : whether a change was interrupted, so that the state must be computed again.
     read_only : whether recording events is forbidden now, because the caller holds no write lock.
     """
 
@@ -55,7 +49,7 @@ class State(EventApplier):
         self.read_only = False
         self.created, self.spec = created, spec
         self._applied = 0
-        self._rollback_point: _RollbackPoint | None = None
+        self.damaged = False
         self.begin()
 
     def begin(self) -> None:
@@ -69,7 +63,6 @@ class State(EventApplier):
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
         self.policy_state = self._new_policy_state()
         self._applied = 1
-        self._rollback_point = None  # last: an interrupted beginning is begun again
 
     def _new_policy_state(self) -> PolicyState:
         """Return an empty policy state for the tide model in the book."""
@@ -92,33 +85,32 @@ class State(EventApplier):
     def update_policy_state(self) -> None:
         """Apply all recorded rewards to the policy state before it is read."""
         if self.policy_state.behind:
-            self.run_with_rollback(self.policy_state.catch_up)
+            self.read(lambda: self.policy_state.catch_up())
 
-    def fold(self, check: Check | None = None) -> None:
-        """Apply all new events, and roll back an interrupted one; `check` validates events from outside."""
-        self.roll_back()
+    def fold(self, check: Check | None = None, between: Callable[[], None] | None = None) -> None:
+        """Apply all new events; if the state is damaged, apply all events again.
+
+        `check` validates events from outside. `between` is called after each event.
+        """
+        if self.damaged:
+            self.begin()
+            self.damaged = False
         while self._applied < len(self.events):
             event = self.events[self._applied]
             if check is not None:
                 check(self, event)
+            self.damaged = True
             self._apply(event)
             self._applied += 1
+            self.damaged = False
+            if between is not None:
+                between()
 
     def append_events(self, happened: Sequence[e.Event], between: Callable[[], None] = lambda: None) -> None:
-        """Apply events that other processes recorded and validated; `between` is called after each.
-
-        No undo records are kept, because they would cost a quarter of the time. If this is interrupted, the
-        state is invalid and the log must be read again.
-        """
+        """Apply events that other processes recorded and validated; `between` is called after each."""
         self.fold()
-        for event in happened:
-            self.events.append(event)
-            self.apply(event, self.touched(event))
-            self.policy_state.finish()
-            self._applied += 1
-            between()
-        self._rollback_point = None
-        self.policy_state.save(())  # forgets the steps since the last copy
+        self.events += happened
+        self.fold(between=between)
 
     def restore_policy_state(self, contents: Any, check: Check) -> None:
         """Apply all events to the book only, and restore the policy state from `contents`."""
@@ -145,61 +137,50 @@ class State(EventApplier):
         self.events = happened
         self._applied = len(happened)
 
-    def undo_last_event(self) -> bool:
-        """Undo the last event if its undo record is available; return whether it was undone."""
-        before = self._rollback_point
-        if before is None or before.policy_state is None or before.position != self._applied - 1:
-            return False
-        del self.events[-1]
-        self._applied = before.position
-        self.roll_back()
-        return True
-
     def add(self, event: e.Event) -> None:
-        """Apply and record a new event; roll back if that fails."""
+        """Apply and record a new event."""
         self._check_writable(event.by)
         self.fold()
-        try:
-            self._apply(event)
-        except BaseException:
-            self.roll_back()
-            raise
-        self._append(event)
+        self.damaged = True
+        self._apply(event)
+        self._record(event)
 
     def _apply(self, event: e.Event) -> None:
-        self.apply(event, self.save_undo(event))
+        self.apply(event, self.touched(event))
         self.policy_state.finish()
 
-    def run_with_rollback(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which may change the policy state; roll back if it is interrupted."""
+    def _record(self, event: e.Event) -> None:
+        """Add an event that was applied to the log; from here on it has happened."""
+        self.events.append(event)
+        self._applied = len(self.events)
+        self.damaged = False
+
+    def read(self, read: Callable[[], T]) -> T:
+        """Return the result of `read`, which may update what the policy state keeps for reads."""
         self.fold()
-        self._rollback_point = _RollbackPoint(self._applied, self.policy_state.save(()), self.book.save(()))
-        try:
-            found = read()
-        except BaseException:
-            self.roll_back()
-            raise
-        self._rollback_point = None
+        self.damaged = True
+        found = read()
+        self.damaged = False
         return found
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
         """Let the policy choose `n` arms and record the ask; return None if the policy stops before."""
         self._check_writable(by)
         self.fold()
-        event = e.Asked(at, by, label, (), unit)
-        self.save_undo(event)
-        try:
-            arms = self.policy_state.ask(label, n, len(self.book.pulls), self.play())
-            if len(arms) < n:
-                self.roll_back()
-                return None
-            event = event._replace(arms=tuple(arms))
-            self.book.ask(arms, label, at, unit)
-        except BaseException:
-            self.roll_back()
-            raise
-        self._append(event)
+        play = self.play()
+        self.damaged = True
+        arms = self.policy_state.ask(label, n, len(self.book.pulls), play)
+        if len(arms) < n:
+            self.damaged = False
+            return None
+        self.book.ask(arms, label, at, unit)
+        event = e.Asked(at, by, label, tuple(arms), unit)
+        self._record(event)
         return event
+
+    def choose_arms(self, label: Label, n: int) -> tuple[int, ...]:
+        """Return the arms that an ask for `n` pulls would get, fewer if the policy stops before."""
+        return tuple(self.read(lambda: self.policy_state.choose(label, n, len(self.book.pulls), self.play())))
 
     def _check_writable(self, by: Any) -> None:
         _check_by(by)
@@ -210,72 +191,7 @@ class State(EventApplier):
         """Return a function that applies minimum and maximum shares to the policy's choices, or None."""
         return self.bounds.rule(self.book.asked, self.book.active) if self.bounds else None
 
-    def _append(self, event: e.Event) -> None:
-        self.events.append(event)
-        self._applied = len(self.events)
-
-    def save_undo(self, event: e.Event) -> Sequence[int]:
-        """Save an undo record for an event, and return the numbers of the pulls that it changes."""
-        touched = self.touched(event)
-        if isinstance(event, (e.Asked, e.Summarised)):
-            labels = {event.label}
-        else:
-            labels = {self.book.pulls[number].environment for number in touched}
-        whole = isinstance(event, _REBUILDING_EVENTS) or self._replaces(event)
-        numbers = None if whole else self.policy_state.save(labels)
-        self._rollback_point = _RollbackPoint(
-            self._applied, numbers, self.book.save(touched, *_unit_and_label(event))
-        )
-        return touched
-
-    def _replaces(self, event: e.Event) -> bool:
-        """Return whether an event replaces rewards that were recorded before."""
-        status = self.book.status
-        if self.window:  # what is late does not count
-            return False
-        if isinstance(event, e.Told):
-            return any(status[number] == PullStatus.DEFAULTED for number in event.pulls)
-        if isinstance(event, e.Added):
-            twice = len(set(event.pulls)) < len(event.pulls)
-            return twice or any(
-                status[number] in (PullStatus.TOLD, PullStatus.DEFAULTED) for number in event.pulls
-            )
-        return False
-
-    def roll_back(self) -> None:
-        """Roll back the changes of an event that was not completed."""
-        before = self._rollback_point
-        if before is None:
-            return
-        if before.position == self._applied:
-            if before.policy_state is None:  # it would have changed everything: begin anew
-                self.begin()
-                self.fold()
-                return
-            self.policy_state.restore(before.policy_state)
-            self.book.restore(before.book)
-        self._rollback_point = None
-
-
-_REBUILDING_EVENTS = (
-    e.Unlabelled,
-    e.ArmAdded,
-    e.ArmRetired,
-    e.Warmed,
-    e.Corrected,
-    e.Salted,
-)  # change much at once
-
 
 def _check_by(by: Any) -> None:
     if by is not None and not isinstance(by, str):
         raise InputError(f"by must be a string that says who, not {describe_value(by)}")
-
-
-def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:
-    """Return the unit, and the environment whose planned shares an event changes."""
-    if isinstance(event, e.Shared):
-        return None, event.label
-    if isinstance(event, e.Asked) and event.unit is not None:
-        return event.unit, event.label
-    return None, None

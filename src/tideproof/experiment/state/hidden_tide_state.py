@@ -11,7 +11,7 @@ Pending pulls enter the design as if their rewards came now, all pulls of an arm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints, allocate
 from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
-from tideproof.experiment.state.policy_state import PolicyState, PolicyUndo
+from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
@@ -42,14 +42,6 @@ class FilterCheckpoint(NamedTuple):
     label: Label | None
     floats: Floats
     ints: Ints
-
-
-class HiddenTideUndo(NamedTuple):
-    """Undo record of a `HiddenTideState`."""
-
-    policy_state: PolicyUndo
-    position: tuple[int, int | None, Label | None]
-    filter_checkpoints: tuple[FilterCheckpoint, ...]
 
 
 class HiddenTideState(PolicyState):
@@ -152,21 +144,28 @@ class HiddenTideState(PolicyState):
         """Do nothing: this class recomputes the effect of pending pulls after each ask."""
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Choose the next arms and add them as pending pulls; fewer than `n` if the policy stops."""
+        """Choose the next arms and add them as pending pulls, or none of them if the policy stops before."""
+        arms = self.choose(label, n, first, play)
+        if len(arms) == n:
+            row = self.environments.row(label)
+            for arm in arms:
+                self.expect(row, arm)
+        return arms
+
+    def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
+        """Return the next arms, fewer than `n` if the policy stops; nothing is asked."""
         self.look_ahead()
-        row, run, slot = self.environments.row(label), self._kernel_views[1], self._slot(label)
-        asked: list[int] = []
+        self._pending_is_current = False  # the choices below are made in `memory_with_pending`
+        run, slot = self._kernel_views[1], self._slot(label)
+        arms: list[int] = []
         for step in range(first, first + n):
             place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
             if place < 0:
                 break
-            arm = self.active[place] if play is None else play(self.active[place])
-            asked.append(arm)
+            arms.append(self.active[place] if play is None else play(self.active[place]))
             draw = self._draw(TELL, step)
-            self.program.expect(self.params, run.state, run.data, slot, self._arm_index[arm], 1, draw)
-        for arm in asked:
-            self.expect(row, arm)
-        return asked
+            self.program.expect(self.params, run.state, run.data, slot, self._arm_index[arms[-1]], 1, draw)
+        return arms
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped."""
@@ -266,21 +265,7 @@ class HiddenTideState(PolicyState):
         arm, reward = zip(*told, strict=True) if told else ((), ())
         return np.array(arm, np.int64), np.array(reward, np.float64)
 
-    # -- going back, and all of it
-
-    def save(self, labels: Collection[Label]) -> Any:
-        """Return an undo record for changes to these environments."""
-        return HiddenTideUndo(
-            super().save(labels),
-            (self._processed_until, self._first_unprocessed, self._last_label),
-            self._filter_checkpoints,
-        )
-
-    def restore(self, undo: Any) -> None:
-        """Undo all changes since `save`; it may be repeated after an interruption."""
-        super().restore(undo.policy_state)
-        self._processed_until, self._first_unprocessed, self._last_label = undo.position
-        self._filter_checkpoints, self._is_coarse = undo.filter_checkpoints, None
+    # -- contents for snapshots
 
     def contents(self) -> list[Any]:
         """Return all data but parameters and checkpoints as lists and arrays, for `refill`."""

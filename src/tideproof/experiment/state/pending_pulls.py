@@ -8,11 +8,11 @@ recomputed only after pulls were removed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Ints, allocate
+from tideproof.core.array_layout import Floats, Ints, allocate
 from tideproof.experiment.compiled_asks import compiled_asks
 from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
@@ -24,38 +24,75 @@ from tideproof.kernels.simulate.threefry import ASK, TELL
 FEW_SLOTS = 3  # slots that are laid one by one
 
 
+class AskDraft(NamedTuple):
+    """The row for which arms are chosen, whether it is new, and copies from before the choice."""
+
+    row: int
+    is_new: bool
+    floats: Floats
+    ints: Ints
+    slot_floats: Floats
+    slot_ints: Ints
+
+
 class PendingPulls(ToldRewards):
     """Policy state with pending pulls, from which the policy chooses the next arms."""
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Choose the next arms and add them as pending pulls; fewer than `n` if the policy stops.
+        """Choose the next arms and add them as pending pulls, or none of them if the policy stops before.
 
         `first` is the number of the first of these pulls, which selects the random draws. `play` maps the arm
         that the policy chooses to the arm that is played.
         """
-        self.look_ahead()
-        row = self.environments.row(label)
-        if n > 1 and play is None:
-            places = np.zeros(n, np.int64)
-            chosen = places[: self._choose_batch(row, first, places)].tolist()
-            self._note_batch(row, chosen)
-            asked = [self.active[place] for place in chosen]
+        draft = self._begin_draft(label)
+        places = self._choose_places(draft.row, n, first, play)
+        if len(places) < n:
+            self._drop_draft(draft)
         else:
-            asked = self._ask_one_by_one(row, n, first, play)
-        return asked
+            self._note_batch(draft.row, places)
+        return [self.active[place] for place in places]
 
-    def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
+    def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
+        """Return the next arms, fewer than `n` if the policy stops; nothing is asked."""
+        draft = self._begin_draft(label)
+        places = self._choose_places(draft.row, n, first, play)
+        self._drop_draft(draft)
+        return [self.active[place] for place in places]
+
+    def _begin_draft(self, label: Label) -> AskDraft:
+        """Return copies of everything that choosing arms for this environment changes."""
+        self.look_ahead()
+        is_new = self.environments.find(label) is None
+        row = self.environments.row(label)
+        slot, own = self.environments.pending_slot(row).memory, self.memory_with_pending
+        return AskDraft(row, is_new, own.floats.copy(), own.ints.copy(), slot.floats.copy(), slot.ints.copy())
+
+    def _drop_draft(self, draft: AskDraft) -> None:
+        """Leave nothing of arms that were chosen since `_begin_draft`."""
+        slot, own = self.environments.pending_slot(draft.row).memory, self.memory_with_pending
+        own.floats[:], own.ints[:] = draft.floats, draft.ints
+        slot.floats[:], slot.ints[:] = draft.slot_floats, draft.slot_ints
+        if draft.is_new:
+            self.environments.drop_last()
+
+    def _choose_places(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
+        """Return the indices of the next arms; all but the last are also added to the design."""
+        if n > 1 and play is None:
+            found = np.zeros(n, np.int64)
+            return [int(place) for place in found[: self._choose_batch(row, first, found)]]
         run, slot = self._kernel_views[1], self.environments.pending_slot(row).kernels
-        asked: list[int] = []
-        for step in range(first, first + n):
-            self._add_new_pending()
-            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+        expected, places = self.batches + sum(self._pending_counts), list[int]()
+        for step in range(n):
+            if places:
+                draw = self._draw(TELL, expected + step - 1)
+                self.program.expect(self.params, run.state, run.data, slot, places[-1], 1, draw)
+            place = int(
+                self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, first + step))
+            )
             if place < 0:
                 break
-            arm = self.active[place]
-            asked.append(arm if play is None else play(arm))
-            self.expect(row, asked[-1])
-        return asked
+            places.append(place if play is None else self._arm_index[play(self.active[place])])
+        return places
 
     def _choose_batch(self, row: int, first: int, places: Ints) -> int:
         """Write the indices of the next arms into an array and return their number.

@@ -1,32 +1,16 @@
-"""Policy state: the statistics by which a policy decides, how events change them, and their undo.
+"""Policy state: the statistics by which a policy decides and how events change them.
 
 The part about recorded rewards is in `told_rewards.py`, the part about pending pulls in `pending_pulls.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
-from tideproof.core.array_layout import Floats, Ints
 from tideproof.experiment.pull import Label
-from tideproof.experiment.state.environment_rows import EnvironmentUndo
 from tideproof.experiment.state.pending_pulls import PendingPulls
-from tideproof.experiment.state.running_laplacian import LaplacianUndo
 from tideproof.experiment.stopping.proof_checkpoints import ProofCheckpoints
 from tideproof.kernels.simulate.threefry import TELL
-
-
-class PolicyUndo(NamedTuple):
-    """Undo record of a `PolicyState`."""
-
-    floats: Floats
-    ints: Ints
-    counters: tuple[Any, ...]
-    environments: EnvironmentUndo
-    rows: list[int]
-    stale_rows: tuple[set[int], set[int]]
-    sums: tuple[LaplacianUndo, LaplacianUndo]
 
 
 class PolicyState(PendingPulls):
@@ -68,7 +52,7 @@ class PolicyState(PendingPulls):
             slot = self.environments.slot(row).kernels
             slot.mean[0] += self.sign * (new - old) / slot.size[0]
             self._reward_sums.changed.add(row)
-            self._stale_rows = self._stale_rows | {row}
+            self._stale_rows.add(row)
             self._refactor()
             draw = self._draw(TELL, self.batches)
             self.program.notice(self.params, run.state, run.data, slot, self._arm_index[arm], 0, draw)
@@ -115,43 +99,6 @@ class PolicyState(PendingPulls):
         self._stale_rows = set(range(len(self.environments.labels)))
         self._reward_sums.changed = set(self.environments.with_rewards)
         self._design_sums.changed = set(self._stale_rows)
-
-    # -- undo
-
-    def save(self, labels: Collection[Label]) -> PolicyUndo:
-        """Return an undo record for changes to these environments."""
-        counters = (
-            self.batches, self._pending_counts.copy(), self._last_rows.copy(), self._last_arm,
-            self._pending_is_current, self._design_is_current, self._deferred, self.params,
-            tuple(self._new_pending), self.checkpoints,
-        )  # fmt: skip
-        rows = [row for row in map(self.environments.find, labels) if row is not None]
-        changed_by_reads = (row for row, _ in self._new_pending)  # `look_ahead` writes to these rows
-        return PolicyUndo(
-            self._floats.copy(),
-            self._ints.copy(),
-            counters,
-            self.environments.save({*rows, *changed_by_reads}),
-            rows,
-            (self._stale_rows, self._stale_rows.intersection(rows)),
-            (self._reward_sums.save(rows), self._design_sums.save(rows)),
-        )
-
-    def restore(self, undo: PolicyUndo) -> None:
-        """Undo all changes since `save`; it may be repeated after an interruption."""
-        self._floats[:], self._ints[:] = undo.floats, undo.ints
-        (
-            self.batches, pending_counts, last_rows, self._last_arm, self._pending_is_current,
-            self._design_is_current, self._deferred, self.params, new_pending, self.checkpoints,
-        ) = undo.counters  # fmt: skip
-        self._pending_counts, self._last_rows = list(pending_counts), list(last_rows)
-        self._new_pending = list(new_pending)
-        rows = {*undo.rows, *range(undo.environments.labels, len(self.environments.labels))}
-        self._stale_rows, stale_before = undo.stale_rows
-        self._stale_rows.difference_update(rows - stale_before)
-        for sums, saved in zip((self._reward_sums, self._design_sums), undo.sums, strict=True):
-            sums.restore(saved, rows)
-        self.environments.restore(undo.environments)
 
     # -- contents for snapshots
 

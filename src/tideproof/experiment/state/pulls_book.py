@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
@@ -30,22 +29,6 @@ class SharePlan(NamedTuple):
 
     shares: tuple[float, ...]
     left: int
-
-
-class BookUndo(NamedTuple):
-    """Undo record of a `Book`: lengths of its lists, pulls before the change, and single values."""
-
-    pulls: int
-    summaries: int
-    arms: int
-    retired: int
-    touched: dict[int, tuple[PullStatus, float | None]]
-    asked: list[int]
-    added: int
-    unit: tuple[str | None, int | None]
-    plan: tuple[Label | None, SharePlan | None]
-    values: tuple[Any, ...]
-    reserved: list[int]
 
 
 class Book:
@@ -106,51 +89,6 @@ class Book:
         self.paused = self.stopped = False
         self.sure: Sure | None = None
         self.asked = [0] * len(self.arms)
-
-    def save(self, touched: Iterable[int], unit: str | None = None, label: Label | None = None) -> BookUndo:
-        """Return an undo record for changes to these pulls, this unit and the plan of this environment."""
-        return BookUndo(
-            len(self.pulls),
-            len(self.summaries),
-            len(self.arms),
-            len(self.retired),
-            {number: (self.status[number], self.rewards[number]) for number in touched},
-            list(self.asked),
-            len(self.added),
-            (unit, None if unit is None else self.units.get(unit)),
-            (label, None if label is None else self.plans.get(label)),
-            _values(self),
-            [number for number in touched if number in self.reserved],
-        )
-
-    def restore(self, mark: BookUndo) -> None:
-        """Undo all changes since `save`; it may be repeated after an interruption."""
-        for name, value in zip(self.VALUES, mark.values, strict=True):
-            setattr(self, name, value)
-        self.asked = list(mark.asked)
-        for number, (status, reward) in mark.touched.items():
-            self.status[number], self.rewards[number] = status, reward
-        for own in (self.pulls, self.status, self.rewards, self.asked_at):
-            del own[mark.pulls :]
-        del self.summaries[mark.summaries :], self.arms[mark.arms :], self.retired[mark.retired :]
-        self.number = {id: n for id, n in self.number.items() if n < mark.pulls}
-        self.units = {unit: n for unit, n in self.units.items() if n < mark.pulls}
-        self.of_units = {n for n in self.of_units if n < mark.pulls}
-        self.added = dict(list(self.added.items())[: mark.added])
-        unit, before = mark.unit
-        if unit is not None and before is not None:
-            self.units[unit] = before
-        label, plan = mark.plan
-        if label is not None:
-            self.plans = {each: p for each, p in self.plans.items() if each != label}
-            if plan is not None:
-                self.plans[label] = plan
-        self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
-        self.pending = dict.fromkeys(
-            n for n, status in enumerate(self.status) if status == PullStatus.PENDING
-        )
-        unseen = {*mark.reserved, *(n for n in self.reserved if n < mark.pulls)}
-        self.reserved = dict.fromkeys(sorted(unseen))
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
         """Add pending pulls of these arms."""
@@ -243,6 +181,3 @@ class Book:
     def active(self) -> list[int]:
         """The numbers of the active arms."""
         return [arm for arm in range(len(self.arms)) if arm not in self.retired]
-
-
-_values = attrgetter(*Book.VALUES)
