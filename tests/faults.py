@@ -145,7 +145,7 @@ def interrupted_at(line, call):
 
     def trace(frame, event, _):
         nonlocal seen
-        if not is_product_code(frame.f_code) or frame.f_code.co_name in ("alone", "remarks"):
+        if not is_product_code(frame.f_code) or frame.f_code.co_name in ("with_lock", "remarks"):
             return None  # unlike a signal, a trace can strike between the end of a locked block and its exit
         if event == "line":
             seen += 1

@@ -10,6 +10,7 @@ import pytest
 import tideproof as tp
 from experiments import saved_state
 from tideproof.analysis.fit_result import Fit
+from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.stopping import stop_rule as module
 from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, StopRule, rule_of
@@ -100,7 +101,7 @@ def seen(told, rss=1.0, environments=0, batches=1, rewards=None, arms=2, retired
     return SimpleNamespace(
         policy_state=numbers,
         book=SimpleNamespace(arms=["x"] * arms, retired=[0] * retired),
-        created=SimpleNamespace(options={} if rewards is None else {"rewards": rewards}),
+        settings=ExperimentSettings(rewards=rewards or "normal"),
     )
 
 

@@ -195,7 +195,7 @@ class AskMethods(QueryMethods):
 
     def _today(self) -> Label | None:
         """Return the current date in the experiment's time zone, or None if it has no time zone."""
-        zone = self._state.created.options.get("time_zone")
+        zone = self._state.settings.time_zone
         return None if zone is None else date_in(zone, self._now())
 
     def _environment_label(self, environment: Label | None) -> Label:

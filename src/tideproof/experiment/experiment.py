@@ -19,17 +19,18 @@ from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.controls import ControlMethods, checked_arms
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import checked_lease
-from tideproof.experiment.locking import locked, now, writes_events
+from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
+from tideproof.experiment.settings import ExperimentSettings, Rewards, Rule, Tide
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.experiment.state.experiment_state import State
-from tideproof.experiment.state.rescaled_fit import Rewards, checked_rewards, checked_scale
-from tideproof.experiment.stopping.stop_rule import Rule, checked_rule
+from tideproof.experiment.state.rescaled_fit import checked_rewards, checked_scale
+from tideproof.experiment.stopping.stop_rule import checked_rule
 from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
-from tideproof.experiment.tide_options import Tide, checked_tide, checked_zone
+from tideproof.experiment.tide_options import checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
 from tideproof.stats.scales.scale_test import Scale
 from tideproof.table import render_notebook_html
@@ -149,7 +150,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         compared = checked_scale(scale, kind, spec)
         if compared != "difference":
             spec = spec.on_ratios()
-        options: dict[str, Any] = {"limits": checked_limits(limits)}
+        allowed = ExperimentSettings(limits=checked_limits(limits), rewards=kind)
+        options: dict[str, Any] = {"limits": allowed.limits}
         if kind != "normal":
             options |= {"rewards": kind, "scale": compared}
         options |= checked_rule(promise, spec, kind, len(names), budget)
@@ -163,7 +165,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
                 for name, shares in bounds._asdict().items()
             }
         if default is not None:
-            default = checked_reward(options, "default", default)
+            default = checked_reward(allowed, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
         created = e.Created(
             now(clock),
@@ -176,7 +178,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             options,
             new_session(),
         )
-        self._set_state(State(created, spec), clock)
+        super().__init__(State(created, spec), clock)
 
     @classmethod
     def open(
@@ -298,15 +300,15 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         snapshot: Any = None,
     ) -> Experiment:
         run = cls.__new__(cls)
-        run._set_state(experiment_file.rebuild_state(happened, policy, snapshot), clock)
-        run._has_session = False
+        state = experiment_file.rebuild_state(happened, policy, snapshot)
+        ExperimentBase.__init__(run, state, clock, has_session=False)
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._shared is not None:
             return self._shared.pickled()
-        return _unpickled, (self.events(), experiment_file.unregistered(self.policy), self._clock)
-
-
-def _unpickled(happened: list[e.Event], policy: Any, clock: Callable[[], float] = time.time) -> Experiment:
-    return Experiment._from_events(happened, policy, clock)
+        return type(self)._from_events, (
+            self.events(),
+            experiment_file.unregistered(self.policy),
+            self._clock,
+        )

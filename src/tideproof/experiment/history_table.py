@@ -27,7 +27,7 @@ class HistoryData:
         self._summarised, self._summary_count = book.summaries, len(book.summaries)
         self._pulls_asked, self._times = book.pulls, book.asked_at
         self._events, self._event_count = state.events, len(state.events)
-        self._window = state.window
+        self._window = state.settings.has_window
         self._labels = state.book.tide != "hidden"
 
     @property

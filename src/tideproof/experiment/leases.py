@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
 from tideproof.errors import InputError
+from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book
 
 
@@ -46,9 +46,9 @@ class Lease(NamedTuple):
         return tuple(expired), now + self.seconds
 
 
-def lease_from_options(options: Mapping[str, Any]) -> Lease:
-    """Return the lease that the stored options of an experiment describe."""
-    found = checked_lease(options.get("lease"), options.get("default"), options.get("reserve"))
+def lease_of(settings: ExperimentSettings) -> Lease:
+    """Return the lease that the settings of an experiment describe."""
+    found = checked_lease(settings.lease, settings.default, settings.reserve)
     return Lease(found.get("lease", math.inf), found.get("default"), found.get("reserve", math.inf))
 
 

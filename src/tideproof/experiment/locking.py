@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 from tideproof.checks import Direction, require_finite
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.leases import lease_from_options
+from tideproof.experiment.leases import lease_of
 from tideproof.experiment.pull import Label, Pull
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
@@ -89,9 +89,9 @@ def now(clock: Callable[[], float]) -> float:
 class ExperimentBase:
     """Base class of `Experiment`: its state, the lock that protects it, and its clock."""
 
-    def _set_state(self, state: State, clock: Callable[[], float]) -> None:
+    def __init__(self, state: State, clock: Callable[[], float], has_session: bool = True) -> None:
         self._state, self._clock = state, clock
-        self._lease, self._next_lease_check = lease_from_options(state.created.options), -math.inf
+        self._lease, self._next_lease_check = lease_of(state.settings), -math.inf
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._thread = threading.local()  # `label` is the environment of each thread's last ask
@@ -100,7 +100,7 @@ class ExperimentBase:
         self._check_schedule = StopCheckSchedule()
         self._single_rewards = SingleRewards()
         self._shared: SharedLog | None = None
-        self._has_session = True  # whether this process has its own prefix of pull IDs
+        self._has_session = has_session  # whether this process has its own prefix of pull IDs
 
     def _update(self) -> None:
         """Apply all events, and record expired and unseen pulls as events."""

@@ -154,9 +154,7 @@ class QueryMethods(ExperimentBase):
         if not environments.with_rewards:
             raise NotComparable("no reward has been recorded yet")
         cells = environments.cells([self.arms[arm] for arm in arms], arms)
-        if (
-            self._state.created.options.get("rewards") == "conversions"
-        ):  # the mean determines all moments of 0/1 rewards
+        if self._state.settings.rewards == "conversions":  # the mean determines all moments of 0/1 rewards
             return lambda: cells
         pulls = self._single_rewards.copy_rewards(book)
         return lambda: self._single_rewards.add_moments(cells, pulls)

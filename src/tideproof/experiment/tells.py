@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
 from tideproof.experiment.pull import Label, Pull, checked_label
+from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Summary
 from tideproof.experiment.tell_checks import new_rewards, reward_event
 from tideproof.experiment.tide_options import check_labelled
@@ -127,7 +128,7 @@ class TellMethods(ExperimentBase):
         """Return the mean and variance of a summary, or raise an error if values are missing or conflict."""
         given = {"successes": successes, "a total": total, "a mean": mean}
         several = [name for name, value in given.items() if value is not None]
-        kind = self._state.created.options.get("rewards", "normal")
+        kind = self._state.settings.rewards
         if len(several) > 1 or (variance is not None and mean is None and several):
             raise InputError(
                 f"a summary needs exactly one of {join_names(given, 'or')}, and a variance only with a mean"
@@ -156,10 +157,10 @@ class TellMethods(ExperimentBase):
         return mean, spread
 
     def _reward(self, name: str, value: Any) -> float:
-        return checked_reward(self._state.created.options, name, value)
+        return checked_reward(self._state.settings, name, value)
 
     def _mean(self, name: str, value: Any) -> float:
-        return checked_reward(self._state.created.options, name, value, mean=True)
+        return checked_reward(self._state.settings, name, value, mean=True)
 
     def warm_start(
         self,
@@ -212,18 +213,18 @@ _ALLOWED_REWARDS: dict[str, tuple[str, float, float, bool]] = {
 }
 
 
-def checked_reward(options: Mapping[str, Any], name: str, value: Any, mean: bool = False) -> float:
+def checked_reward(settings: ExperimentSettings, name: str, value: Any, mean: bool = False) -> float:
     """Return a reward if its kind and the limits of the experiment allow it, or raise an error.
 
     A mean of rewards has the same limits but need not be a whole number.
     """
     reward = require_finite(name, value)
-    kind = options.get("rewards", "normal")
+    kind = settings.rewards
     allowed, least, most, only_whole = _ALLOWED_REWARDS[kind]
     if not least <= reward <= most or (only_whole and not mean and not reward.is_integer()):
         values = f"from {least:g} to {most:g}" if mean else allowed
         raise InputError(f"{name} of {kind} must be {values}, not {value!r}: it is refused")
-    low, high = options.get("limits") or (-LARGEST, LARGEST)
+    low, high = settings.limits or (-LARGEST, LARGEST)
     if not low <= reward <= high:
         raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is refused")
     return reward

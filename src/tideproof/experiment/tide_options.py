@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from tideproof.data.time_periods import check_zone
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Label, checked_label
+from tideproof.experiment.settings import Tide
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import INTERACTIONS, NOISE_MODELS, NOISES, ROBUST, TIDE_PREFIXES
 from tideproof.text import join_names
 
-Tide = Literal["auto", "labels", "hidden", "both"]
 TIDES: tuple[Tide, ...] = ("auto", "labels", "hidden", "both")
 NO_LABEL = 1  # the label of all pulls of an experiment without labels
 

@@ -82,7 +82,7 @@ def usage_facts(state: State) -> UsageFacts:
         asked_over=times[-1] - times[0] if times and times[0] else 0.0,
         late=book.late,
         tide=book.tide,
-        stops=state.spec.policy.stops or "confidence" in state.created.options,
+        stops=state.spec.policy.stops or state.settings.confidence is not None,
         plain=state.spec.policy.tide == "labels",
         done=book.remaining == 0 or book.stopped or book.sure is not None,
     )

@@ -30,7 +30,7 @@ def describe_events(state: State, count: int) -> list[dict[str, Any]]:
                 "at": event.at,
                 "by": event.by,
                 "kind": type(event).__name__,
-                "said": describe_event(event, book, pulls, window=bool(state.window)),
+                "said": describe_event(event, book, pulls, window=bool(state.settings.has_window)),
             }
         )
         pulls += len(event.arms) if isinstance(event, e.Asked) else 0

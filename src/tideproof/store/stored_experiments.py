@@ -14,6 +14,7 @@ from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.locking import ExperimentBase
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
@@ -85,7 +86,7 @@ def _join(
     loaded = load_state(log, options.get("policy"))
     check_options(cls, name, loaded.state, arms, options)
     run = cls.__new__(cls)
-    run._set_state(loaded.state, clock)
+    ExperimentBase.__init__(run, loaded.state, clock)
     run._shared = SharedEventLog(run, url, name, log, loaded)
     return run
 

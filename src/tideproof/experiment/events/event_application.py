@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import PullStatus
+from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 from tideproof.policies.policy_spec import PolicySpec
@@ -18,6 +19,7 @@ class EventApplier:
     Attributes
     ----------
     spec : the policy with its options.
+    settings : the settings of the experiment.
     book : the pulls of the experiment and their status.
     policy_state : the statistics of the policy.
     """
@@ -25,19 +27,13 @@ class EventApplier:
     spec: PolicySpec
     book: Book
     policy_state: PolicyState
-    created: e.Created
-
-    @property
-    def window(self) -> bool:
-        """Whether rewards count only when the lease of their pull is over."""
-        options = self.created.options
-        return options.get("rewards") == "conversions" and "lease" in options
+    settings: ExperimentSettings
 
     @property
     def open_ended(self) -> bool:
         """Whether the policy ignores the budget, which is then only an upper limit for a stopping rule."""
         policy = self.spec.policy
-        return "confidence" in self.created.options and (policy.anytime or not policy.needs_horizon)
+        return self.settings.confidence is not None and (policy.anytime or not policy.needs_horizon)
 
     def params(self, arms: int, horizon: int | None) -> Any:
         """Return the parameters of the policy for a number of arms and a horizon, or raise an error."""
@@ -74,9 +70,9 @@ class EventApplier:
     def _receive(self, number: int, reward: float) -> None:
         """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
         book, was = self.book, self.book.status[number]
-        if self.window and was == PullStatus.PENDING:
+        if self.settings.has_window and was == PullStatus.PENDING:
             book.rewards[number] = reward
-        elif self.window:
+        elif self.settings.has_window:
             if was == PullStatus.DEFAULTED:
                 book.status[number], book.late = PullStatus.LATE, book.late + 1
         elif was in (PullStatus.TOLD, PullStatus.DEFAULTED):
@@ -90,7 +86,7 @@ class EventApplier:
             if key is not None:
                 book.added[number, key] = reward
             before = 0.0 if book.status[number] == PullStatus.DEFAULTED else book.rewards[number] or 0.0
-            at_most_one = self.created.options.get("rewards") == "conversions"
+            at_most_one = self.settings.rewards == "conversions"
             self._receive(number, max(before, reward) if at_most_one else before + reward)
         self._update_horizon()
 

@@ -11,8 +11,9 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.leases import lease_from_options
+from tideproof.experiment.leases import lease_of
 from tideproof.experiment.pull import PullStatus
+from tideproof.experiment.settings import settings_of
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.rescaled_fit import checked_rewards
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
@@ -23,21 +24,6 @@ from tideproof.stats.scales.scale_test import Scale
 
 LARGEST_READ = 1e100  # rewards in a file may be larger than `tells.LARGEST`
 
-OPTIONS = {
-    "limits",
-    "floors",
-    "caps",
-    "lease",
-    "default",
-    "reserve",
-    "rewards",
-    "scale",
-    "confidence",
-    "rule",
-    "tide",
-    "time_zone",
-}
-
 
 def checked_created(created: e.Created) -> e.Created:
     """Return the first event of an experiment with checked parameters, or raise an error."""
@@ -46,17 +32,15 @@ def checked_created(created: e.Created) -> e.Created:
         require_whole_number("budget", created.budget, 1, LARGEST_EXACT_INTEGER)
     require_whole_number("seed", created.seed, 0, 2**64 - 1)
     checks.require_direction(created.direction)
-    unknown = sorted(set(created.options) - OPTIONS)
-    if unknown:
-        raise InputError(f"unknown experiment option {unknown[0]!r}; allowed: {', '.join(sorted(OPTIONS))}")
-    lease_from_options(created.options)
-    checked_rewards(created.options.get("rewards", "normal"))
-    if created.options.get("scale", "difference") not in get_args(Scale):
-        raise InputError(f"unknown scale {created.options['scale']!r} of an experiment")
-    check_rule(created)
-    checked_option(created.options.get("tide", "labels"))
-    checked_zone(created.options.get("time_zone"))
-    limits = checked_limits(created.options.get("limits"), LARGEST_READ)
+    settings = settings_of(created)
+    lease_of(settings)
+    checked_rewards(settings.rewards)
+    if settings.scale not in get_args(Scale):
+        raise InputError(f"unknown scale {settings.scale!r} of an experiment")
+    check_rule(settings)
+    checked_option(settings.tide)
+    checked_zone(settings.time_zone)
+    limits = checked_limits(settings.limits, LARGEST_READ)
     return created._replace(options=created.options | {"limits": limits})
 
 

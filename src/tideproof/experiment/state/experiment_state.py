@@ -15,6 +15,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_application import EventApplier
 from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.pull import Label
+from tideproof.experiment.settings import settings_of
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.book_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
@@ -47,20 +48,17 @@ class State(EventApplier):
     def __init__(self, created: e.Created, spec: PolicySpec) -> None:
         self.events: MutableSequence[e.Event] = EventLog([created])
         self.read_only = False
-        self.created, self.spec = created, spec
+        self.created, self.spec, self.settings = created, spec, settings_of(created)
         self._applied = 0
         self.damaged = False
         self.begin()
 
     def begin(self) -> None:
         """Reset the state, so that the next `fold` applies all events again."""
-        made = self.created
-        options = made.options
-        self.book = Book(
-            made.arms, made.budget, made.session, options.get("salt", ""), options.get("tide", "labels")
-        )
-        self.book.reserves = "reserve" in options
-        self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
+        made, settings = self.created, self.settings
+        self.book = Book(made.arms, made.budget, made.session, "", settings.tide)
+        self.book.reserves = settings.reserve is not None
+        self.bounds = checked_bounds(settings.floors, settings.caps, made.arms)
         self.policy_state = self._new_policy_state()
         self._applied = 1
 
@@ -73,8 +71,7 @@ class State(EventApplier):
             return HiddenTideState(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)
         if self.spec.policy.tide in NOISE_MODELS:
             return UnequalNoiseState(self.spec, arms, made.seed, sign, horizon)
-        scale = made.options.get("scale", "difference")
-        proves = "confidence" in made.options and "rewards" not in made.options
+        scale, proves = self.settings.scale, self.settings.has_normal_rule
         return PolicyState(self.spec, arms, made.seed, sign, horizon, scale, proves)
 
     def reset_policy_state(self) -> None:

@@ -8,12 +8,13 @@ environment with many events counts more than a pull with few, and an arm with f
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
+from tideproof.experiment.settings import Rewards
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
@@ -22,8 +23,6 @@ from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.pairs.ratio_pairs import RatioPairScale
 from tideproof.stats.scales.scale_test import Scale
 from tideproof.text import join_names
-
-Rewards = Literal["normal", "conversions", "counts", "money"]
 
 
 class RescaledFit(NamedTuple):

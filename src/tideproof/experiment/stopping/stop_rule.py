@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import BudgetTooSmall, InputError, describe_value
 from tideproof.experiment.events import event_records as e
+from tideproof.experiment.settings import ExperimentSettings, Rewards, Rule, settings_of
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.experiment.state.rescaled_fit import RescaledFit, Rewards
+from tideproof.experiment.state.rescaled_fit import RescaledFit
 from tideproof.kernels.choose.leader_lead import (
     MINIMUM_FREEDOM,
     is_leader_significant,
@@ -34,8 +35,6 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
 from tideproof.policies.stopping_policy import check_confidence, rule_prefix, with_stopping_rule
 from tideproof.text import format_count
-
-Rule = Literal["calibrated", "proven"]
 
 UNLIMITED = 10_000_000  # maximum number of pulls without a budget, for rewards without a proven rule
 PROVEN_SHARE = 0.2  # share of the error probability that the proven rule has, if there is no budget
@@ -151,7 +150,7 @@ class StopCheckSchedule:
         self._next = 0
         if found.costly:  # the calibrated check reads all rewards again, the proven one all environments
             many = len(numbers.environments.with_rewards) // _ROWS_PER_REWARD
-            self._next = told + (many if state.created.options.get("rewards") is None else 1 + told // 100)
+            self._next = told + (many if state.settings.rewards == "normal" else 1 + told // 100)
 
     def _now(self, state: State) -> tuple[float, ...]:
         numbers, book = state.policy_state, state.book
@@ -216,20 +215,19 @@ def _rescaled_lead(found: RescaledFit, sign: float) -> float:
 
 def rule_of(created: e.Created) -> StopRule | None:
     """Return the stopping rule of an experiment from its first event, or None."""
-    options = created.options
-    if "confidence" not in options:
+    settings = settings_of(created)
+    if settings.confidence is None or settings.rule is None:
         return None
-    normal = "rewards" not in options
+    normal = settings.rewards == "normal"
     cap = created.budget or (DEFAULT_BUDGET if normal else UNLIMITED)
-    return StopRule(options["confidence"], options["rule"], cap, normal and created.budget is None, normal)
+    return StopRule(settings.confidence, settings.rule, cap, normal and created.budget is None, normal)
 
 
-def check_rule(created: e.Created) -> None:
+def check_rule(settings: ExperimentSettings) -> None:
     """Raise an error if a saved experiment has an invalid confidence level or rule."""
-    options = created.options
-    if "confidence" in options or "rule" in options:
-        check_confidence(options.get("confidence"))
-        rule_prefix(options.get("rule"))
+    if settings.confidence is not None or settings.rule is not None:
+        check_confidence(settings.confidence)
+        rule_prefix(settings.rule)
 
 
 def checked_rule(

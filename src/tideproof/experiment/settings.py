@@ -1,0 +1,65 @@
+"""Settings of an experiment, read once from the options that its first event stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from tideproof.errors import InputError
+from tideproof.experiment.events.event_records import Created
+from tideproof.stats.scales.scale_test import Scale
+
+Rewards = Literal["normal", "conversions", "counts", "money"]
+Tide = Literal["auto", "labels", "hidden", "both"]
+Rule = Literal["calibrated", "proven"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSettings:
+    """Settings of an experiment; the event stores only those that were given.
+
+    Attributes
+    ----------
+    limits : the lowest and the highest possible reward.
+    floors, caps : minimum and maximum shares of the pulls, by arm name.
+    lease, default, reserve : seconds until a pending pull expires; its reward then; seconds within which a
+        unit must see its arm.
+    rewards, scale : kind of the rewards, and the scale on which the policy compares arms.
+    confidence, rule : confidence level and name of the stopping rule.
+    tide : model of the shifts.
+    time_zone : time zone whose current date is the default environment.
+    """
+
+    limits: tuple[float, float] | None = None
+    floors: Mapping[str, float] | None = None
+    caps: Mapping[str, float] | None = None
+    lease: float | None = None
+    default: float | None = None
+    reserve: float | None = None
+    rewards: Rewards = "normal"
+    scale: Scale = "difference"
+    confidence: float | None = None
+    rule: Rule | None = None
+    tide: Tide = "labels"
+    time_zone: str | None = None
+
+    @property
+    def has_window(self) -> bool:
+        """Whether rewards count only when the lease of their pull is over."""
+        return self.rewards == "conversions" and self.lease is not None
+
+    @property
+    def has_normal_rule(self) -> bool:
+        """Whether a stopping rule applies that is based on normal rewards."""
+        return self.confidence is not None and self.rewards == "normal"
+
+
+def settings_of(created: Created) -> ExperimentSettings:
+    """Return the settings in the first event of an experiment, or raise an error for unknown names."""
+    known = {field.name for field in fields(ExperimentSettings)}
+    unknown = sorted(set(created.options) - known)
+    if unknown:
+        raise InputError(f"unknown experiment option {unknown[0]!r}; allowed: {', '.join(sorted(known))}")
+    options: dict[str, Any] = created.options
+    return ExperimentSettings(**options)
