@@ -307,7 +307,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._shared is not None:
             return self._shared.pickled()
-        return type(self)._from_events, (
+        return self._from_events, (
             self.events(),
             experiment_file.unregistered(self.policy),
             self._clock,
