@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import pkgutil
 import re
 import sys
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -92,11 +94,24 @@ STEPS = [
     ("stop again", "POST", SHOP + "/stop", {"why": "enough"}),
     ("ask a stopped one", "POST", SHOP + "/ask", {}),
     ("shop", "GET", SHOP, None),
+    ("pause flags", "POST", "/v1/experiments/page/changes", {"change": "pause", "why": "night"}),
+    ("flag while paused", "POST", FLAGS + "/page", {"context": {"targetingKey": "zoe", "environment": "monday"}}),
+    ("stop flags", "POST", "/v1/experiments/page/stop", {}),
+    ("flag when stopped", "POST", FLAGS + "/page", {"context": {"targetingKey": "zoe", "environment": "monday"}}),
+    ("begin a clear one", "POST", "/v1/experiments",
+     {"name": "clear", "arms": ["A", "B"], "seed": 1, "confidence": 0.975, "budget": 400}),
+    ("many of A", "POST", "/v1/experiments/clear/tell-summary",
+     {"arm": "A", "environment": "monday", "n": 50, "mean": 1.0, "variance": 1.0, "key": "A"}),
+    ("many of B", "POST", "/v1/experiments/clear/tell-summary",
+     {"arm": "B", "environment": "monday", "n": 50, "mean": 9.0, "variance": 1.0, "key": "B"}),
+    ("clear recommendation", "GET", "/v1/experiments/clear/recommendation", None),
+    ("page of a clear one", "GET", "/experiments/clear", None),
     ("health", "GET", "/healthz", None),
     ("ready", "GET", "/readyz", None),
     ("page of all", "GET", "/", None),
     ("page of the shop", "GET", "/experiments/shop", None),
     ("page of flags", "GET", "/experiments/page", None),
+    ("report without rewards", "GET", "/experiments/page/report", None),
     ("report", "GET", "/experiments/shop/report", None),
     ("page of keys", "GET", "/keys", None),
     ("page of a new one", "GET", "/new", None),
@@ -187,10 +202,57 @@ def stable(value):
     return numbers(plain) if plain.count(" ") > 2 else plain
 
 
+BOUNDS = ("default", "minimum", "maximum", "minLength", "maxLength", "maxItems", "exclusiveMinimum")
+
+
+@cache
+def schema():
+    """Return all defaults and bounds that the OpenAPI schema declares, by their path."""
+    with TemporaryDirectory() as name:
+        here = Here(app_of(name))
+        found = dict(_bounds(here.app.openapi(), ""))
+        here.close()
+    return found
+
+
+def _bounds(value, where):
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in parts:
+        if key in BOUNDS and isinstance(each, (int, float)):
+            yield f"{where}/{key}", each
+        else:
+            label = each["name"] if isinstance(each, dict) and "in" in each and "name" in each else key
+            yield from _bounds(each, f"{where}/{label}")
+
+
+def limits():
+    """Return the public limits of the service, the store and the client: constants by module."""
+    found = {}
+    for package in ("serve", "store", "remote"):
+        for each in pkgutil.walk_packages(
+            [*resolve_name(f"tideproof.{package}").__path__], f"tideproof.{package}."
+        ):
+            if "postgres" in each.name or "openfeature" in each.name:
+                continue
+            module = vars(resolve_name(each.name))
+            numbers = {
+                k: v for k, v in module.items() if k.isupper() and k[0] != "_" and type(v) in (int, float)
+            }
+            if numbers:
+                found[each.name] = numbers
+    return found
+
+
 ANSWERS: Cases = {step[0]: lambda name=step[0]: played()[0][name] for step in STEPS}
 TABLES = ("experiments", "events", "answers", "salts", "writers", "snapshots", "keys", "webhooks")
 ROWS: Cases = {f"rows of {name}": lambda name=name: played()[1][name] for name in TABLES}
-CASES: Cases = {**ANSWERS, **ROWS, "settings": lambda: vars(Settings())}
+CASES: Cases = {
+    **ANSWERS,
+    **ROWS,
+    "settings": lambda: vars(Settings()),
+    "bounds of fields": schema,
+    "limits": limits,
+}
 
 if __name__ == "__main__":
     rewrite(CASES, FOLDER / "service.json")

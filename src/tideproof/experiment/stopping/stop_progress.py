@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from tideproof.analysis.fit_result import Fit
+from tideproof.errors import NotComparable
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import StopRule
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
@@ -25,7 +26,10 @@ def stop_progress(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float
     if rule.normal:
         lead = least_lead(numbers.fit, leader_of(numbers.fit), None)
     else:
-        made = fit()
+        try:
+            made = fit()
+        except NotComparable:  # no reward has been recorded yet
+            return None
         lead = made.lead(made.best) if len(made.groups) == 1 else 0.0
     if not lead > 0.0:
         return None
