@@ -124,7 +124,16 @@ def test_one_script_in_memory_in_a_file_and_over_http(remote, tmp_path):
 def test_every_method_is_there_or_left_out_on_purpose():
     ours = {name for name in dir(RemoteExperiment) if not name.startswith("_")}
     theirs = {name for name in dir(tp.Experiment) if not name.startswith("_")}
-    assert theirs - ours == {"load", "open", "warm_start", "policy", "pull_of", "reservations"}
+    assert theirs - ours == {
+        "load",
+        "open",
+        "warm_start",
+        "policy",
+        "pull_of",
+        "reservations",
+        "from_state",
+        "internals",
+    }
     assert ours - theirs == {"copy"}
 
 

@@ -18,6 +18,7 @@ from tideproof.errors import InputError
 from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.controls import ControlMethods, checked_arms
 from tideproof.experiment.events import event_records as e
+from tideproof.experiment.internals import ExperimentInternals
 from tideproof.experiment.leases import checked_lease
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
@@ -299,10 +300,43 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         clock: Callable[[], float] = time.time,
         snapshot: Any = None,
     ) -> Experiment:
+        return cls.from_state(experiment_file.rebuild_state(happened, policy, snapshot), clock)
+
+    @classmethod
+    def from_state(cls, state: State, clock: Callable[[], float], has_session: bool = False) -> Experiment:
+        """Return an experiment with this state; not part of the public API.
+
+        With `has_session` it continues the pull IDs of the state, otherwise it begins new ones.
+        """
         run = cls.__new__(cls)
-        state = experiment_file.rebuild_state(happened, policy, snapshot)
-        ExperimentBase.__init__(run, state, clock, has_session=False)
+        ExperimentBase.__init__(run, state, clock, has_session)
         return run
+
+    @property
+    def internals(self) -> ExperimentInternals:
+        """Parts of the experiment for other packages of tideproof; not part of the public API."""
+        return ExperimentInternals(
+            state=self._state,
+            lock=self._lock,
+            clock=self._clock,
+            rule=self._rule,
+            usage_monitor=self._usage_monitor,
+            has_hidden_tide=self._has_hidden_tide,
+            policy_state=self._policy_state,
+            now=self._now,
+            update=self._update,
+            recommend=self._recommend,
+            selected=self._selected,
+            evidence=self._evidence,
+            copy_cells=self._copy_cells,
+            fit_cells=self._fit_cells,
+            next_arm=self._next_arm,
+            pull_number=self._pull_number,
+            replace_state=self._replace_state,
+            renew_lock=self._renew_lock,
+            share=self._share,
+            forget_environment=self._forget_environment,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._shared is not None:

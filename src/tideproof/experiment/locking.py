@@ -90,17 +90,34 @@ class ExperimentBase:
     """Base class of `Experiment`: its state, the lock that protects it, and its clock."""
 
     def __init__(self, state: State, clock: Callable[[], float], has_session: bool = True) -> None:
-        self._state, self._clock = state, clock
-        self._lease, self._next_lease_check = lease_of(state.settings), -math.inf
-        self._lock = threading.RLock()
+        self._clock = clock
+        self._replace_state(state)
+        self._lease = lease_of(state.settings)
+        self._renew_lock()
         self._process = os.getpid()
         self._thread = threading.local()  # `label` is the environment of each thread's last ask
-        self._usage_monitor = UsageMonitor()
         self._rule = rule_of(state.created)
-        self._check_schedule = StopCheckSchedule()
-        self._single_rewards = SingleRewards()
         self._shared: SharedLog | None = None
         self._has_session = has_session  # whether this process has its own prefix of pull IDs
+
+    def _replace_state(self, state: State) -> None:
+        """Continue with this state, and forget what was remembered about another."""
+        self._state, self._next_lease_check = state, -math.inf
+        self._usage_monitor = UsageMonitor()
+        self._check_schedule = StopCheckSchedule()
+        self._single_rewards = SingleRewards()
+
+    def _renew_lock(self) -> None:
+        """Replace the lock: a child process may inherit one that a thread of its parent holds."""
+        self._lock = threading.RLock()
+
+    def _share(self, log: SharedLog) -> None:
+        """Read from and write to a log that processes share, from now on."""
+        self._shared = log
+
+    def _forget_environment(self) -> None:
+        """Forget the environment of this thread's last ask, which is the default of the next one."""
+        vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
         """Apply all events, and record expired and unseen pulls as events."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.experiment_diagnostics import Diagnostics
 from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.recommendation import Recommendation
-from tideproof.experiment.snapshots.experiment_file import parse
+from tideproof.experiment.snapshots.experiment_file import parse, rebuild_state
 from tideproof.remote.http_calls import NOTHING, ServiceClient
 from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.table import Table
@@ -270,7 +271,7 @@ class RemoteExperiment:
         """Return a copy of the experiment in memory, without the salt with which units are hashed."""
         text = self._calls.text(f"{self._path}/export")
         events, _ = parse(text, repr(self.name))
-        return Experiment._from_events(events)
+        return Experiment.from_state(rebuild_state(events, None), time.time)
 
     def events(self) -> list[e.Event]:
         """Return all events, in order."""

@@ -35,8 +35,8 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = read_only_copy(find_log(backend, each.name))
-        verdict = " ".join(_short_verdict(run, run._recommend()[0]))
-        found = usage_facts(run._state)
+        verdict = " ".join(_short_verdict(run, run.internals.recommend()[0]))
+        found = usage_facts(run.internals.state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
     return row | {"out": found.pending, "told": found.told, "verdict": verdict}
@@ -64,7 +64,7 @@ def _short_verdict(run: Experiment, found: Recommendation) -> Iterator[str]:
 
 def _run_state(run: Experiment) -> Iterator[str]:
     """Yield the state of an experiment, unless it is running."""
-    book = run._state.book
+    book = run.internals.state.book
     if book.stopped:
         yield "stopped"
     elif book.paused:
@@ -75,13 +75,13 @@ def _run_state(run: Experiment) -> Iterator[str]:
 
 def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
     """Return all data of the page of one experiment as a dictionary of plain values."""
-    state = run._state
+    state = run.internals.state
     happened, last = (
         len(state.events),
         describe_events(state, events),
     )  # first, as calls below may expire leases in this view
     recommended = run.recommend()
-    found, book, now = usage_facts(state), state.book, run._now()
+    found, book, now = usage_facts(state), state.book, run.internals.now()
     fit = _fit(run)
     out = [(book.pulls[number], now - book.asked_at[number]) for number in book.pending]
     return {
@@ -115,7 +115,7 @@ def _fit(run: Experiment) -> Fit | None:
 
 def _arms(run: Experiment, fit: Fit | None) -> Iterator[dict[str, Any]]:
     """Yield one row for each arm, the best first."""
-    book = run._state.book
+    book = run.internals.state.book
     rows = {} if fit is None else {row["arm"]: row for row in fit.arms}
     out = Counter(book.pulls[number].arm for number in book.pending)
     order = book.arms if fit is None else [arm for group in fit.ranking for arm in group]

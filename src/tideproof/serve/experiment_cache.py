@@ -72,7 +72,7 @@ class ExperimentCache:
             if not join:
                 raise Problem(409, f"an experiment named {name!r} already exists: choose another name")
             try:
-                check_options(Experiment, name, self.get(name)._state, arms, options)
+                check_options(Experiment, name, self.get(name).internals.state, arms, options)
             except InputError as error:
                 raise Problem(409, str(error)) from None
         return self.get(name), new

@@ -50,7 +50,7 @@ async def run_command(
 def run_method(run: Experiment, key: Key, once: str | None, method: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an experiment, once per idempotency key; blocks."""
     # The thread may have served another caller before, whose environment must not become the default here.
-    vars(run._thread).pop("label", None)
+    run.internals.forget_environment()
     called = getattr(run, method)
     if once is None:
         return called(*args, **kwargs)

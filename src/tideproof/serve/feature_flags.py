@@ -136,9 +136,9 @@ def _evaluation(
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
     """Return the pull of a unit, and whether the experiment is over and the pull is not pending."""
-    pull, book = run.pull_of(unit), run._state.book
+    pull, book = run.pull_of(unit), run.internals.state.book
     return pull, _is_over(book) and (
-        pull is None or book.status[run._pull_number(pull)] != PullStatus.PENDING
+        pull is None or book.status[run.internals.pull_number(pull)] != PullStatus.PENDING
     )
 
 
@@ -150,8 +150,8 @@ def _is_over(book: Book) -> bool:
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
     """Return the values that determine the evaluations of all visitors, for hashing."""
-    book = run._state.book
-    selected = run._selected().arm if _is_over(book) else None
+    book = run.internals.state.book
+    selected = run.internals.selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
 
 
@@ -161,8 +161,8 @@ def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
 
     It contains the selected arm, or no value while the experiment is paused.
     """
-    book = run._state.book
-    arm = None if book.paused and not book.stopped else run._selected().arm
+    book = run.internals.state.book
+    arm = None if book.paused and not book.stopped else run.internals.selected().arm
     return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {})
 
 

@@ -18,7 +18,7 @@ _OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
 @locked
 def experiment(run: Experiment, name: str) -> dict[str, Any]:
     """Return the description of an experiment, read at one point in time."""
-    book, created = run._state.book, run._state.created
+    book, created = run.internals.state.book, run.internals.state.created
     state = "running"
     if book.stopped:
         state = "stopped"
@@ -37,7 +37,7 @@ def experiment(run: Experiment, name: str) -> dict[str, Any]:
         "asked": len(book.pulls) - book.lost,
         "out": len(book.pending),
         "told": book.settled + book.surplus + book.warm,
-        "events": len(run._state.events),
+        "events": len(run.internals.state.events),
         "policy": run.policy.label,
         "seed": created.seed,
         "direction": created.direction,

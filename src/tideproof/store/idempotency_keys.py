@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 def encode_answer(run: Experiment, key: str, command: str, result: Any) -> StoredAnswer:
     """Return the answer of a command as it is stored: None, the number of a pull, or numbers of pulls."""
-    book = run._state.book
+    book = run.internals.state.book
     pulls = result if isinstance(result, list) else [result]
     if result is not None and not all(isinstance(pull, Pull) for pull in pulls):
         raise InputError(
@@ -47,7 +47,7 @@ def encode_answer(run: Experiment, key: str, command: str, result: Any) -> Store
         )
     numbers = None if result is None else [book.number[pull.id] for pull in pulls]
     text = json.dumps(numbers if isinstance(result, list) or numbers is None else numbers[0])
-    return StoredAnswer(key, len(run._state.events), command, text)
+    return StoredAnswer(key, len(run.internals.state.events), command, text)
 
 
 def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
@@ -56,7 +56,7 @@ def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
         raise UsedKey(
             f"the idempotency key {stored.key!r} was already used for {stored.command}, not for {command}"
         )
-    result, pulls = json.loads(stored.answer), run._state.book.pulls
+    result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
     if result is None:
         return None
     return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]

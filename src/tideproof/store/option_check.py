@@ -40,7 +40,7 @@ def check_options(
         **created.options,
     }
     before["policy"] = policy_from_description(created.policy, options.get("policy"))
-    wanted_event = cls(created.arms, **(before | dict(options)))._state.created
+    wanted_event = cls(created.arms, **(before | dict(options))).internals.state.created
     wanted: Any
     found: Any
     for option in options:

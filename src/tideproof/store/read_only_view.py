@@ -6,7 +6,6 @@ import time
 
 from tideproof.errors import UnknownName
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.locking import ExperimentBase
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
 from tideproof.store.log_state import load_state
 
@@ -45,6 +44,4 @@ def read_only_copy(log: ExperimentLog) -> Experiment:
 
     Changes of the copy, such as a lease that ends, are not written to the store.
     """
-    run = Experiment.__new__(Experiment)
-    ExperimentBase.__init__(run, load_state(log).state, time.time)
-    return run
+    return Experiment.from_state(load_state(log).state, time.time, has_session=True)

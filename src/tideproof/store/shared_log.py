@@ -19,9 +19,6 @@ from tideproof.errors import StoreError, TideproofError
 from tideproof.experiment.snapshots.experiment_file import unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import NeedsLock, State
-from tideproof.experiment.state.single_rewards import SingleRewards
-from tideproof.experiment.stopping.stop_rule import StopCheckSchedule
-from tideproof.experiment.usage_warnings import UsageMonitor
 from tideproof.store import fork_guard, idempotency_keys, log_state
 from tideproof.store.backend import MAX_CONNECTION_LOSSES, ConnectionLost, ExperimentLog, Writer
 from tideproof.store.group_commit import MAX_COMMANDS, CommitGroup
@@ -59,7 +56,8 @@ class SharedEventLog:
     def after_fork_in_child(self) -> None:
         """Reset locks and groups in a child process; the state is still that before the fork."""
         self._writer, self._signed = secrets.token_bytes(8), False  # identifies this process in the log
-        self.run._lock = threading.RLock()
+        self.run.internals.renew_lock()
+        self._lock = self.run.internals.lock
         self._waiting: set[int] = set()  # threads that wait for the lock
         self._group: CommitGroup | None = None  # commands of the open transaction
         self.may_differ = False  # whether the state in memory may differ from the log
@@ -73,16 +71,17 @@ class SharedEventLog:
             return method(run, *args, **kwargs)
         try:
             self._waiting.add(thread)
-            with run._lock:
+            with self._lock:
                 self._waiting.discard(thread)
                 self._commit_group()
                 self._catch_up()
-                run._state.read_only = True
+                inner = run.internals
+                inner.state.read_only = True
                 try:
-                    run._update()
+                    inner.update()
                     return method(run, *args, **kwargs)
                 finally:
-                    run._state.read_only = False
+                    inner.state.read_only = False
         except NeedsLock:  # an event must be written, for example because the lease of a pull has ended
             return self.command(method, args, kwargs)
         finally:
@@ -120,12 +119,12 @@ class SharedEventLog:
         found, failed, leave_commit = None, None, False
         self._waiting.add(thread)
         try:
-            with run._lock:
+            with self._lock:
                 self._waiting.discard(thread)
                 try:
                     group = self._join_group()
                     try:
-                        run._update()
+                        run.internals.update()
                         found = method(run, *args, **kwargs)
                     except BaseException as error:  # events before the error are committed nevertheless
                         failed = error
@@ -144,12 +143,12 @@ class SharedEventLog:
     def _is_committed(self, group: CommitGroup) -> bool:
         """Wait until a group is finished, and return whether it was committed."""
         while not group.finished and not group.finished_event().wait(_LOST_COMMIT_WAIT):
-            with self.run._lock:
+            with self._lock:
                 if self._group is group:  # the thread that was expected to commit it never ran
                     self._commit_group()
                 group.finished = True
         if group.committed is None:
-            with self.run._lock:
+            with self._lock:
                 self._commit_group()
                 self._check_outcome(group)
         return bool(group.committed)
@@ -168,16 +167,16 @@ class SharedEventLog:
 
     def _is_inside(self) -> bool:
         """Return whether the current thread holds the lock, that is, runs a command."""
-        return self.run._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+        return bool(self._lock._is_owned())  # noqa: SLF001  threading offers nothing public
 
     # -- the state and the log
 
     def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
         """Apply the events that other processes appended."""
-        if self.may_differ or self.run._state.damaged:
+        if self.may_differ or self.run.internals.state.damaged:
             self._load()
         before, self.may_differ = self._position, True
-        self._position = log_state.catch_up(self.log, self.run._state, before, between)
+        self._position = log_state.catch_up(self.log, self.run.internals.state, before, between)
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
@@ -189,13 +188,8 @@ class SharedEventLog:
         run = self.run
         self.log.roll_back()
         loaded = log_state.load_state(self.log, unregistered(run.policy))
-        run._state, self._position = loaded.state, loaded.position
-        run._usage_monitor, run._check_schedule, run._single_rewards = (
-            UsageMonitor(),
-            StopCheckSchedule(),
-            SingleRewards(),
-        )
-        run._next_lease_check = float("-inf")
+        run.internals.replace_state(loaded.state)
+        self._position = loaded.position
         self._about = _summary_parts(loaded.state)
         self.may_differ = False
 
@@ -204,7 +198,7 @@ class SharedEventLog:
         if self._group is None:
             try:
                 self.log.roll_back()  # a transaction that a signal interrupted
-                if self.may_differ or self.run._state.damaged:
+                if self.may_differ or self.run.internals.state.damaged:
                     self._load()
                 self.log.begin(self.catch_up_and_yield)
                 self._catch_up()
@@ -218,7 +212,7 @@ class SharedEventLog:
 
     def _collect_events(self, group: CommitGroup) -> None:
         """Add the new events of the state to the group; if the state is damaged, the group is given up."""
-        state = self.run._state
+        state = self.run.internals.state
         if state.damaged:  # the other commands of the group run again, on a state from the log
             self.may_differ = True
             return
@@ -258,7 +252,7 @@ class SharedEventLog:
             return
         if not self._signed:
             self.log.add_writer(Writer(self._writer, code_fingerprint(self.run.policy) or "", __version__))
-        state = self.run._state
+        state = self.run.internals.state
         named = _summary_parts(state)
         changed = summary_text(state) if named != self._about else None
         self.log.append(group.entries, list(group.answers.values()), changed)
@@ -281,7 +275,7 @@ class SharedEventLog:
 
     def _restore_state(self, group: CommitGroup) -> None:
         """Note whether the state agrees with the log; otherwise the next call loads it again."""
-        state, count = self.run._state, len(group.entries)
+        state, count = self.run.internals.state, len(group.entries)
         if group.committed is None or len(state.events) != group.end.seq:
             return
         if group.committed:
@@ -294,17 +288,17 @@ class SharedEventLog:
         if not log_state.is_snapshot_due(self._position.seq, self._snapshot):
             return
         try:
-            with self.run._lock:
+            with self._lock:
                 self._commit_group()
                 mark = code_fingerprint(self.run.policy)
                 self._snapshot = max(self._snapshot, self.log.last_snapshot_size(mark or ""))
                 if self.may_differ or not log_state.is_snapshot_due(self._position.seq, self._snapshot):
                     return
                 self._snapshot = self._position.seq  # so that no other thread writes the same snapshot
-                copy = log_state.copy_state(self.run._state, self._position)
+                copy = log_state.copy_state(self.run.internals.state, self._position)
             if copy is not None:
                 packed = log_state.pack_snapshot(copy)
-                with self.run._lock:
+                with self._lock:
                     self._commit_group()
                     self.log.write_snapshot(packed)
         except StoreError:
@@ -316,22 +310,22 @@ class SharedEventLog:
         """Return the arguments with which another process opens the experiment."""
         from tideproof.store.stored_experiments import reopen
 
-        return reopen, (self.url, self.name, unregistered(self.run.policy), self.run._clock)
+        return reopen, (self.url, self.name, unregistered(self.run.policy), self.run.internals.clock)
 
     def close(self) -> None:
         """Close the connection to the database; the next call opens it again."""
-        with self.run._lock:
+        with self._lock:
             self._commit_group()
             self.log.close()
 
     def before_fork(self) -> None:
         """Close the connection and block all other threads, so that a child process inherits nothing open."""
         inside = self._is_inside()
-        self.run._lock.acquire()
+        self._lock.acquire()
         if not inside:
             self._commit_group()
             self.log.close()
 
     def after_fork_in_parent(self) -> None:
         """Release the lock in the parent process after a fork."""
-        self.run._lock.release()
+        self._lock.release()

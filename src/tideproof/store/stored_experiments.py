@@ -14,7 +14,6 @@ from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.locking import ExperimentBase
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
@@ -62,7 +61,7 @@ def create(backend: Backend, name: str, run: Experiment, by: str | None = None) 
 
     If the name is taken, the existing log is returned.
     """
-    state, writer = run._state, secrets.token_bytes(8)
+    state, writer = run.internals.state, secrets.token_bytes(8)
     first = hash_chain.make_entry(state.created._replace(by=by), 1, 0, writer, hash_chain.INITIAL_HASH)
     (created,) = hash_chain.decode_events([first])
     assert isinstance(created, Created)
@@ -85,9 +84,8 @@ def _join(
     """Return an experiment that reads and writes an existing event log."""
     loaded = load_state(log, options.get("policy"))
     check_options(cls, name, loaded.state, arms, options)
-    run = cls.__new__(cls)
-    ExperimentBase.__init__(run, loaded.state, clock)
-    run._shared = SharedEventLog(run, url, name, log, loaded)
+    run = cls.from_state(loaded.state, clock, has_session=True)
+    run.internals.share(SharedEventLog(run, url, name, log, loaded))
     return run
 
 

@@ -102,7 +102,7 @@ def experiment_equals_interpreted(spec: PolicySpec) -> None:
     assert run.done, f"the simulation ended after {len(trace.arm)} steps, an Experiment would continue"
     # The slot is not compared: a simulation keeps it in its memory, an experiment does not.
     for part in ("state", "data"):
-        mine, theirs = getattr(run._policy_state.memory.view, part), getattr(memory.view, part)
+        mine, theirs = getattr(run.internals.policy_state.memory.view, part), getattr(memory.view, part)
         assert_same_state("Experiment and simulation", part, mine, theirs)
 
 
@@ -113,14 +113,15 @@ def ask_only_reads(spec: PolicySpec) -> None:
     random = np.random.default_rng(SEED)
     for step in range(60):
         label = step // 5
-        run._next_arm(label)  # updates the state that includes pending pulls, which `ask` reads
-        view = run._policy_state.memory_with_pending.view
+        run.internals.next_arm(label)  # updates the state that includes pending pulls, which `ask` reads
+        view = run.internals.policy_state.memory_with_pending.view
         before = _snapshot(view)
         draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(step))
         selections = [
-            int(program.select(run._policy_state.params, view.state, view.data, draw)) for _ in range(2)
+            int(program.select(run.internals.policy_state.params, view.state, view.data, draw))
+            for _ in range(2)
         ]
-        asks = [run._next_arm(label) for _ in range(2)]
+        asks = [run.internals.next_arm(label) for _ in range(2)]
         for what, answers in {"select": selections, "ask": asks}.items():
             assert answers[0] == answers[1], f"step {step}: {what} returns {answers[0]}, then {answers[1]}"
         changed = [name for name, value in _snapshot(view).items() if value != before[name]]
@@ -161,7 +162,7 @@ def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
             variance=1.0 if n > 1 else None,
         )
         try:
-            run._next_arm(step)
+            run.internals.next_arm(step)
         except KernelError as error:
             raise AssertionError(
                 f"step {step}, after {n} rewards of arm {arm}, which ask did not choose: {error}"
@@ -201,11 +202,11 @@ def resumes_after_reload(spec: PolicySpec) -> None:
                 again = Experiment.load(path, policy=spec)
                 same = (
                     run.events() == again.events()
-                    and run._policy_state.buffers() == again._policy_state.buffers()
+                    and run.internals.policy_state.buffers() == again.internals.policy_state.buffers()
                 )
                 assert same, f"step {step}: saving and loading changed the state"
                 if not run.done:
-                    expected, found = run._next_arm(step // 3), again._next_arm(step // 3)
+                    expected, found = run.internals.next_arm(step // 3), again.internals.next_arm(step // 3)
                     assert found == expected, (
                         f"step {step}: the next arm is {expected}, but {found} after saving and loading"
                     )

@@ -35,7 +35,7 @@ def test_ends_are_those_of_the_fit_of_the_same_run(policy):
             log.arm.tolist(), log.environment, log.reward, variance="common", scale="difference"
         )
         order = np.argsort(fit.cells.arms)
-        estimate = fit._estimate  # the covariance of the estimates is not public
+        estimate = fit._estimate  # noqa: SLF001  the covariance of the estimates is not public
         mu, C = estimate.mu[order], estimate.covariance[np.ix_(order, order)]
         noise = found.rss[0, r] / found.freedom[0, r]
         assert found.freedom[0, r] == fit.freedom

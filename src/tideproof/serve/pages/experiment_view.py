@@ -99,11 +99,11 @@ class ViewInputs(NamedTuple):
 @locked
 def _read_inputs(run: Experiment, name: str) -> ViewInputs:
     """Read all values of an experiment that its page needs."""
-    found, fit, limits, known = run._evidence("exchangeable")
+    found, fit, limits, known = run.internals.evidence("exchangeable")
     info = serializers.experiment(run, name)
-    drawn = known.environments and not run._has_hidden_tide  # with a hidden tide, there are no cells
-    every = run._copy_cells(range(len(run.arms))) if drawn else None
-    rewards = _hidden_tide_rewards(run) if known.environments and run._has_hidden_tide else None
+    drawn = known.environments and not run.internals.has_hidden_tide  # with a hidden tide, there are no cells
+    every = run.internals.copy_cells(range(len(run.arms))) if drawn else None
+    rewards = _hidden_tide_rewards(run) if known.environments and run.internals.has_hidden_tide else None
     return ViewInputs(
         info, found, fit, limits, known, every, rewards, _progress(run, info), _event_parts(run)
     )
@@ -111,7 +111,7 @@ def _read_inputs(run: Experiment, name: str) -> ViewInputs:
 
 def _hidden_tide_rewards(run: Experiment) -> OrderedRewards:
     """Return the recorded rewards of active arms, in the order of their pulls."""
-    book = run._state.book
+    book = run.internals.state.book
     index = {arm: i for i, arm in enumerate(book.arms[number] for number in book.active)}
     told = [
         (index[pull.arm], reward)
@@ -128,8 +128,8 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     judged = judged_by() if found.arm is not None else None
     if judged is not None:
         found = add_evidence(found, judged, limits)
-    remarks = found.remarks + run._usage_monitor.remarks(
-        run._state.events, known, found.groups, looking=False
+    remarks = found.remarks + run.internals.usage_monitor.remarks(
+        run.internals.state.events, known, found.groups, looking=False
     )
     fit = _fit(run, every, found.anytime)
     parts: dict[str, Any] = {
@@ -202,7 +202,7 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
 
 def short_status(run: Experiment) -> str:
     """Return the state of an experiment in a few words, for a list; does not count as an interim look."""
-    found = run._recommend()[0]
+    found = run.internals.recommend()[0]
     if not found.told:
         return "no rewards yet"
     if found.arm is None:
@@ -243,16 +243,16 @@ def _lead(found: Recommendation, figures: NumberFormat) -> str:
 def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
     """Return the fit of all rewards, or None; its intervals are anytime-valid if the rule requires it."""
     try:
-        return None if cells is None else run._fit_cells(cells(), anytime=anytime)
+        return None if cells is None else run.internals.fit_cells(cells(), anytime=anytime)
     except (NotComparable, InputError):
         return None
 
 
 def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
     """Return the progress of the stopping rule and of the budget."""
-    found, rule = [], run._rule
+    found, rule = [], run.internals.rule
     if rule is not None:
-        near = stop_progress(rule, run._state, run.fit)
+        near = stop_progress(rule, run.internals.state, run.fit)
         said = "approximate share of the evidence that the stopping rule requires"
         said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said
         found.append(Progress("stopping rule", near or 0.0, said))
@@ -264,7 +264,7 @@ def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
 
 def _event_parts(run: Experiment) -> dict[str, Any]:
     """Return the parts of the event log and of the pending pulls that the page shows."""
-    state, now = run._state, run._now()
+    state, now = run.internals.state, run.internals.now()
     book = state.book
     out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.pending][:LISTED_PULLS]]
     return {

@@ -97,15 +97,17 @@ class WebhookSender:
 
 def pending_notices(run: Experiment) -> Iterator[Notice]:
     """Return the messages about the current state of an experiment: a winner, a used budget, warnings."""
-    found, known = run._recommend()
-    book = run._state.book
+    found, known = run.internals.recommend()
+    book = run.internals.state.book
     if book.sure is not None:
         arm = book.arms[book.sure.arm]
         yield Notice(f"winner {arm}", "experiment.winner", {"arm": arm, "sentence": str(found)})
     if book.budget is not None and book.remaining == 0:
         about = {"budget": book.budget, "arm": found.arm, "sentence": str(found)}
         yield Notice(f"budget {book.budget}", "experiment.budget_used", about)
-    remarks = run._usage_monitor.remarks(run._state.events, known, found.groups, looking=False)
+    remarks = run.internals.usage_monitor.remarks(
+        run.internals.state.events, known, found.groups, looking=False
+    )
     for text in (*found.remarks, *remarks):  # a warning with other numbers counts as the same warning
         yield Notice(re.sub(r"\d[\d,.]*", "#", text), "experiment.warning", {"warning": text})
 
