@@ -37,7 +37,7 @@ def cells(replications, policy="contrast"):
             continue
         study = tp.simulate(world, ["linlucb", policy], near, replications, SEED)
         ours, theirs = study.pics(policy), study.pics("linlucb")
-        bounds = study.ratio(policy, "linlucb", level=0.998).low  # each bound alone holds with 99.9 %
+        bounds = study.ratio(policy, "linlucb", confidence=0.998).low  # each bound alone holds with 99.9 %
         for budget, p, q, low in zip(near, ours, theirs, bounds, strict=True):
             if LOW <= q <= HIGH:
                 yield [name, arms, scenario, budget, q, p, p / q, low]

@@ -35,7 +35,7 @@ def rows(replications: int) -> Iterator[dict[str, Any]]:
         for arms in ARMS:
             shifted = tp.simulate(configuration(arms), ["contrast", "linlucb"], PULLS, replications, SEED)
             still = tp.simulate(configuration(arms, "stationary"), "contrast", PULLS, replications, SEED)
-            difference = shifted.difference("contrast", "linlucb", level=LEVEL)
+            difference = shifted.difference("contrast", "linlucb", confidence=LEVEL)
             for i, pulls in enumerate(PULLS):
                 yield {
                     "configuration": name,

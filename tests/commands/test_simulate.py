@@ -38,7 +38,7 @@ def test_command_prints_a_table_and_saves_files(monkeypatch, capsys, tmp_path):
     shown = capsys.readouterr().out
     study = tp.Study.load(saved)
     assert same(study, tp.simulate(WORLD, POLICIES, BUDGETS, replications=3500, seed=7))
-    assert f"{study.pics('linlucb')[0]:.4f} ± {study.stderr('linlucb')[0]:.4f}" in shown
+    assert f"{study.pics('linlucb')[0]:.4f} ± {study.standard_error('linlucb')[0]:.4f}" in shown
     begins = {line.index(line.split()[1]) for line in shown.splitlines() if "│ " in line and "±" in line}
     assert len(begins) == 1  # labels are on the left
     assert all(str(path.name) in shown.replace("\n", "") for path in (csv, saved, picture))

@@ -83,8 +83,8 @@ def test_policies_meet_the_same_world():
 def test_common_random_numbers_make_differences_tighter():
     a, b = tp.policy("linlucb", label="a"), tp.policy("linlucb", exploration=12.0, label="b")
     study = tp.simulate(WORLD, [a, b], [40], replications=4000, seed=1)
-    alone = np.hypot(study.stderr("a"), study.stderr("b"))
-    assert study.difference("a", "b").stderr < 0.85 * alone
+    alone = np.hypot(study.standard_error("a"), study.standard_error("b"))
+    assert study.difference("a", "b").standard_error < 0.85 * alone
 
 
 def test_unidentified_selections_are_counted():
@@ -116,7 +116,9 @@ def test_a_policy_that_stops_keeps_its_selection():
     for b, budget in enumerate(budgets):
         assert few.samples("made up")[b] == np.minimum(steps, budget).mean()
         assert few.stopped("made up")[b] == (steps < budget).mean()
-        assert few.stderr("made up", "samples")[b] == pytest.approx(stats.sem(np.minimum(steps, budget)))
+        assert few.standard_error("made up", "samples")[b] == pytest.approx(
+            stats.sem(np.minimum(steps, budget))
+        )
     assert few.tally.chosen[0, 2].tolist() == np.bincount([r.selected for r in runs], minlength=2).tolist()
     for stopped, budget in zip(study.tally.stopped[0], budgets, strict=True):
         chance = 1 - 0.95 ** (budget - 2)  # it may stop at each step after the second

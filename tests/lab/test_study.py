@@ -42,11 +42,11 @@ def test_study_against_replays():
     for p, label in enumerate(POLICIES):
         np.testing.assert_allclose(study.pics(label), wrong[p].mean(axis=0))
         np.testing.assert_allclose(study.eoc(label), cost[p].mean(axis=0))
-        np.testing.assert_allclose(study.stderr(label), stats.sem(wrong[p].astype(float)))
-        np.testing.assert_allclose(study.stderr(label, "eoc"), stats.sem(cost[p]))
+        np.testing.assert_allclose(study.standard_error(label), stats.sem(wrong[p].astype(float)))
+        np.testing.assert_allclose(study.standard_error(label, "eoc"), stats.sem(cost[p]))
         np.testing.assert_allclose(study.pulls(label), pulls[p].mean(axis=0))
         assert study.samples(label).tolist() == list(budgets)
-        assert not study.stderr(label, "samples").any()
+        assert not study.standard_error(label, "samples").any()
         assert not study.stopped(label).any()
     for (i, a), (j, b) in combinations(enumerate(POLICIES), 2):
         np.testing.assert_allclose(
@@ -56,11 +56,11 @@ def test_study_against_replays():
             paired_up = value[i] - value[j]
             found, mirrored = study.difference(a, b, of), study.difference(b, a, of)
             np.testing.assert_allclose(found.estimate, paired_up.mean(axis=0), atol=1e-15)
-            np.testing.assert_allclose(found.stderr, stats.sem(paired_up), atol=1e-15)
+            np.testing.assert_allclose(found.standard_error, stats.sem(paired_up), atol=1e-15)
             np.testing.assert_allclose(mirrored.low, -found.high, atol=1e-15)
     itself = study.difference("linlucb", "linlucb", "eoc")
     assert not itself.estimate.any()
-    assert not itself.stderr.any()
+    assert not itself.standard_error.any()
 
 
 def test_reading_a_study_wrongly(study):
@@ -69,11 +69,13 @@ def test_reading_a_study_wrongly(study):
     ):
         study.pics("lin")
     with pytest.raises(tp.errors.UnknownName, match="unknown measure 'pisc'; did you mean 'pics'"):
-        study.stderr("linlucb", "pisc")
+        study.standard_error("linlucb", "pisc")
     with pytest.raises(tp.errors.UnknownName, match="unknown measure 'samples'"):
         study.difference("linlucb", "round-robin", "samples")
-    with pytest.raises(tp.errors.InputError, match=r"level must be between 0 and 1, such as 0.95, not 95"):
-        study.interval("linlucb", level=95)
+    with pytest.raises(
+        tp.errors.InputError, match=r"confidence must be between 0 and 1, such as 0.95, not 95"
+    ):
+        study.interval("linlucb", confidence=95)
 
 
 def test_save_and_load(study, tmp_path):
@@ -109,7 +111,7 @@ def test_a_loaded_study_says_whether_it_was_interrupted(study, tmp_path, interru
 
 def test_a_study_of_one_policy_and_one_replication_survives_saving(tmp_path):
     lone = tp.simulate(WORLD, tp.policy("round-robin+ols", n0=np.int64(1)), [30], replications=1)
-    assert np.isnan(lone.stderr("round-robin+ols(n0=1)")).all()
+    assert np.isnan(lone.standard_error("round-robin+ols(n0=1)")).all()
     lone.save(tmp_path / "lone.json")
     assert same(lone, tp.Study.load(tmp_path / "lone.json"))
 
@@ -258,7 +260,7 @@ def test_curves_are_data_first(study):
 def test_plots_are_saved(study, tmp_path, of, log):
     pytest.importorskip("matplotlib")
     path = tmp_path / ("picture.png" if log else "picture.svg")
-    figure = study.plot(path, of=of, log=log)
+    figure = study.plot(path, measure=of, log=log)
     assert path.stat().st_size > 5000
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == POLICIES
 

@@ -352,7 +352,7 @@ BAD = [
     (lambda: tp.worlds.RandomWalk(math.inf), "sd must be .* not inf"),
     (lambda: tp.worlds.Weekly([]), "pattern must not be empty"),
     (lambda: tp.worlds.Weekly([1, "x"]), "a shift of the pattern must be a finite number, not 'x'"),
-    (lambda: tp.worlds.StudentT(2), "freedom must be above 2"),
+    (lambda: tp.worlds.StudentT(2), "degrees_of_freedom must be above 2"),
     (lambda: tp.mdm(1), "arms must be a whole number of at least 2, not 1"),
     (lambda: tp.slippage(2, "cannot-sample-all-arms"), "needs at least 3 arms, not 2"),
     (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown part of a world 'colour'"),
@@ -381,7 +381,7 @@ BAD = [
     (lambda: tp.World([0, 1], sigma=2, rewards="counts"), "sigma=2.0 is only for normal rewards.*counts"),
     (
         lambda: tp.World([0.1, 0.2], noise=tp.worlds.StudentT(3), rewards="money"),
-        r"noise=StudentT\(freedom=3.0\) is only for normal rewards.*money",
+        r"noise=StudentT\(degrees_of_freedom=3.0\) is only for normal rewards.*money",
     ),
     (lambda: tp.World([0.1, 0.2], rewards="conversions"), "0.1 and a shift of 20 .* give 20.1"),
     (

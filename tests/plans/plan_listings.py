@@ -59,7 +59,7 @@ def long_lengths():
     """Return the budgets of a plan whose environments are those of a pilot log."""
     asked = make_question(arms=2, gap=1.2, lengths=Lengths([30, 12, 1]), error=0.2)
     found = answer_question(asked, "", 100)
-    return [found.budget, found.even_split, found.named, found.environments(found.budget)]
+    return [found.budget, found.even_split, found.pulls_for_power, found.environments(found.budget)]
 
 
 CASES: Cases = {

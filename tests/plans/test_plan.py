@@ -23,9 +23,9 @@ def found():
 
 
 def test_the_ways_come_in_their_order(found):
-    assert 6 <= found.budget < found.even_split < found.sure.mean < found.proven.mean
-    assert found.sure.mean < found.sure.ninety
-    assert found.sure.cap == found.proven.cap == 10_000
+    assert 6 <= found.budget < found.even_split < found.calibrated_stop.mean < found.proven_stop.mean
+    assert found.calibrated_stop.mean < found.calibrated_stop.percentile_90
+    assert found.calibrated_stop.cap == found.proven_stop.cap == 10_000
 
 
 def test_what_is_promised_is_kept_under_shifts(found):
@@ -37,7 +37,7 @@ def test_what_is_promised_is_kept_under_shifts(found):
 
 def test_it_says_so_in_a_sentence_and_a_table(found):
     assert found.sentence.startswith("3 arms, one ahead by 1 (sigma 1): ")
-    assert f"an even split needs {found.even_split:,}" in found.sentence
+    assert f"An even split needs {found.even_split:,}" in found.sentence
     assert "in at most 10 % of runs" in found.sentence
     assert "stops when 90 % sure" in found.sentence
     assert "\n" not in found.sentence
@@ -50,8 +50,8 @@ def test_it_says_so_in_a_sentence_and_a_table(found):
     assert found.to_dict()["budget"] == found.budget
     assert found.power == (
         "For analyze --scale difference to name the winner in 80 % of tests, an even split needs about "
-        f"{found.named:,} pulls "
-        f"({math.ceil(found.named / 20)} environments), by a formula."
+        f"{found.pulls_for_power:,} pulls "
+        f"({math.ceil(found.pulls_for_power / 20)} environments), by a formula."
     )
 
 
@@ -83,12 +83,12 @@ def test_ten_to_one_needs_next_to_nothing():
 def test_pulls_that_fit_would_refuse_are_not_promised():
     """Three arms in pairs: with five pulls nothing is left to measure the noise by."""
     few = tp.plan(arms=3, gap=50, sigma=1, per_environment=2, error=0.45, replications=200)
-    assert few.named == 6
+    assert few.pulls_for_power == 6
     assert "an even split needs about 6 pulls (3 environments)" in few.power
 
 
 def test_one_is_not_a_plural(found):
-    assert "about 1 pull (1 environment)" in replace(found, named=1).power
+    assert "about 1 pull (1 environment)" in replace(found, pulls_for_power=1).power
 
 
 def test_rates_are_analyzed_as_they_are(found):
@@ -105,7 +105,7 @@ def test_without_a_compiler_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("asked", [{"arms": 13, "gap": 2.0}, {"arms": 3, "rate": 0.3, "lift": 1.0}], ids=str)
 def test_of_many_arms_and_of_rates_nothing_is_proven(asked):
     found = tp.plan(**asked, per_environment=30, error=0.1, replications=200)
-    assert found.proven is None
+    assert found.proven_stop is None
     assert found.table["way"] == ["contrast", "even split", "stops when sure"]
     assert found.to_dict()["proven"] is None
 
@@ -135,7 +135,7 @@ def test_runs_that_stop_last_as_long_in_blocks():
         for block in (1, 4)
     ]
     assert lasted[1].mean == pytest.approx(lasted[0].mean, rel=0.15)
-    assert lasted[1].ninety == pytest.approx(lasted[0].ninety, rel=0.2)
+    assert lasted[1].percentile_90 == pytest.approx(lasted[0].percentile_90, rel=0.2)
 
 
 def test_the_cap_grows_with_what_is_needed():

@@ -136,7 +136,7 @@ def test_it_makes_fewer_mistakes_than_linlucb():
     """
     world = tp.slippage(10, scenario="cannot-sample-all-arms")
     study = tp.simulate(world, ["linlucb", "contrast"], 250, replications=12_000, seed=4)
-    assert study.ratio("contrast", "linlucb", level=0.998).high[0] < 1.0
+    assert study.ratio("contrast", "linlucb", confidence=0.998).high[0] < 1.0
 
 
 def test_without_a_budget_it_is_not_far_behind():
@@ -147,7 +147,7 @@ def test_without_a_budget_it_is_not_far_behind():
     world = tp.mdm(5)
     open_end = tp.policy("contrast", anytime=True, label="anytime")
     study = tp.simulate(world, [open_end, "round-robin+ols"], 100, replications=8000, seed=5)
-    assert study.ratio("anytime", "round-robin+ols", level=0.998).high[0] < 0.65
+    assert study.ratio("anytime", "round-robin+ols", confidence=0.998).high[0] < 0.65
 
 
 def test_pulls_that_are_out_count_as_played():

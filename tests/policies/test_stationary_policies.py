@@ -538,7 +538,7 @@ def test_ser3_samples_and_pics_of_policies_md():
     study = tp.simulate(tp.mdm(5), "ser3", budgets=[5000], replications=n, seed=SEED)
     assert study.stopped("ser3")[0] == 1.0
     assert_same_share(study.pics("ser3")[0] * n, n, 0.037, 4000)
-    spread = study.stderr("ser3", of="samples")[0] * math.sqrt(n)
+    spread = study.standard_error("ser3", measure="samples")[0] * math.sqrt(n)
     reach = 4.9 * spread * math.sqrt(1 / n + 1 / 4000) + 0.5  # false alarm 1e-6, and 191 is rounded
     assert abs(study.samples("ser3")[0] - 191) < reach
 

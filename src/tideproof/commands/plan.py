@@ -133,7 +133,7 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
         Column("% wrong in simulation", errors),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
     ]
-    caption = f"runs that stop early had a budget of {found.sure.cap:,} pulls"
+    caption = f"runs that stop early had a budget of {found.calibrated_stop.cap:,} pulls"
     first = Column("way", [row["way"] for row in rows], left=True)
     return list(make_tables(first, columns, width, caption=caption))
 

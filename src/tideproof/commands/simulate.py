@@ -179,7 +179,7 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
 
     cells = []
     for label in study.policies:
-        found = study.pics(label), study.stderr(label), study.interval(label).high
+        found = study.pics(label), study.standard_error(label), study.interval(label).high
         cells.append([format_pics(*each) for each in zip(*found, strict=True)])
     columns = [
         Column(f"{budget:,}", column)

@@ -28,14 +28,14 @@ class PairedRatio(NamedTuple):
     high: Floats
 
 
-def quantile(level: float) -> float:
-    """Return the two-sided normal quantile: z with P(|Z| < z) = level for a standard normal Z."""
+def quantile(confidence: float) -> float:
+    """Return the two-sided normal quantile: z with P(|Z| < z) = confidence for a standard normal Z."""
     from scipy.special import ndtri
 
-    return float(ndtri(0.5 + 0.5 * checks.require_level(level)))
+    return float(ndtri(0.5 + 0.5 * checks.require_level(confidence, "confidence")))
 
 
-def binomial(events: Ints, n: int, level: float) -> Interval:
+def binomial(events: Ints, n: int, confidence: float) -> Interval:
     """Return the exact (Clopper-Pearson) confidence interval of a probability after `events` in `n` trials.
 
     Clopper, Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the
@@ -46,14 +46,14 @@ def binomial(events: Ints, n: int, level: float) -> Interval:
     """
     from scipy.special import betaincinv
 
-    tail = 0.5 - 0.5 * checks.require_level(level)
+    tail = 0.5 - 0.5 * checks.require_level(confidence, "confidence")
     none, all_ = events == 0, events == n
     low = np.where(none, 0.0, betaincinv(np.maximum(events, 1), n - events + 1, tail))
     high = np.where(all_, 1.0, betaincinv(events + 1, np.maximum(n - events, 1), 1.0 - tail))
     return Interval(low, high)
 
 
-def paired(only_a: Ints, only_b: Ints, n: int, level: float) -> Interval:
+def paired(only_a: Ints, only_b: Ints, n: int, confidence: float) -> Interval:
     """Return the score interval of P(a) - P(b), the difference of two probabilities, from paired trials.
 
     `only_a` and `only_b` are the numbers of trials in which only one of the two events happened.
@@ -65,11 +65,11 @@ def paired(only_a: Ints, only_b: Ints, n: int, level: float) -> Interval:
     >>> paired(np.array([0]), np.array([0]), 1000, 0.95).high.round(4)
     array([0.0038])
     """
-    z = quantile(level)
+    z = quantile(confidence)
     return Interval(-_upper(only_b, only_a, n, z), _upper(only_a, only_b, n, z))
 
 
-def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> PairedRatio:
+def paired_ratio(a: Ints, b: Ints, both: Ints, confidence: float) -> PairedRatio:
     """Return the ratio P(a)/P(b) of two probabilities with its confidence interval, from paired trials.
 
     `a`, `b` and `both` are the numbers of trials in which a, b and both events happened. With a' = a + 1/2
@@ -82,7 +82,7 @@ def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> PairedRatio:
     >>> ratio.estimate.round(3), ratio.low.round(3), ratio.high.round(3)
     (array([0.75 , 0.001]), array([0.68, 0.  ]), array([0.828, 0.02 ]))
     """
-    z = quantile(level)
+    z = quantile(confidence)
     up, down = a + 0.5, b + 0.5
     estimate = up / down
     reach = z * np.sqrt(1.0 / up + 1.0 / down - 2.0 * both / (up * down))

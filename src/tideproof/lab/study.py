@@ -44,7 +44,7 @@ class PairedDifference(NamedTuple):
     """Paired difference of two policies with standard errors and confidence bounds, one value per budget."""
 
     estimate: Floats
-    stderr: Floats
+    standard_error: Floats
     low: Floats
     high: Floats
 
@@ -139,25 +139,27 @@ class Study:
         """Return the mean number of pulls of each arm, as an array (budgets, arms)."""
         return self._average(self.tally.pulls, label)
 
-    def stderr(self, label: str, of: Measure = "pics") -> Floats:
+    def standard_error(self, label: str, measure: Measure = "pics") -> Floats:
         """Return the standard error of `pics`, `eoc` or `samples`; nan if there is only one replication."""
         index, n = self._index(label), self.replications
-        mean = self._mean(label, of)
-        if of == "samples":
+        mean = self._mean(label, measure)
+        if measure == "samples":
             mean_square = self.tally.squares[index] / n - mean**2
         else:
-            mean_square = (self.tally.chosen[index] * (self._costs(of) - mean[:, None]) ** 2).sum(axis=1) / n
-        return _stderr(mean_square, n)
+            mean_square = (self.tally.chosen[index] * (self._costs(measure) - mean[:, None]) ** 2).sum(
+                axis=1
+            ) / n
+        return _standard_error(mean_square, n)
 
-    def interval(self, label: str, level: float = 0.95, of: Measure = "pics") -> Interval:
+    def interval(self, label: str, confidence: float = 0.95, measure: Measure = "pics") -> Interval:
         """Return confidence intervals: exact ones for `pics`, normal ones for `eoc` and `samples`."""
-        if of == "pics":
-            return binomial(self.errors(label), self.replications, level)
-        mean, reach = self._mean(label, of), quantile(level) * self.stderr(label, of)
+        if measure == "pics":
+            return binomial(self.errors(label), self.replications, confidence)
+        mean, reach = self._mean(label, measure), quantile(confidence) * self.standard_error(label, measure)
         return Interval(mean - reach, mean + reach)
 
     def difference(
-        self, a: str, b: str, of: Literal["pics", "eoc"] = "pics", level: float = 0.95
+        self, a: str, b: str, measure: Literal["pics", "eoc"] = "pics", confidence: float = 0.95
     ) -> PairedDifference:
         """Return the paired difference of a measure, policy `a` minus policy `b`.
 
@@ -165,26 +167,26 @@ class Study:
         for `pics`, and the normal interval for `eoc`.
         """
         i, j, n = self._index(a), self._index(b), self.replications
-        _check_measure(of, "pics", "eoc")
-        estimate = self._mean(a, of) - self._mean(b, of)
-        if of == "pics":
+        _check_measure(measure, "pics", "eoc")
+        estimate = self._mean(a, measure) - self._mean(b, measure)
+        if measure == "pics":
             both = self._both(a, b)
             only_a, only_b = self.errors(a) - both, self.errors(b) - both
-            stderr = _stderr((only_a + only_b) / n - estimate**2, n)
-            return PairedDifference(estimate, stderr, *paired(only_a, only_b, n, level))
+            standard_error = _standard_error((only_a + only_b) / n - estimate**2, n)
+            return PairedDifference(estimate, standard_error, *paired(only_a, only_b, n, confidence))
         squares = self._pair(self.tally.cost_gap_squares, i, j, same=np.zeros(len(self.budgets)))
-        stderr = _stderr(squares / n - estimate**2, n)
-        reach = quantile(level) * stderr
-        return PairedDifference(estimate, stderr, estimate - reach, estimate + reach)
+        standard_error = _standard_error(squares / n - estimate**2, n)
+        reach = quantile(confidence) * standard_error
+        return PairedDifference(estimate, standard_error, estimate - reach, estimate + reach)
 
-    def ratio(self, a: str, b: str, level: float = 0.95) -> PairedRatio:
+    def ratio(self, a: str, b: str, confidence: float = 0.95) -> PairedRatio:
         """Return the paired ratio of the PICS of policies `a` and `b`; 1/2 is added to both error counts.
 
         The interval comes from the delta method for the logarithm of the ratio. It is reliable from some
-        hundred errors on. Each bound by itself has the confidence level (1 + level)/2: `level=0.998` gives a
-        lower 99.9 % bound.
+        hundred errors on. Each bound by itself has the confidence level (1 + confidence)/2:
+        `confidence=0.998` gives a lower 99.9 % bound.
         """
-        return paired_ratio(self.errors(a), self.errors(b), self._both(a, b), level)
+        return paired_ratio(self.errors(a), self.errors(b), self._both(a, b), confidence)
 
     def table(self) -> Table:
         """Return a table with one row for each policy and budget, with 95 % confidence intervals for PICS."""
@@ -193,11 +195,11 @@ class Study:
             low, high = self.interval(label)
             values = {
                 "pics": self.pics(label),
-                "pics_se": self.stderr(label),
+                "pics_se": self.standard_error(label),
                 "pics_low": low,
                 "pics_high": high,
                 "eoc": self.eoc(label),
-                "eoc_se": self.stderr(label, "eoc"),
+                "eoc_se": self.standard_error(label, "eoc"),
                 "samples": self.samples(label),
                 "stopped": self.stopped(label),
                 "wrong_stops": self.wrong_stops(label),
@@ -212,9 +214,9 @@ class Study:
     def plot(
         self,
         path: str | os.PathLike[str] | None = None,
-        of: Measure = "pics",
+        measure: Measure = "pics",
         log: bool = True,
-        level: float = 0.95,
+        confidence: float = 0.95,
     ) -> Figure:
         """Draw a measure against the budget, a curve with its confidence band for each policy.
 
@@ -224,8 +226,8 @@ class Study:
         from tideproof.draw.policy_curves import draw_study
         from tideproof.lab.budget_curves import curves
 
-        _check_measure(of, "pics", "eoc", "samples")
-        return draw_study(curves(self, of, level), of, self.replications, log, path)
+        _check_measure(measure, "pics", "eoc", "samples")
+        return draw_study(curves(self, measure, confidence), measure, self.replications, log, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the study to a JSON file; after a crash the file is either the old or the new one."""
@@ -318,17 +320,17 @@ class Study:
             raise UnknownName.with_suggestion("policy", label, self.policies, "in this study")
         return self.policies.index(label)
 
-    def _costs(self, of: Measure) -> Floats:
+    def _costs(self, measure: Measure) -> Floats:
         """Return the cost of selecting each arm, (K,): 0 or 1 for `pics`, the opportunity cost for `eoc`."""
         gaps = self.world.gaps
-        return (gaps > 0.0).astype(np.float64) if of == "pics" else gaps
+        return (gaps > 0.0).astype(np.float64) if measure == "pics" else gaps
 
-    def _mean(self, label: str, of: Measure) -> Floats:
+    def _mean(self, label: str, measure: Measure) -> Floats:
         """Return the mean of a measure over replications."""
-        _check_measure(of, "pics", "eoc", "samples")
-        if of == "samples":
+        _check_measure(measure, "pics", "eoc", "samples")
+        if measure == "samples":
             return self._average(self.tally.samples, label)
-        return self._average(self.tally.chosen @ self._costs(of), label)
+        return self._average(self.tally.chosen @ self._costs(measure), label)
 
     def _average(self, sums: Any, label: str) -> Floats:
         """Return the sums of a policy divided by the number of replications."""
@@ -347,13 +349,13 @@ class Study:
         return sums[order.index((min(i, j), max(i, j)))]
 
 
-def _check_measure(of: str, *known: str) -> None:
+def _check_measure(measure: str, *known: str) -> None:
     """Raise `UnknownName` unless the measure is one of the known ones."""
-    if of not in known:
-        raise UnknownName.with_suggestion("measure", of, known)
+    if measure not in known:
+        raise UnknownName.with_suggestion("measure", measure, known)
 
 
-def _stderr(mean_square: Floats, n: int) -> Floats:
+def _standard_error(mean_square: Floats, n: int) -> Floats:
     """Return the standard error of the mean of n values from their mean squared deviation."""
     if n == 1:
         return np.full_like(mean_square, np.nan)

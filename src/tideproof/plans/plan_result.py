@@ -32,22 +32,22 @@ class Plan:
     ----------
     question : the parameters of the test, in units of the noise.
     contrast, even : the budgets with the allowed error for the policy `contrast` and for an even split.
-    sure, proven : stopping times of tests that stop early, by the calibrated and by the proven rule; `proven`
-        is None for more than 12 arms and for conversions.
-    named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula; means
-        are compared by differences, `scale="difference"`.
+    calibrated_stop, proven_stop : stopping times of tests that stop early, by the calibrated and by the
+        proven rule; `proven_stop` is None for more than 12 arms and for conversions.
+    pulls_for_power : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a
+        formula; means are compared by differences, `scale="difference"`.
     curve : the error against the budget, with one row for each simulated budget.
-    asked : the parameters of the test in words.
+    question_text : the parameters of the test in words.
     """
 
     question: Question
     contrast: Budget
     even: Budget
-    sure: StoppingTime
-    proven: StoppingTime | None
-    named: int
+    calibrated_stop: StoppingTime
+    proven_stop: StoppingTime | None
+    pulls_for_power: int
     curve: Table
-    asked: str = field(default="", compare=False)
+    question_text: str = field(default="", compare=False)
 
     @property
     def budget(self) -> int:
@@ -66,20 +66,21 @@ class Plan:
     @property
     def sentence(self) -> str:
         """Sentence that summarises the plan."""
-        late = self.sure.ninety
+        late = self.calibrated_stop.percentile_90
         last = (
             f"and at most {late:,} in nine of ten"
             if late
-            else f"and more than {self.sure.cap:,} in one of ten"
+            else f"and more than {self.calibrated_stop.cap:,} in one of ten"
         )
         error, duration = (
             100.0 * self.question.error,
             format_count(self.environments(self.budget), "environment"),
         )
         return (
-            f"{self.asked}: with {self.budget:,} pulls ({duration}), contrast selects a wrong arm in at most "
-            f"{error:g} % of runs. An even split needs {self.even_split:,} pulls. A run that stops when "
-            f"{100.0 - error:g} % sure takes {self.sure.mean:,} pulls on average {last}."
+            f"{self.question_text}: with {self.budget:,} pulls ({duration}), contrast selects a wrong arm "
+            f"in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. A run that "
+            f"stops when {100.0 - error:g} % sure takes {self.calibrated_stop.mean:,} pulls on "
+            f"average {last}."
         )
 
     @property
@@ -91,19 +92,19 @@ class Plan:
         on both scales, which takes more pulls.
         """
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
-        duration = format_count(self.environments(self.named), "environment")
+        duration = format_count(self.environments(self.pulls_for_power), "environment")
         return (
             f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{format_count(self.named, 'pull')} ({duration}), by a formula."
+            f"{format_count(self.pulls_for_power, 'pull')} ({duration}), by a formula."
         )
 
     @property
     def table(self) -> Table:
         """Table of the plan, with one row for each design of the test."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
-        stops = {"stops when sure": self.sure}
-        if self.proven is not None:
-            stops["stops when proven"] = self.proven
+        stops = {"stops when sure": self.calibrated_stop}
+        if self.proven_stop is not None:
+            stops["stops when proven"] = self.proven_stop
         shares = [(b.wrong, b.runs) for b in budgets.values()] + [(s.wrong, s.runs) for s in stops.values()]
         intervals = [binomial(np.array([wrong]), runs, 0.95) for wrong, runs in shares]
         pulls = [b.pulls for b in budgets.values()] + [s.mean for s in stops.values()]
@@ -111,7 +112,8 @@ class Plan:
             {
                 "way": [*budgets, *stops],
                 "pulls": pulls,
-                "nine_of_ten": [b.pulls for b in budgets.values()] + [s.ninety for s in stops.values()],
+                "nine_of_ten": [b.pulls for b in budgets.values()]
+                + [s.percentile_90 for s in stops.values()],
                 "environments": [self.environments(n) for n in pulls],
                 "wrong": [wrong / runs for wrong, runs in shares],
                 "low": [float(interval.low[0]) for interval in intervals],
@@ -131,7 +133,7 @@ class Plan:
             smooth = np.linspace(rows[0]["budget"], rows[-1]["budget"], 100)
             points = {name: [row[name] for row in rows] for name in ("budget", "error", "low", "high")}
             lines.append(PlanCurve(way, found, points, smooth, fit_curve(counts).share(smooth)))
-        return draw_plan(lines, self.question.error, self.asked, path)
+        return draw_plan(lines, self.question.error, self.question_text, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain Python values, which can be written as JSON."""
@@ -140,9 +142,9 @@ class Plan:
             "budget": self.budget,
             "even_split": self.even_split,
             "power": self.power,
-            "named": self.named,
-            "sure": vars(self.sure),
-            "proven": None if self.proven is None else vars(self.proven),
+            "named": self.pulls_for_power,
+            "sure": self.calibrated_stop.to_dict(),
+            "proven": None if self.proven_stop is None else self.proven_stop.to_dict(),
             "ways": self.table.to_dicts(),
             "curve": self.curve.to_dicts(),
         }

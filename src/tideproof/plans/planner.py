@@ -44,7 +44,7 @@ def answer_question(
         )
         with watch as show:
             _plans[key] = _simulate_plan(question, replications, seed, show)
-    return replace(_plans[key], asked=asked)
+    return replace(_plans[key], question_text=asked)
 
 
 def _simulate_plan(
@@ -150,7 +150,7 @@ def plan(
     --------
     >>> import tideproof as tp
     >>> found = tp.plan(arms=3, gap=1.0, sigma=1.0, per_environment=20, error=0.1, replications=1000)
-    >>> found.budget < found.even_split < found.sure.mean
+    >>> found.budget < found.even_split < found.calibrated_stop.mean
     True
     """
     lengths: Any = per_environment

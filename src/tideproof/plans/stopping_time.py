@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +31,22 @@ class StoppingTime:
     ----------
     rule : the stopping rule, "calibrated" or "proven".
     mean : mean number of pulls.
-    ninety : pulls after which nine of ten runs have stopped; None if fewer stop before the cap.
+    percentile_90 : pulls after which nine of ten runs have stopped; None if fewer stop before the cap.
     cap : the budget of the simulated runs.
     runs, wrong : number of simulated runs, and how many of them stopped with a wrong arm.
     """
 
     rule: str
     mean: int
-    ninety: int | None
+    percentile_90: int | None
     cap: int
     runs: int
     wrong: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stopping time as plain Python values, which can be written as JSON."""
+        names = {"percentile_90": "ninety"}
+        return {names.get(name, name): value for name, value in vars(self).items()}
 
 
 def default_runs(rule: str, arms: int) -> int:

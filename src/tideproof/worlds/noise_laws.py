@@ -21,12 +21,15 @@ class Noise(WorldPart):
 class StudentT(Noise):
     """Heavy-tailed noise: Student's t with more than 2 degrees of freedom, scaled to deviation sigma."""
 
-    freedom: float
+    degrees_of_freedom: float
 
     def __post_init__(self) -> None:
-        set_fields(self, freedom=require_finite("freedom", self.freedom))
-        if self.freedom <= 2.0:
-            raise InputError(f"freedom must be above 2, so that sigma is finite, not {self.freedom:g}")
+        set_fields(self, degrees_of_freedom=require_finite("degrees_of_freedom", self.degrees_of_freedom))
+        if self.degrees_of_freedom <= 2.0:
+            raise InputError(
+                "degrees_of_freedom must be above 2, so that sigma is finite, not "
+                f"{self.degrees_of_freedom:g}"
+            )
 
     def _numbers(self) -> dict[str, Any]:
-        return {"freedom": self.freedom}
+        return {"freedom": self.degrees_of_freedom}

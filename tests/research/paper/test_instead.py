@@ -65,7 +65,7 @@ def test_a_run_fills_the_page_again_and_again(instead, tmp_path, capsys, monkeyp
     assert first["contrast_no_shifts"] == still.pics("contrast")[1]
     ends = stats.binomtest(round(200 * first["contrast"]), 200).proportion_ci(1 - 0.001 / 12, "exact")
     assert (first["contrast_low"], first["contrast_high"]) == pytest.approx(tuple(ends))
-    difference = study.difference("contrast", "linlucb", level=1 - 0.001 / 12)
+    difference = study.difference("contrast", "linlucb", confidence=1 - 0.001 / 12)
     assert first["contrast_minus_linlucb_high"] == pytest.approx(difference.high[1])
 
 

@@ -150,8 +150,10 @@ def play(
             study = simulate(setting.world(), spec, budget, runs, 10**9 + seed + number, engine=engine)
             rows.append(_outcome(setting, way, error, budget, runs, int(study.errors(way)[0])))
         logs, means, level = max(1, runs // _LOGS), np.array(setting.world().means), 1.0 - error
-        missed = count_not_named(means, rate is not None, length, found.named, level, logs, seed + number)
-        rows.append(_outcome(setting, NAMED, 1.0 - POWER, found.named, logs, missed))
+        missed = count_not_named(
+            means, rate is not None, length, found.pulls_for_power, level, logs, seed + number
+        )
+        rows.append(_outcome(setting, NAMED, 1.0 - POWER, found.pulls_for_power, logs, missed))
         yield rows
 
 
