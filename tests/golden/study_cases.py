@@ -169,7 +169,7 @@ def stored_study(name):
             "pulls": study.pulls(label),
             "selected": study.selected(label, budgets[-1]),
             "wrong": study.wrong(label, budgets[-1]),
-            "error": [study.standard_error(label), study.stderr(label, "eoc")],
+            "error": [study.standard_error(label), study.standard_error(label, "eoc")],
             "interval": [study.interval(label), study.interval(label, 0.8, "eoc")],
         }
     a, b = study.policies[:2]

@@ -285,10 +285,16 @@ def _list_kinds(part: type[WorldPart], before: str | None = None, after: str | N
     return join_names([name for name in names if name is not None], "or", most=len(names))
 
 
+# Names of parameters in files that differ from those in Python.
+_NAMES_IN_FILES = {"degrees_of_freedom": "freedom"}
+_NAMES_IN_PYTHON = {plain: name for name, plain in _NAMES_IN_FILES.items()}
+
+
 def _to_plain(value: Any) -> Any:
     """Return a part of a world as a dict with its kind, a tuple as a list, and other values unchanged."""
     if isinstance(value, WorldPart):
-        return {"kind": type(value).__name__} | {name: _to_plain(each) for name, each in vars(value).items()}
+        fields = {_NAMES_IN_FILES.get(name, name): _to_plain(each) for name, each in vars(value).items()}
+        return {"kind": type(value).__name__} | fields
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -296,7 +302,8 @@ def _from_plain(plain: Any) -> Any:
     """Return the part of a world from the dict that `_to_plain` returned, and other values unchanged."""
     if not isinstance(plain, Mapping):
         return plain
-    arguments, known = dict(plain), WorldPart.kinds()
+    arguments = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}
+    known = WorldPart.kinds()
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
         raise UnknownName.with_suggestion("part of a world", kind, known)
