@@ -302,7 +302,7 @@ def _from_plain(plain: Any) -> Any:
     """Return the part of a world from the dict that `_to_plain` returned, and other values unchanged."""
     if not isinstance(plain, Mapping):
         return plain
-    arguments = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}
+    arguments: dict[Any, Any] = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}
     known = WorldPart.kinds()
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
