@@ -452,14 +452,17 @@ def test_an_experiment_is_done_when_its_policy_stops():
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
 
-def test_several_pulls_are_asked_for_all_or_none(script):
-    """A policy that stops in the middle of a batch leaves no pull of that batch."""
-    run = drive(experiment(policy="round-robin"), 10)
+@pytest.mark.parametrize("options", [{}, {"floors": {"A": 0.1}}])
+def test_several_pulls_are_asked_for_all_or_none(script, options):
+    """A policy that stops in the middle of a batch leaves no pull of that batch, and nothing to compute again."""
+    run = drive(experiment(policy="round-robin", **options), 10)
     script.arms[:] = [0, 1, -1, -1]
-    before = contents(run)
+    before, numbers = contents(run), saved_numbers(run)
     with pytest.raises(tp.errors.Finished, match="round-robin has stopped; select"):
         run.ask(n=5, environment="elsewhere")
+    assert not run._state.damaged  # noqa: SLF001
     assert contents(run) == before
+    assert saved_numbers(run) == numbers
     assert run.pulls_out() == []
     script.arms.clear()
     assert run.ask().environment == 1  # where it was

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,18 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list
 from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
-from tideproof.experiment.pull import Label, Pull, checked_label
+from tideproof.experiment.pull import Label, Pull, PullStatus, checked_label
 from tideproof.experiment.settings import ExperimentSettings
-from tideproof.experiment.state.pulls_book import Summary
-from tideproof.experiment.tell_checks import new_rewards, reward_event
+from tideproof.experiment.state.pulls_book import Book, Summary
 from tideproof.experiment.tide_options import check_labelled
 from tideproof.experiment.warm_start import cells_before
 from tideproof.text import join_names
 
 LARGEST = 1e50  # largest reward; intervals need its sixth power
 WIDEST = 1e100  # largest variance
+
+
+_NewReward = tuple[int, float, str | None]  # number of the pull, reward and key
 
 
 class TellMethods(ExperimentBase):
@@ -45,7 +47,9 @@ class TellMethods(ExperimentBase):
         keys: Iterable[str | None] | None = None,
     ) -> None:
         """Record the rewards of several pulls; if one is not allowed, record none."""
+        # 1. Take the lock and apply what other calls recorded: the decorator does it.
         book = self._state.book
+        # 2. Check the arguments.
         numbers = [self._pull_number(pull) for pull in require_list("pulls", pulls)]
         values = [self._reward("reward", reward) for reward in require_list("rewards", rewards)]
         names = (
@@ -53,9 +57,13 @@ class TellMethods(ExperimentBase):
             if keys is None
             else [_checked_key(key) for key in require_list("keys", keys)]
         )
-        new = new_rewards(book, numbers, values, names)
-        if new:
-            self._state.add(reward_event(book, new, self._now(), by))
+        # 3. Leave out repeated rewards, and refuse those that are not allowed. Nothing has changed so far.
+        new = _new_rewards(book, numbers, values, names)
+        if not new:
+            return
+        # 4. Make the event. The state applies it to the book of pulls and to the statistics of the policy
+        #    (`EventApplier`), and then adds it to the log. In a store, the decorator commits the log.
+        self._state.add(_reward_event(book, new, self._now(), by))
 
     @writes_events
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
@@ -193,6 +201,61 @@ class TellMethods(ExperimentBase):
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
         check_labelled(self._state.book, "a warm start")
         self._state.add(e.Warmed(self._now(), by, cells))
+
+
+def _new_rewards(
+    book: Book, numbers: Sequence[int], rewards: Sequence[float], keys: Sequence[str | None]
+) -> list[_NewReward]:
+    """Return the rewards that were not recorded before, or raise an error if one is not allowed."""
+    if len(numbers) != len(rewards):
+        raise InputError(f"{len(numbers)} pulls but {len(rewards)} rewards")
+    if len(numbers) != len(keys):
+        raise InputError(f"{len(numbers)} pulls but {len(keys)} keys")
+    told: dict[tuple[int, str | None], float] = {}
+    new: list[_NewReward] = []
+    for number, reward, key in zip(numbers, rewards, keys, strict=True):
+        name, status = book.pulls[number].id, book.status[number]
+        if status in (PullStatus.SUMMARISED, PullStatus.CANCELLED):
+            raise InputError(f"pull {name} is {status}; a reward for it is no longer accepted")
+        if number in book.reserved:
+            raise InputError(
+                f"pull {name} is reserved: call expose(pull) first, which records that its unit saw it"
+            )
+        of_unit = number in book.of_units
+        if key is not None and not of_unit:
+            raise InputError(
+                f"pull {name} belongs to no unit: key={key!r} is for rewards that are added up; omit "
+                f"it, because other rewards may be repeated"
+            )
+        if of_unit and key is None:
+            new.append((number, reward, None))
+            continue
+        if status == PullStatus.LATE and key is None:
+            continue
+        before = _recorded_reward(book, number) if key is None else book.added.get((number, key))
+        known = told.get((number, key), before)
+        if known is not None and known != reward:
+            which = f"pull {name}" if key is None else f"{key!r} of pull {name}"
+            raise ConflictingReward(
+                f"{which} has the reward {known!r}, not {reward!r}: correct(pull, reward) replaces it"
+            )
+        if known is None:
+            told[number, key] = reward
+            new.append((number, reward, key))
+    return new
+
+
+def _recorded_reward(book: Book, number: int) -> float | None:
+    """Return the recorded reward of a pull, or None for a default, which a late reward replaces."""
+    return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
+
+
+def _reward_event(book: Book, new: Sequence[_NewReward], at: float, by: str | None) -> e.Told | e.Added:
+    """Return the event that records new rewards."""
+    pulls, rewards, keys = zip(*new, strict=True)
+    if book.of_units.isdisjoint(pulls):
+        return e.Told(at, by, pulls, rewards)
+    return e.Added(at, by, pulls, rewards, keys)
 
 
 def _successes(successes: Any, n: int) -> int:
