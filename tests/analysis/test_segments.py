@@ -179,3 +179,9 @@ def test_a_segment_that_speaks_against_the_scale_of_all_keeps_its_own_and_that_i
     assert [found.fits[place].scale for place in (0, 1)] == ["ratio", "difference"]
     said = "Compared by differences, because ratios do not fit their rewards: 1."
     assert said in segment_lines(found)
+
+
+def test_segments_may_not_be_the_environments():
+    log = {"arm": list("ABAB"), "day": [1, 1, 2, 2], "reward": [1.0, 2.0, 3.0, 5.0]}
+    with pytest.raises(tp.errors.InputError, match="without another role"):
+        tp.segments(log, by="day", arm="arm", environment="day", reward="reward")

@@ -401,3 +401,13 @@ def test_cancelled_pulls_leave_the_design():
         laplacian = sum(np.diag(n) - np.outer(n, n) / n.sum() for n in counts)
         kept = variances(numbers.memory_with_pending.view.data.fit.P)
         assert kept == pytest.approx(variances(np.linalg.pinv(laplacian)), rel=1e-9, abs=1e-12)
+
+
+def test_cancelled_pulls_count_for_no_budget():
+    run = tp.Experiment(["A", "B"], budget=20, policy="round-robin")
+    pulls = run.ask(environment=1, n=6)
+    run.cancel_many(pulls[:2])
+    with pytest.raises(tp.errors.InputError, match="budget must be a whole number"):
+        run.extend(3)
+    run.extend(4)
+    assert run.remaining == 0

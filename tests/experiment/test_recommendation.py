@@ -1,5 +1,7 @@
 """Recommendations: their numbers against the fit and closed forms, and their text."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -194,3 +196,19 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     )
     with pytest.raises(tp.errors.Finished, match=r"0 of 9 left; select \w$"):
         run.ask()
+
+
+FOUND = tp.Recommendation("A", "B", 1.0, -1.0, 3.0, 9, (("A", "B"),), False)
+
+
+@pytest.mark.parametrize("missing", ["low", "high"])
+def test_an_interval_needs_both_bounds(missing):
+    assert "interval" in str(FOUND)
+    assert "interval" not in str(replace(FOUND, **{missing: None}))
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, False), (4, True)])
+def test_three_outlying_cells_are_named(count, more):
+    text = str(replace(FOUND, left_out=tuple(f"cell {i}" for i in range(count))))
+    assert text.count("cell ") == 3
+    assert ("and 1 more" in text) == more

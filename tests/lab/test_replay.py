@@ -58,3 +58,7 @@ def test_replay_shows_raw_means_where_nothing_else_is_known():
 def test_bad_replays(change, message):
     with pytest.raises(tp.errors.InputError, match=message):
         tp.replay(**({"world": WORLD, "policy": "linlucb", "budget": 100} | change))
+
+
+def test_a_replay_has_500_pulls_by_default():
+    assert tp.replay(WORLD, "round-robin").arm.size == 500

@@ -1,6 +1,7 @@
 """Runs that stop when they are sure: the names, the promise, and what is refused."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.lab.simulation_plan import SimulationPlan
 from tideproof.policies.calibrated_bounds import find_bound, normal_quantile_of_bound, wrong_stop_probability
 from tideproof.policies.policy_registry import find_address
+from tideproof.policies.stopping_policy import with_stopping_rule
 
 TIE = tp.World([0.0, 0.0, -1.0], lengths=(2, 20))
 CLEAR = tp.World([0.0, 0.6, -1.0], lengths=(2, 20))
@@ -92,3 +94,24 @@ def test_bounds_grow_with_looks_arms_and_confidence():
     assert find_bound(8, 1000, 0.95) < find_bound(30, 1000, 0.95) < find_bound(30, 1000, 0.99)
     assert wrong_stop_probability(find_bound(5, 700, 0.9), 5, 700) == pytest.approx(0.1)
     assert normal_quantile_of_bound(-np.log(0.025)) == pytest.approx(1.959964, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "needs_horizon", "anytime"),
+    [
+        ("sure:contrast", True, True),
+        ("sure:linlucb", True, True),
+        ("proven:contrast", False, True),
+        ("proven:linlucb", False, True),
+    ],
+)
+def test_a_proven_bound_needs_no_horizon(name, needs_horizon, anytime):
+    policy = tp.policy(name).policy
+    assert (policy.needs_horizon, policy.anytime) == (needs_horizon, anytime)
+
+
+def test_a_policy_that_needs_a_horizon_needs_it_with_a_proven_bound_too():
+    base = tp.policy("linlucb").policy
+    inner = replace(base, name="finite", needs_horizon=True, anytime=False)
+    found = with_stopping_rule(inner, "proven:")
+    assert (found.needs_horizon, found.anytime) == (True, False)

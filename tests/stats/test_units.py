@@ -148,3 +148,25 @@ def test_a_fit_by_units_is_that_of_statsmodels():
     assert fit.arms["se"][0] > tp.fit(log, arm="arm", environment="day", reward="reward").arms["se"][0]
     with pytest.raises(InputError, match="leave out variance='robust'"):
         tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="robust")
+
+
+def unit_log(rows):
+    """Return the columns of rows of arm, day and unit, with two rewards each."""
+    random = np.random.default_rng(3)
+    arm, day, unit = zip(*[row for row in rows for _ in range(2)], strict=True)
+    return {"arm": arm, "day": day, "user": unit, "reward": random.normal(size=len(arm))}
+
+
+ENOUGH_UNITS = [(arm, day, f"{arm}{day}{i}") for arm in "AB" for day in (1, 2) for i in range(3)]
+TOO_FEW_UNITS = [("C", 3, "u1"), ("D", 3, "u2")]
+COLUMNS = {"arm": "arm", "environment": "day", "reward": "reward", "unit": "user"}
+
+
+def test_units_of_one_environment_leave_as_many_degrees_of_freedom_as_rows_of_their_means_would():
+    fit = tp.fit(unit_log(ENOUGH_UNITS), **COLUMNS)
+    assert fit.contrast("A", "B").freedom == 12 - 2 - 2 + 1
+
+
+def test_the_arms_with_too_few_units_are_named():
+    with pytest.raises(InputError, match="arms C and D have 2 units in 1 env"):
+        tp.fit(unit_log(ENOUGH_UNITS + TOO_FEW_UNITS), **COLUMNS)
