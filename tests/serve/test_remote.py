@@ -324,3 +324,68 @@ def test_roles_over_http(remote, served):
     with pytest.raises(tp.errors.InputError, match="'reporter' may not"):
         reporter.stop()
     assert run.events()[-1].by.endswith(" shop: ann")
+
+
+def test_pauses_between_attempts_double_up_to_half_a_second(monkeypatch):
+    slept, drawn = [], []
+    monkeypatch.setattr(http_calls.time, "sleep", slept.append)
+    monkeypatch.setattr(http_calls.random, "uniform", lambda *ends: drawn.append(ends) or ends[1])
+    answering(*[httpx.Response(429)] * 6, httpx.Response(200)).get("/")
+    assert slept == [0.05, 0.1, 0.2, 0.4, 0.5, 0.5]
+    assert set(drawn) == {(0.5, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"), [("0", 0.05), ("1", 1.0), ("2", 2.0), ("9", 2.0), ("soon", 0.05)]
+)
+def test_a_service_may_ask_for_two_seconds_at_most(monkeypatch, header, wait):
+    slept = []
+    monkeypatch.setattr(http_calls.time, "sleep", slept.append)
+    monkeypatch.setattr(http_calls.random, "uniform", lambda _, most: most)
+    answering(httpx.Response(503, headers={"Retry-After": header}), httpx.Response(200)).get("/")
+    assert slept == [wait]
+
+
+def test_attempts_end_with_the_patience(monkeypatch):
+    moments = iter([0.0, 0.0, 10.0, 29.96])
+    monkeypatch.setattr(http_calls.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(http_calls.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(http_calls.random, "uniform", lambda _, most: most)
+    problem = {"detail": "too busy", "error": "StoreError"}
+    with pytest.raises(tp.errors.StoreError, match="too busy"):
+        answering(*[httpx.Response(503, json=problem)] * 3).get("/")
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504, 500, 400])
+def test_statuses_that_pass_are_tried_again(monkeypatch, status):
+    monkeypatch.setattr(http_calls.time, "sleep", lambda seconds: None)
+    calls = answering(
+        httpx.Response(status, json={"detail": "x", "error": "InputError"}), httpx.Response(200)
+    )
+    if status in (429, 502, 503, 504):
+        assert calls.get("/") is None
+    else:
+        with pytest.raises(tp.errors.InputError):
+            calls.get("/")
+
+
+def test_a_request_says_what_it_is_told():
+    seen = []
+
+    def answer(request):
+        seen.append((request.method, str(request.url), request.headers["Authorization"], request.content))
+        return httpx.Response(200, text="all" if request.method == "GET" else "")
+
+    calls = ServiceClient("http://x", "key", httpx.MockTransport(answer))
+    assert calls.text("/a") == "all"
+    calls.post("/b", {"one": 1, "none": None, "null": http_calls.NOTHING}, once="k")
+    assert seen == [
+        ("GET", "http://x/a", "Bearer key", b""),
+        ("POST", "http://x/b", "Bearer key", b'{"one":1,"null":null}'),
+    ]
+
+
+@pytest.mark.parametrize("key", ["", "kéy", 5])
+def test_a_key_must_be_ascii_text(key):
+    with pytest.raises(tp.errors.InputError, match="API key"):
+        ServiceClient("http://x", key)

@@ -46,6 +46,10 @@ def test_what_is_given_must_be_what_it_has(place):
     tp.Experiment.open(url, "prices", ARMS, budget=5000).close()  # as it began
     tp.Experiment.open(url, "prices", [*ARMS, "D"], budget=6000).close()  # as it is
     assert tp.experiments(url)["arms"] == ["A, B, C, D"]
+    run.retire_arm("A")
+    tp.Experiment.open(url, "prices", ["B", "C", "D"]).close()  # those that are not retired
+    with pytest.raises(tp.errors.InputError, match=r"has arms=\['B', 'C', 'D'\]"):
+        tp.Experiment.open(url, "prices", ["A", "C", "D"])
 
 
 BRINGING = [
