@@ -8,6 +8,7 @@ import tideproof as tp
 from experiments import live_book, next_arm, replay, same_contents, saved_numbers, saved_state
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.experiment.state.pulls_book import Book
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0, "D": 3.0}
@@ -294,14 +295,14 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
     out = run.ask(n=3, environment=51)
     if told:
         run.tell(out[0], 3.0)
-    expect = PolicyState.expect
+    ask = Book.ask
 
     def interrupted(*args):
-        expect(*args)
+        ask(*args)
         raise KeyboardInterrupt
 
-    for _ in range(3):
-        monkeypatch.setattr(PolicyState, "expect", interrupted)
+    for _ in range(3):  # from the second time on, it interrupts the replay of the events
+        monkeypatch.setattr(Book, "ask", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run.ask(environment=52)
         monkeypatch.undo()

@@ -40,5 +40,17 @@ class NullState:
         """Count one pending pull less after a cancellation."""
         self.take(label, arm, 0, 0.0, 0.0, 1)
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: None
+    def make_ready(self) -> None:
+        """Do nothing: there is no design of pending pulls."""
+
+    def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
+        """Do nothing: replacing a reward leaves the pending pulls as they are."""
+
+    def set_params(self, params: Any) -> None:
+        """Do nothing: no policy is asked."""
+
+    def set_arms(self, arms: int, active: list[int], params: Any) -> None:
+        """Do nothing: pulls of retired arms stay pending."""
+
+    def finish(self) -> None:
+        """Do nothing: an event needs no completion."""
