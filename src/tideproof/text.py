@@ -188,3 +188,12 @@ class NumberFormat(NamedTuple):
 
 PLAIN, PERCENT = NumberFormat(), NumberFormat(100.0, " %")
 POINTS = NumberFormat(100.0, "", " points")  # for differences of percentages
+
+
+def format_p(p: float) -> str:
+    """Return a p-value as text.
+
+    >>> format_p(0.0123), format_p(1e-9)
+    ('p = 0.012', 'p < 1e-6')
+    """
+    return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"

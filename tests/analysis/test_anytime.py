@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.analysis import Fit
-from tideproof.analysis.verdict_text import ADAPTIVE
 from tideproof.analysis.versus_control import against
+from tideproof.analysis.words.verdict_text import ADAPTIVE
 from tideproof.cli import app
 
 
@@ -165,9 +165,9 @@ def test_on_the_command_line(log):
 
 def test_two_arms_have_no_one_sided_reading(log):
     arm, day, reward = draw(arms=2)
-    from tideproof.report.analysis_report import analyse
+    from tideproof.analysis.words.fit_report import describe_fit
 
-    assert any("one-sided test" in note for note in analyse(Fit.from_arrays(arm, day, reward)).notes)
+    assert any("one-sided test" in note for note in describe_fit(Fit.from_arrays(arm, day, reward)).notes)
     assert not any(
-        "one-sided test" in n for n in analyse(Fit.from_arrays(arm, day, reward, anytime=True)).notes
+        "one-sided test" in n for n in describe_fit(Fit.from_arrays(arm, day, reward, anytime=True)).notes
     )

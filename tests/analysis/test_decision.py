@@ -7,7 +7,7 @@ import pytest
 
 from tideproof.analysis import Fit
 from tideproof.analysis.decision import NOT_COMPARABLE, decide
-from tideproof.report.analysis_report import analyse, analysis_to_dict
+from tideproof.analysis.words.fit_report import describe_fit
 
 DAYS = np.repeat(np.arange(6), 4)
 ARMS = np.tile(list("AABB"), 6)
@@ -37,7 +37,7 @@ def test_why_there_is_no_winner(log, standing, doubt, best, runner_up, candidate
     decision = found.decision
     assert (decision.standing, decision.doubt) == (standing, doubt)
     assert (decision.best, decision.runner_up, decision.candidates) == (best, runner_up, candidates)
-    shown = analysis_to_dict(analyse(found))
+    shown = describe_fit(found).to_dict()
     assert (shown["standing"], shown["doubt"], shown["best"]) == (standing, doubt, best)
     assert shown["candidates"] == (list(candidates) or None)
     assert found.verdict.startswith(f"{best} is best" if standing == "winner" else f"{best} leads: ") or (

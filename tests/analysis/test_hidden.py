@@ -9,11 +9,11 @@ import tideproof as tp
 from hidden_tide_logs import rounds
 from tideproof.analysis import unlabelled_log
 from tideproof.analysis.within_label_test import compare_with_shorter, nested_f_test
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.data import cells, cells_from_arrays
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError
-from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
 from tideproof.stats.solve.least_squares import solve
 
@@ -74,14 +74,14 @@ def test_the_jump_is_named(fit):
 
 
 def test_the_report_draws_the_tide(fit):
-    page = html_report(analyse(fit), "log.csv", "arm = arm")
+    page = html_report(describe_fit(fit), "log.csv", "arm = arm")
     assert "The hidden tide" in page
     assert page.count('class="change"') == 1
     assert "the tide jumped by" in page
     assert "time segment by time segment" in page
     assert (
         "Tide: hidden, estimated over time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
-        in analyse(fit).notes
+        in describe_fit(fit).notes
     )
 
 
@@ -178,10 +178,10 @@ def test_it_sees_a_wave_and_names_the_label_that_would_do():
     assert inside(log, "hour(ts)") is None
     found = tp.fit(log, arm="arm", environment="day", reward="y", time="ts")
     assert found.inside.p < 1e-6
-    (warning,) = [each for each in analyse(found).warnings if "moves inside" in each]
+    (warning,) = [each for each in describe_fit(found).warnings if "moves inside" in each]
     assert "--environment 'day:hour(ts)'" in warning
     found = tp.fit(days(1, 0.0), arm="arm", environment="day(ts)", reward="y", time="ts")
-    assert not any("moves inside" in each for each in analyse(found).warnings)
+    assert not any("moves inside" in each for each in describe_fit(found).warnings)
 
 
 def test_dates_have_no_hours_to_look_into():

@@ -9,8 +9,8 @@ from scipy.stats import binom
 import tideproof as tp
 from simulations import ALARM
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_answers import segment_lines
 from tideproof.errors import InputError
-from tideproof.report.side_notes import segment_lines
 
 NEVER = np.array([0.0, 0.0, 0.0])
 

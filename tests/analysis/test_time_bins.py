@@ -8,10 +8,10 @@ from numpy.testing import assert_array_equal
 
 import tideproof as tp
 from tideproof.analysis.time_bins import group_into_bins
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import open_dataset
 from tideproof.data.time_ordered_rows import MOST_SINGLE
-from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
 
 START = np.datetime64("2024-05-01T00:00")
@@ -98,7 +98,7 @@ def test_options_of_the_fit_are_kept():
 def test_the_report_says_so():
     log, _ = visitors("money")
     found = followed(log)
-    analysis = analyse(found)
+    analysis = describe_fit(found)
     sentence = found.bins.sentence
     assert sentence in analysis.notes
     assert sentence in repr(found)

@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tideproof.analysis import Fit, fit
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.cli import app
 from tideproof.draw.svg_axes import ticks
 from tideproof.errors import InputError, TideproofError
-from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
 
 COLUMNS = {"arm": "variant", "environment": "day", "reward": "sales"}
@@ -279,7 +279,7 @@ def test_exit_codes(tmp_path, log):
     rows = [line.split() for line in result.stdout.splitlines() if line[:2] in {" A", " C"}]
     assert [row[-4] for row in rows] == ["1", "2"]
     assert "can be best" not in said
-    assert "can be best" not in html_report(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
+    assert "can be best" not in html_report(describe_fit(fit(str(apart), **COLUMNS)), "apart.csv", "")
     assert isinstance(run(tmp_path / "none.csv").exception, FileNotFoundError)
     assert run(tmp_path / "none.csv").exit_code == 1  # the runner sees the error; `main` makes it 2
     for arguments, message in {
@@ -393,7 +393,7 @@ def test_reports_of_odd_data(kind):
     elif kind == "one environment":
         environment = np.zeros(16, int)
     found = Fit.from_arrays(arm, environment, random.normal(size=arm.size))
-    text = html_report(analyse(found), "<here>", "arm = <b>")
+    text = html_report(describe_fit(found), "<here>", "arm = <b>")
     assert text.count("<script") == 1  # ours
     assert "<here>" not in text
     parser = Outside()
@@ -408,18 +408,18 @@ def test_warnings_say_what_fails():
     broken = noise + 3.0 * (arm == "B") * (environment % 2)
     assert any(
         "Shifts are not the same" in text
-        for text in analyse(Fit.from_arrays(arm, environment, broken)).warnings
+        for text in describe_fit(Fit.from_arrays(arm, environment, broken)).warnings
     )
     uneven = noise * np.where(arm == "C", 6.0, 1.0)
     equal, measured = (Fit.from_arrays(arm, environment, uneven, variance=v) for v in ("common", "auto"))
-    assert any("variance='by-arm'" in text for text in analyse(equal).warnings)
-    assert not any("variance of rewards differs" in text for text in analyse(measured).warnings)
+    assert any("variance='by-arm'" in text for text in describe_fit(equal).warnings)
+    assert not any("variance of rewards differs" in text for text in describe_fit(measured).warnings)
     one = noise * 0.05 + np.where((environment == 3) & (arm == "A"), 9.0, 0.0) + 0.1 * (arm == "B")
     assert any(
         "Without 3 alone, B would lead" in text
-        for text in analyse(Fit.from_arrays(arm, environment, one)).warnings
+        for text in describe_fit(Fit.from_arrays(arm, environment, one)).warnings
     )
-    assert analyse(Fit.from_arrays(arm, environment, noise + (arm == "B"))).warnings == []
+    assert describe_fit(Fit.from_arrays(arm, environment, noise + (arm == "B"))).warnings == []
 
 
 def test_ticks_are_round():

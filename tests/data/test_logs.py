@@ -7,9 +7,14 @@ import polars as pl
 import pytest
 
 import tideproof as tp
-from tideproof.analysis.log_options import open_log
+from tideproof.analysis.log_options import (
+    AnalysisOptions,
+    ColumnOptions,
+    ComparisonOptions,
+    StatisticsOptions,
+)
+from tideproof.analysis.log_reading import read_log
 from tideproof.data import cells
-from tideproof.data.cell_reader import read_cells
 
 RANDOM = np.random.default_rng(3)
 ROWS = 600
@@ -34,9 +39,14 @@ def kinds(tmp_path):
     }
 
 
-def grouped(data, logs, reward="pay", by="", **options):
-    with open_log(data, "arm", "day", reward, by, logs, **options) as log:
-        return read_cells(*log)
+def grouped(data, logs, by=None, cap=None, **options):
+    scale = {True: "log", None: "auto", False: "difference"}[logs]
+    asked = AnalysisOptions(
+        columns=ColumnOptions(arm="arm", environment="day", reward="pay", **options),
+        statistics=StatisticsOptions(scale=scale, cap=cap),
+        comparisons=ComparisonOptions(by=by),
+    )
+    return read_log(data, asked).found
 
 
 @pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "lazy", "duckdb", "csv"])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.fit_warnings import ALARM, large_reward_sentence
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.report.analysis_report import ALARM, analyse, analysis_to_dict, large_reward_sentence
 from tideproof.report.arms_table import arm_columns
-from tideproof.report.side_notes import ExtraParts, add_extra_parts
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import choose_scale
 from tideproof.table import Table
@@ -39,7 +39,7 @@ def quiet(monkeypatch, **results):
 
 def test_the_table_of_arms():
     fit = Fit.from_arrays(*log(), direction="minimize", level=0.8)
-    table = analyse(fit).arms
+    table = describe_fit(fit).arms
     assert table.columns == ["arm", "mean", "low", "high", "can be best", "p_best", "raw_mean", "bias", "n"]
     rows = {row["arm"]: row for row in fit.arms}
     assert table["arm"] == sorted(rows, key=lambda arm: rows[arm]["mean"])
@@ -54,19 +54,21 @@ def test_the_table_of_arms():
 
 def test_rounding_is_that_of_the_largest_numbers():
     arm, day, reward = log()
-    assert analyse(Fit.from_arrays(arm, day, 1e-6 * reward + 1e6 * (arm == "A"))).arms["bias"] == [0.0] * 3
+    assert (
+        describe_fit(Fit.from_arrays(arm, day, 1e-6 * reward + 1e6 * (arm == "A"))).arms["bias"] == [0.0] * 3
+    )
 
 
 def test_bias_is_what_the_raw_mean_has_more():
     arm, day, reward = log()
     kept = ~((arm == "A") & (day == 3))
-    table = analyse(Fit.from_arrays(arm[kept], day[kept], reward[kept])).arms
+    table = describe_fit(Fit.from_arrays(arm[kept], day[kept], reward[kept])).arms
     assert table["bias"] == pytest.approx([r["raw_mean"] - r["mean"] for r in table])
     assert min(map(abs, table["bias"])) > 0.1
 
 
 def test_groups_have_numbers():
-    found = analyse(
+    found = describe_fit(
         Fit.from_arrays(list("AABBCCDD"), [1, 1, 1, 1, 2, 2, 2, 2], [1.0, 2.0, 4.0, 3.0, 1.5, 2.5, 5.0, 1.0])
     )
     assert found.standing == "not_comparable"
@@ -74,12 +76,12 @@ def test_groups_have_numbers():
     assert (found.arms["arm"], found.arms["group"]) == (["B", "A", "D", "C"], [1, 1, 2, 2])
     assert found.warnings == []
     assert found.notes == ["8 rewards of 4 arms in 2 environments."]
-    plain = analysis_to_dict(found)
+    plain = found.to_dict()
     assert (plain["best"], plain["candidates"], plain["doubt"]) == (None, None, "groups")
 
 
 def test_notes_say_what_naive_averages_pick():
-    balanced = analyse(Fit.from_arrays(*log())).notes
+    balanced = describe_fit(Fit.from_arrays(*log())).notes
     assert balanced == [
         "60 rewards of 3 arms in 4 environments.",
         Fit.from_arrays(*log()).choice.sentence,
@@ -89,13 +91,13 @@ def test_notes_say_what_naive_averages_pick():
     arm = ["A"] * 9 + ["B"] + ["A"] + ["B"] * 9
     both = Fit.from_arrays(arm, [1] * 10 + [2] * 10, [9.0] * 9 + [10.0, 1.0] + [2.0] * 8 + [2.5])
     assert both.best == "B"
-    assert analyse(both).notes[-1] == "The raw mean would have picked A, the period-weighted mean B."
+    assert describe_fit(both).notes[-1] == "The raw mean would have picked A, the period-weighted mean B."
     third = Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0]
     )
     assert third.best == "B"
-    assert "The raw mean and the period-weighted mean would both have picked A." in analyse(third).notes
-    assert "The raw mean and the period-weighted mean would both have picked B." in analyse(Fit.from_arrays(
+    assert "The raw mean and the period-weighted mean would both have picked A." in describe_fit(third).notes
+    assert "The raw mean and the period-weighted mean would both have picked B." in describe_fit(Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0], direction="minimize",
     )).notes  # fmt: skip
 
@@ -104,24 +106,24 @@ def test_notes_count_what_says_nothing():
     arm, day, reward = log(days=2)
     fit = Fit.from_arrays([*arm, "A", "B", "B"], [*day, "lone", "other", "other"], [*reward, 1.0, 2.0, 3.0])
     assert (
-        analyse(fit).notes[-1]
+        describe_fit(fit).notes[-1]
         == "No information comes from 2 environments with a single arm: lone and other."
     )
     c = fit.cells
     dropped = Fit(Cells(c.arms, c.environments, c.arm, c.environment, c.n, c.mean, c.squares, dropped=1))
-    assert analyse(dropped).notes[-1] == "Skipped because a value was missing: 1 row."
+    assert describe_fit(dropped).notes[-1] == "Skipped because a value was missing: 1 row."
 
 
 def test_quiet_data_warn_of_nothing(monkeypatch):
     quiet(monkeypatch)
-    assert analyse(Fit.from_arrays(*log())).warnings == []
+    assert describe_fit(Fit.from_arrays(*log())).warnings == []
 
 
 @pytest.mark.parametrize(("variance", "advice"), [("common", True), ("clustered", False)])
 def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
     worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
     quiet(monkeypatch, additivity=lambda self, worst_=worst, **_: SimpleNamespace(p=ALARM, worst=worst))
-    assert analyse(Fit.from_arrays(*log(), variance=variance)).warnings == []
+    assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     asked = []
 
     def broken(self, worst):
@@ -129,7 +131,7 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
         return SimpleNamespace(p=BELOW, worst=Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]}))
 
     monkeypatch.setattr(Fit, "additivity", broken)
-    (said,) = analyse(Fit.from_arrays(*log(), variance=variance)).warnings
+    (said,) = describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings
     assert said.startswith("Shifts are not the same for all arms (test of additivity, p = 0.001). ")
     assert "arm C in environment tue, 4.3 standard errors" in said
     assert ("variance='interaction' (--variance interaction) allows" in said) == advice
@@ -139,28 +141,28 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
 def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     quiet(monkeypatch, spread=lambda self: SimpleNamespace(p_arm=9e-7, p_environment=1e-6))
     equal = Fit.from_arrays(*log(), variance="common")
-    assert analyse(equal).warnings == [  # one advice, not two that exclude each other
+    assert describe_fit(equal).warnings == [  # one advice, not two that exclude each other
         "The variance of rewards differs between arms (p < 1e-6) and between environments (p = 1e-06); "
         "try variance='robust' (--variance robust)."
     ]
     for variance in ("auto", "robust"):
-        assert analyse(Fit.from_arrays(*log(), variance=variance)).warnings == []
+        assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):
         one = SimpleNamespace(**{"p_arm": ALARM, "p_environment": ALARM, f"p_{what}": 9e-7})
         monkeypatch.setattr(Fit, "spread", lambda self, one=one: one)
-        assert analyse(equal).warnings == [
+        assert describe_fit(equal).warnings == [
             f"The variance of rewards differs between {what}s (p < 1e-6); "
             f"try variance='by-{what}' (--variance by-{what})."
         ]
     worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
-    (said,) = analyse(
+    (said,) = describe_fit(
         equal
     ).warnings  # one advice at a time: that fit will say whether its noise is unequal, too
     assert "--variance interaction)" in said
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=1.0, worst=worst))
     monkeypatch.setattr(Fit, "spread", lambda self: SimpleNamespace(p_arm=ALARM, p_environment=ALARM))
-    assert analyse(equal).warnings == []
+    assert describe_fit(equal).warnings == []
 
 
 def test_a_winner_that_hangs_on_single_environments(monkeypatch):
@@ -168,22 +170,22 @@ def test_a_winner_that_hangs_on_single_environments(monkeypatch):
         return lambda self: Table({"environment": list("mtwrfsu")[: len(best)], "best": list(best)})
 
     quiet(monkeypatch, influence=without("B", None, "B"))
-    assert analyse(Fit.from_arrays(*log())).warnings == []
+    assert describe_fit(Fit.from_arrays(*log())).warnings == []
     monkeypatch.setattr(Fit, "influence", without("B", "A", None))
-    assert analyse(Fit.from_arrays(*log())).warnings == ["Without t alone, A would lead."]
+    assert describe_fit(Fit.from_arrays(*log())).warnings == ["Without t alone, A would lead."]
     monkeypatch.setattr(Fit, "influence", without("A", "B", "C"))
     start = "The winner depends on single environments: without any one of"
-    assert analyse(Fit.from_arrays(*log())).warnings == [f"{start} m or w, another arm would lead."]
-    assert analyse(Fit.from_arrays(*log(gap=0.0))).warnings == []  # an open race
+    assert describe_fit(Fit.from_arrays(*log())).warnings == [f"{start} m or w, another arm would lead."]
+    assert describe_fit(Fit.from_arrays(*log(gap=0.0))).warnings == []  # an open race
 
 
 def test_changing_shares_are_a_warning_unless_a_policy_chose_them(monkeypatch):
     quiet(monkeypatch, sample_ratio=lambda self: SimpleNamespace(drift_p=ALARM))
-    assert analyse(Fit.from_arrays(*log())).warnings == []
+    assert describe_fit(Fit.from_arrays(*log())).warnings == []
     monkeypatch.setattr(Fit, "sample_ratio", lambda self: SimpleNamespace(drift_p=0.00042))
-    (said,) = analyse(Fit.from_arrays(*log())).warnings
+    (said,) = describe_fit(Fit.from_arrays(*log())).warnings
     assert said.startswith("The arms' shares of the traffic changed between environments (p = 0.00042). ")
-    assert analyse(Fit.from_arrays(*log(), adaptive=True)).warnings == []
+    assert describe_fit(Fit.from_arrays(*log(), adaptive=True)).warnings == []
 
 
 def test_a_test_that_cannot_be_made_stops_no_other(monkeypatch):
@@ -196,7 +198,7 @@ def test_a_test_that_cannot_be_made_stops_no_other(monkeypatch):
         spread=impossible,
         sample_ratio=lambda self: SimpleNamespace(drift_p=0.0),
     )
-    assert len(analyse(Fit.from_arrays(*log())).warnings) == 1
+    assert len(describe_fit(Fit.from_arrays(*log())).warnings) == 1
 
 
 def test_the_alarm_is_one_in_a_thousand():
@@ -213,12 +215,12 @@ def conversions(chance, n=400, days=6, seed=0, **options):
 
 def test_the_scale_is_said_once():
     fit = conversions({"A": 0.1, "B": 0.14})
-    assert analyse(fit).notes.count(fit.choice.sentence) == 1
+    assert describe_fit(fit).notes.count(fit.choice.sentence) == 1
     fit.choice = fit.choice._replace(
         tests={fit.scale: SimpleNamespace(p=BELOW)}, sentence="Neither this nor that is the same."
     )
-    assert "Neither this nor that is the same." not in analyse(fit).notes
-    assert "Neither this nor that is the same." in analyse(fit).warnings
+    assert "Neither this nor that is the same." not in describe_fit(fit).notes
+    assert "Neither this nor that is the same." in describe_fit(fit).warnings
 
 
 def test_a_scale_that_was_asked_for_is_tested():
@@ -228,7 +230,7 @@ def test_a_scale_that_was_asked_for_is_tested():
     reward = (0.1 + day / 10) * np.where(arm == "B", 1.5, 1.0) * (1.0 + 0.1 * random.normal(size=arm.size))
 
     def said(**options):
-        found = analyse(Fit.from_arrays(arm, day, reward, **options)).warnings
+        found = describe_fit(Fit.from_arrays(arm, day, reward, **options)).warnings
         return [text for text in found if "depend on the shift of the environment" in text]
 
     (warned,) = said(scale="difference")
@@ -248,13 +250,13 @@ def test_two_arms_name_both_readings():
     a, b = [1.0, 2.0, 4.0, 3.0], [3.0, 4.5, 4.0, 6.0]
     fit = Fit.from_arrays(["A"] * 4 + ["B"] * 4, [1] * 8, a + b, variance="common")
     p = stats.ttest_ind(a, b).pvalue
-    (said,) = [text for text in analyse(fit).notes if "two-sided (p" in text]
+    (said,) = [text for text in describe_fit(fit).notes if "two-sided (p" in text]
     assert f"(p = {p:.2g})" in said
     assert "whether B beats A" in said
     assert said.endswith(f" p = {p / 2:.2g}.")
     low = Fit.from_arrays(["A"] * 4 + ["B"] * 4, [1] * 8, a + b, direction="minimize")
-    assert any("whether A is below B" in text for text in analyse(low).notes)
-    assert not any("two-sided (p" in text for text in analyse(Fit.from_arrays(*log())).notes)
+    assert any("whether A is below B" in text for text in describe_fit(low).notes)
+    assert not any("two-sided (p" in text for text in describe_fit(Fit.from_arrays(*log())).notes)
 
 
 def seeming(monkeypatch, chance, **decided):
@@ -264,7 +266,7 @@ def seeming(monkeypatch, chance, **decided):
     monkeypatch.setattr(Fit, "p_best", chance)
     monkeypatch.setattr(Fit, "verdict", "")
     fit.__dict__["decision"] = SimpleNamespace(**(vars(decision) | decided))
-    return [text for text in analyse(fit).notes if "wrong in at most" in text]
+    return [text for text in describe_fit(fit).notes if "wrong in at most" in text]
 
 
 def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monkeypatch):
@@ -295,13 +297,13 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     assert fit.choice.sentence.startswith("Ratios between arms are the same at every level")
     assert (
         "Ratios between arms fit better than differences (p < 0.0001), but do not fit either."
-        in analyse(fit).notes
+        in describe_fit(fit).notes
     )
-    (said,) = analyse(fit).warnings
+    (said,) = describe_fit(fit).warnings
     assert "arm C in environment tue" in said
     at = int(np.flatnonzero((arm == "B") & (day == 3))[0])
     reward[at] = 0.5 * reward[arm == "B"].sum()
-    (said,) = analyse(Fit.from_arrays(arm, day, reward, scale="ratio")).warnings
+    (said,) = describe_fit(Fit.from_arrays(arm, day, reward, scale="ratio")).warnings
     share = f"{100 * reward[at] / reward[arm == 'B'].sum():.0f} %"
     assert said.startswith(
         "Factors are not the same for all arms (test of additivity, p = 0.001). One reward, "
@@ -319,7 +321,7 @@ def test_a_space_at_the_end_of_a_label_is_seen_and_said_first(monkeypatch):
     quiet(monkeypatch, sample_ratio=lambda self, *_: SimpleNamespace(drift_p=0.0))
     arm, day, reward = log(gap=0.3)
     fit = Fit.from_arrays(np.where(arm == "A", "B ", arm), day, reward)
-    found, _ = add_extra_parts(analyse(fit), ExtraParts())
+    found = describe_fit(fit)
     assert "'B '" in fit.verdict
     assert "B " not in fit.verdict.replace("'B '", "").replace("B leads", "").replace("B cannot", "")
     names = next(column for column in arm_columns(found) if column.header == "arm")

@@ -4,15 +4,11 @@ import numpy as np
 
 import tideproof as tp
 from tideproof.analysis import Fit
-from tideproof.report.analysis_report import analyse
+from tideproof.analysis.words.fit_answers import interaction_sentences
+from tideproof.analysis.words.fit_notes import exclusion_sentences
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.report.html_report import html_report
-from tideproof.report.interaction_report import (
-    DRAWN,
-    draw_leads,
-    exclusion_sentences,
-    interaction_sentences,
-    leads_explanation,
-)
+from tideproof.report.leaders_chart import DRAWN, draw_leads, leads_explanation
 
 
 def fitted(omega=1.2, wrong=None, days=12, **options):
@@ -27,10 +23,10 @@ def fitted(omega=1.2, wrong=None, days=12, **options):
 
 
 def test_the_warning_points_to_interactions_and_the_report_answers():
-    (warning,) = analyse(fitted()).warnings
+    (warning,) = describe_fit(fitted()).warnings
     assert "; variance='interaction' (--variance interaction) allows" in warning
     assert "robust" not in warning
-    found = analyse(fitted(variance="interaction"))
+    found = describe_fit(fitted(variance="interaction"))
     assert found.warnings == []
     size, winner, questions = found.answers
     assert size.startswith("Arms differ from environment to environment: ")
@@ -62,18 +58,18 @@ def test_unequal_noise_beside_interactions_names_the_model_for_both():
     random = np.random.default_rng(2)
     arm, day = np.tile(np.repeat(list("AB"), 20), 10), np.repeat(np.arange(10), 40)
     reward = day + np.where(arm == "A", 5.0, 1.0) * random.normal(size=arm.size)
-    (said,) = analyse(Fit.from_arrays(arm, day, reward, variance="interaction")).warnings
+    (said,) = describe_fit(Fit.from_arrays(arm, day, reward, variance="interaction")).warnings
     assert "--variance interaction+by-arm" in said
 
 
 def test_what_was_left_out_is_named_first_and_advised_before():
-    advised = [said for said in analyse(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
+    advised = [said for said in describe_fit(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
     assert advised[0].endswith("robust='cells' (--robust cells) excludes it.")
-    found = analyse(fitted(omega=0.0, wrong=4, robust="cells"))
+    found = describe_fit(fitted(omega=0.0, wrong=4, robust="cells"))
     assert found.warnings[0].startswith("Excluded, because they are more than 5 standard errors")
     assert ": A in day 4 (" in found.warnings[0]
     assert "1 cell of 36" in found.warnings[0]
-    clean = analyse(fitted(omega=0.0, robust="cells"))
+    clean = describe_fit(fitted(omega=0.0, robust="cells"))
     assert any(
         note.startswith("robust: none of 36 cells is more than 5 standard errors") for note in clean.notes
     )
@@ -98,10 +94,12 @@ def test_advice_is_given_where_it_can_be_followed():
     up = np.exp(0.5 * np.repeat(random.normal(size=24), 20))
     sold = up * random.gamma(9.0, 1.0, day.size)
     (lifts,) = [
-        said for said in analyse(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings if "Factors" in said
+        said
+        for said in describe_fit(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings
+        if "Factors" in said
     ]
     assert "variance='interaction' (--variance interaction) compares differences and allows" in lifts
     table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
     two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")
-    (said,) = [said for said in analyse(two).warnings if "additivity" in said]
+    (said,) = [said for said in describe_fit(two).warnings if "additivity" in said]
     assert said.endswith("standard errors.")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.report.decisive_row import SingleRow, decisive_row, decisive_row_warning
+from tideproof.analysis.decisive_row import SingleRow, decisive_row
+from tideproof.analysis.words.fit_warnings import decisive_row_warning
 
 
 def log(seed=0, days=6, each=20, lead=0.0):

@@ -8,14 +8,14 @@ import pytest
 
 from tideproof._version import __version__
 from tideproof.analysis import Fit
-from tideproof.report.analysis_report import analyse
-from tideproof.report.control_report import ControlComparison
+from tideproof.analysis.versus_control import ControlComparison
+from tideproof.analysis.words.fit_report import ExtraParts, describe_fit
 from tideproof.report.html_report import html_report
 from tideproof.table import Table
 
 
 def page(fit):
-    text = html_report(analyse(fit), "log <1>.csv", "arm = a & b")
+    text = html_report(describe_fit(fit), "log <1>.csv", "arm = a & b")
     return ElementTree.fromstring(re.sub(r"<meta[^>]*>", "", text.removeprefix("<!doctype html>\n"))), text
 
 
@@ -69,8 +69,8 @@ def test_a_report_of_a_winner():
     assert "Standard errors: by-arm." in tree.find("body/footer").text
     assert "95 %" not in text
     notes = [li.text for li in tree.find("body/ul[@class='notes']")]
-    assert notes == analyse(fit).notes
-    assert [p.text for p in tree.findall("body/p[@class='warning']")] == analyse(fit).warnings
+    assert notes == describe_fit(fit).notes
+    assert [p.text for p in tree.findall("body/p[@class='warning']")] == describe_fit(fit).warnings
     heads = [[th.text for th in table.iter("th")] for table in tree.iter("table")]
     assert heads[0] == [
         "arm", "adjusted mean", "80 % interval", "can be best", "chance to be best", "raw mean",
@@ -157,7 +157,7 @@ def test_rates_and_ratios_are_in_percent():
     tree, _ = page(fit)
     rows = [[cell.text for cell in row] for row in tree.find("body/div/table/tbody")]
     assert [row[0] for row in rows] == ["B", "A"]
-    for row, arms in zip(rows, analyse(fit).arms, strict=True):
+    for row, arms in zip(rows, describe_fit(fit).arms, strict=True):
         assert row[1] == f"{100 * arms['mean']:.1f} %"
         assert row[2] == f"{100 * arms['low']:.1f} % to {100 * arms['high']:.1f} %"
         assert row[-1] == "2,400"
@@ -176,7 +176,9 @@ def test_a_control_is_in_the_heading_and_in_the_table():
     other = fit.contrast("B", "A")
     rows = {"arm": ["B", "C"], "estimate": [other.estimate, None], "low": [other.low, None],
             "high": [other.high, None], "reading": ["better", "not comparable"]}  # fmt: skip
-    text = html_report(analyse(fit, ControlComparison("A", Table(rows))), "log.csv", "")
+    text = html_report(
+        describe_fit(fit, ExtraParts(against=ControlComparison("A", Table(rows)))), "log.csv", ""
+    )
     shown = f"{other.estimate:+.1f} ({other.low:+.1f} to {other.high:+.1f}), better"
     assert f'<p class="control">Against A, the control: B {shown}; C cannot be compared.</p>' in text
     assert f"<td>{shown}</td>" in text

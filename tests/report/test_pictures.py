@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.draw.arm_intervals import ArmInfo
 from tideproof.draw.environment_gaps import GapInfo
 from tideproof.draw.shift_chart import ShiftInfo
-from tideproof.report.analysis_report import analyse
 from tideproof.report.chart_data import (
     MOST,
     POINTS,
@@ -54,7 +54,7 @@ CASES = {
 @pytest.mark.parametrize("options", CASES.values(), ids=CASES.keys())
 def test_arms_are_those_of_the_table_the_best_first(options):
     fit = Fit.from_arrays(*log(), **options)
-    found = arms_info(analyse(fit))
+    found = arms_info(describe_fit(fit))
     sign = -1.0 if options.get("direction") == "minimize" else 1.0
     rows = sorted(fit.arms, key=lambda row: -sign * row["mean"])
     assert found == [
@@ -73,7 +73,7 @@ def test_arms_are_those_of_the_table_the_best_first(options):
 
 
 def test_no_more_arms_than_a_picture_holds():
-    analysis = analyse(Fit.from_arrays(*log(arms=MOST + 5, numbered=True)))
+    analysis = describe_fit(Fit.from_arrays(*log(arms=MOST + 5, numbered=True)))
     assert [arm.name for arm in arms_info(analysis)] == [str(arm) for arm in analysis.arms["arm"][:MOST]]
     assert meetings_info(analysis) is None
 
@@ -83,7 +83,7 @@ GROUPS = (list("AABBCCDD"), [1, 1, 1, 2, 3, 3, 3, 4], [1.0, 2.0, 4.0, 3.0, 1.5, 
 
 def test_groups_have_no_candidates_and_no_gaps():
     fit = Fit.from_arrays(*GROUPS)
-    analysis = analyse(fit)
+    analysis = describe_fit(fit)
     assert [arm.candidate for arm in arms_info(analysis)] == [False] * 4
     assert [arm.name for arm in arms_info(analysis)] == ["B", "A", "C", "D"]
     assert gaps_info(fit) is None
@@ -96,9 +96,9 @@ def test_what_nobody_saw_is_not_drawn():
     fit = Fit(
         Cells([*c.arms, "unseen"], [*c.environments, "empty"], c.arm, c.environment, c.n, c.mean, c.squares)
     )
-    assert sorted(arm.name for arm in arms_info(analyse(fit))) == c.arms
+    assert sorted(arm.name for arm in arms_info(describe_fit(fit))) == c.arms
     assert [each.environment for each in tide_info(fit).shifts] == c.environments
-    assert list(meetings_info(analyse(fit)).arms)[-1] == "unseen"
+    assert list(meetings_info(describe_fit(fit)).arms)[-1] == "unseen"
 
 
 @pytest.mark.parametrize("options", CASES.values(), ids=CASES.keys())
@@ -171,11 +171,13 @@ def test_no_gaps_without_an_interval():
 
 def test_meetings_by_hand():
     arm, day, reward = log()
-    assert meetings_info(analyse(Fit.from_arrays(arm, day, reward))) is None  # all met all: nothing to see
+    assert (
+        meetings_info(describe_fit(Fit.from_arrays(arm, day, reward))) is None
+    )  # all met all: nothing to see
     kept = [(a, d, r) for a, d, r in zip(arm, day, reward, strict=True) if a != "arm 3" or d == "day 1"]
     kept = [(a, d, r) for a, d, r in kept if a != "arm 0" or d != "day 1"]  # arms 0 and 3 never meet
     arm, day, reward = map(list, zip(*kept, strict=True))
-    analysis = analyse(Fit.from_arrays(arm, day, reward))
+    analysis = describe_fit(Fit.from_arrays(arm, day, reward))
     found = meetings_info(analysis)
     count = {
         (a, d): sum(x == a and y == d for x, y in zip(arm, day, strict=True))
@@ -190,7 +192,7 @@ def test_meetings_by_hand():
     expected = {pair: known for pair, known in expected.items() if known}
     assert found.evidence == pytest.approx(expected)
     assert list(found.candidates) == [arm.candidate for arm in arms_info(analysis)]
-    apart = meetings_info(analyse(Fit.from_arrays(*GROUPS)))
+    apart = meetings_info(describe_fit(Fit.from_arrays(*GROUPS)))
     assert set(apart.evidence) == {(0, 1), (2, 3)}
 
 

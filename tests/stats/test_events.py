@@ -7,8 +7,8 @@ import pytest
 
 from multiplicative_logs import from_events
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.data import cells_from_arrays
-from tideproof.report.analysis_report import analyse
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
 from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, Events, count_events
@@ -90,7 +90,7 @@ def test_a_verdict_says_that_a_few_large_ones_decide():
         f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try cap=0.999 "
         f"(--cap 99.9%)"
     )
-    assert analyse(fit).arms["p_best"] == [None, None]
+    assert describe_fit(fit).arms["p_best"] == [None, None]
     assert fit.p_best["B"] is not None
 
 

@@ -4,4 +4,4 @@ from tideproof.analysis.arm_contrast import Contrast as Contrast
 from tideproof.analysis.decision import Decision as Decision
 from tideproof.analysis.fit import fit as fit
 from tideproof.analysis.fit_result import Fit as Fit
-from tideproof.analysis.verdict_text import ADAPTIVE as ADAPTIVE
+from tideproof.analysis.words.verdict_text import ADAPTIVE as ADAPTIVE

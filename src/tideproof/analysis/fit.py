@@ -6,21 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
-from tideproof.analysis.outlier_exclusion import Robust, check_robust
-from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
-from tideproof.analysis.unlabelled_log import (
-    check_hidden_tide_options,
-    fit_tide_or_bins,
-    most_rows,
-    unsupported_options,
-)
-from tideproof.analysis.within_label_test import compare_with_shorter
+from tideproof.analysis.log_analysis import analyze_log
+from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
+from tideproof.analysis.outlier_exclusion import Robust
+from tideproof.analysis.scale_selection import ScaleChoice
 from tideproof.checks import Direction
 from tideproof.data import Decimal, Missing
-from tideproof.data.cell_reader import read_cells
-from tideproof.data.time_ordered_rows import TimeOrderedRows
-from tideproof.errors import InputError
 from tideproof.stats.best.p_best import Prior
 from tideproof.stats.variance.variance_models import Variance
 
@@ -153,84 +144,34 @@ def fit(
     B    4     4.825  6.575  0.07444  6.384  6.766  > 0.999
     8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
     """
-    options: LogOptions = {
-        "n": n,
-        "sample_variance": sample_variance,
-        "sd": sd,
-        "successes": successes,
-        "wide": wide,
-        "table": table,
-        "missing": missing,
-        "time_zone": time_zone,
-        "decimal": decimal,
-        "covariates": covariates,
-        "unit": unit,
-        "cap": cap,
-    }
-    if environment == "" and time is None:
-        raise InputError(
-            "choose environment='day' (rows of a day share a shift), time='ts' (the tide is estimated over "
-            "time), or environment=None (no adjustment)"
-        )
-    noise = variance_with_units(variance, options)
-    check_robust(robust)
-    if time is not None and not environment:
-        check_hidden_tide_options(
+    options = AnalysisOptions(
+        columns=ColumnOptions(
+            arm=arm,
+            environment=environment,
+            reward=reward,
+            time=time,
+            n=n,
+            sample_variance=sample_variance,
+            sd=sd,
+            successes=successes,
+            wide=wide,
+            table=table,
+            missing=missing,
+            time_zone=time_zone,
+            decimal=decimal,
+            covariates=covariates,
+            unit=unit,
+        ),
+        statistics=StatisticsOptions(
+            direction=direction,
+            level=level,
+            variance=variance,
             scale=scale,
-            variance=noise,
+            prior=prior,
             anytime=anytime,
-            others=unsupported_options(options) | {"robust": robust},
-        )
-        with open_log(data, arm, time, reward, **options) as (rows, request, _):
-            return fit_hidden_tide(
-                rows.timed(request, most_rows()),
-                direction=direction,
-                level=level,
-                prior=prior,
-                adaptive=adaptive,
-                variance=noise,
-                scale=scale,
-            )
-    inside = None
-    with open_log(data, arm, environment, reward, logs=needs_logs(scale, noise), **options) as log:
-        found = read_cells(*log)
-        if time is not None:
-            rows, request, _ = log
-            inside = compare_with_shorter(rows, request, found.cells, time)
-    return Fit(
-        found.cells,
-        direction=direction,
-        adaptive=adaptive,
-        level=level,
-        variance=noise,
-        scale=scale,
-        prior=prior,
-        anytime=anytime,
-        inside=inside,
-        robust=robust,
+            adaptive=adaptive,
+            robust=robust,
+            cap=cap,
+        ),
     )
-
-
-def fit_hidden_tide(
-    rows: TimeOrderedRows,
-    *,
-    direction: Direction = "maximize",
-    level: float = 0.95,
-    prior: Prior = "exchangeable",
-    adaptive: bool = False,
-    variance: Variance = "auto",
-    scale: ScaleChoice = "auto",
-) -> Fit:
-    """Fit rows that are ordered by time and have no environments; the tide is estimated from the rewards."""
-    cells, tide, bins = fit_tide_or_bins(rows, needs_logs(scale, variance))
-    return Fit(
-        cells,
-        direction=direction,
-        adaptive=adaptive,
-        level=level,
-        variance=variance,
-        scale=scale,
-        prior=prior,
-        tide=tide,
-        bins=bins,
-    )
+    return analyze_log(data, options).fit

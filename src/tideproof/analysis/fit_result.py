@@ -30,8 +30,8 @@ from tideproof.analysis.scale_selection import ScaleChoice, needs_logs, resolve_
 from tideproof.analysis.scales import ScaleFit, fit_on_scale
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.unlabelled_log import TideEstimate
-from tideproof.analysis.verdict_text import groups_text, summary, verdict
 from tideproof.analysis.within_label_test import WithinLabelTest
+from tideproof.analysis.words.verdict_text import groups_text, summary, verdict
 from tideproof.checks import Direction
 from tideproof.core.array_layout import Floats
 from tideproof.data import cells_from_arrays

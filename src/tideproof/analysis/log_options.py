@@ -1,21 +1,176 @@
-"""Options for reading a log, shared by `fit`, `segments` and `metrics`, and a function that applies them."""
+"""Options of the analysis of a log in three groups, and the checks which of them can be combined.
+
+`tp.fit`, `tp.segments`, `tp.metrics`, `tideproof analyze`, the upload page and `plan --from` fill in these
+records, so that all of them refuse the same combinations with the same sentence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
+from tideproof.analysis.outlier_exclusion import Robust, check_robust
+from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.checks import Direction
 from tideproof.data import Decimal, Missing
-from tideproof.data.cell_reader import ReadOptions
-from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.dataset import Dataset, open_dataset
-from tideproof.errors import InputError
+from tideproof.errors import InputError, UnknownName
+from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.stats.variance.variance_models import Variance
+from tideproof.text import join_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnOptions:
+    """The columns of a log and how to read them; `fit` describes each option.
+
+    Attributes
+    ----------
+    environment : a column or an expression; None: all rows share one environment; "": not chosen.
+    guess : whether to guess arm, environment and reward, where they are not given, from the names and types
+        of the columns of a file or database.
+    """
+
+    arm: str | None = None
+    environment: str | None = ""
+    reward: str | None = None
+    time: str | None = None
+    n: str | None = None
+    sample_variance: str | None = None
+    sd: str | None = None
+    successes: str | None = None
+    wide: Sequence[str] | None = None
+    table: str | None = None
+    missing: Missing = "refuse"
+    time_zone: str | None = None
+    decimal: Decimal | None = None
+    covariates: str | Sequence[str] = ()
+    unit: str | None = None
+    guess: bool = False
+
+    @property
+    def covariate_columns(self) -> tuple[str, ...]:
+        """The columns of covariates."""
+        return (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
+
+    @property
+    def hidden_tide(self) -> bool:
+        """Whether the log has times instead of environments, so that the tide is estimated over time."""
+        return self.time is not None and not self.environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsOptions:
+    """How a log is analyzed; `fit` describes each option."""
+
+    direction: Direction = "maximize"
+    level: float = 0.95
+    variance: Variance = "auto"
+    scale: ScaleChoice = "auto"
+    prior: Prior = "exchangeable"
+    anytime: bool = False
+    adaptive: bool = False
+    robust: Robust | None = None
+    cap: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonOptions:
+    """What is compared beside the arms of one reward.
+
+    Attributes
+    ----------
+    control : the arm with which all others are compared; a text also names an arm that is a number.
+    by : column that defines segments, each of which is analyzed separately.
+    guardrails : further rewards, which must not get worse.
+    low : the rewards for which lower values are better.
+    expected : intended shares of the arms, by arm, or in the order of the arms.
+    shorter_environments : whether to test if the shift changes within environments although no `time` column
+        is given.
+    """
+
+    control: Any = None
+    by: str | None = None
+    guardrails: Sequence[str] = ()
+    low: Sequence[str] = ()
+    expected: Mapping[Any, float] | Sequence[float] | None = None
+    shorter_environments: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisOptions:
+    """All options of the analysis of a log; `spell` writes a parameter as users of this interface know it."""
+
+    columns: ColumnOptions = field(default_factory=ColumnOptions)
+    statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
+    comparisons: ComparisonOptions = field(default_factory=ComparisonOptions)
+    spell: Callable[[str], str] = str
+
+    @property
+    def variance(self) -> Variance:
+        """The variance model; with a `unit` column it is always "by-unit"."""
+        variance = self.statistics.variance
+        if not self.columns.unit:
+            return variance
+        if variance not in ("auto", "common", "by-unit"):
+            raise InputError(f"unit= (--unit) uses variance='by-unit'; leave out variance={variance!r}")
+        return "by-unit"
+
+    def check(self) -> None:
+        """Raise an error for options that cannot be combined, before the log is read."""
+        columns, statistics, comparisons = self.columns, self.statistics, self.comparisons
+        if columns.environment == "" and columns.time is None and not columns.guess:
+            raise InputError(
+                "choose environment='day' (rows of a day share a shift), time='ts' (the tide is estimated "
+                "over time), or environment=None (no adjustment)"
+            )
+        rewards = [*([] if columns.reward is None else [columns.reward]), *comparisons.guardrails]
+        if comparisons.guardrails or comparisons.low:
+            check_metrics(rewards, comparisons.low)
+        check_robust(statistics.robust)
+        if comparisons.by is not None:
+            check_segments(statistics.adaptive, statistics.anytime)
+            if statistics.robust is not None:
+                robust, by = self.spell("robust"), self.spell("by")
+                raise InputError(f"{robust} cannot be combined with {by}: analyse the segments one by one")
+        checked_prior(statistics.prior)
+        if columns.hidden_tide:
+            self._check_hidden_tide()
+        _ = self.variance
+
+    def _check_hidden_tide(self) -> None:
+        """Raise an error for options that an analysis with a hidden tide does not support."""
+        columns, statistics, comparisons = self.columns, self.statistics, self.comparisons
+        asked = {
+            "n": columns.n,
+            "sample_variance": columns.sample_variance,
+            "sd": columns.sd,
+            "successes": columns.successes,
+            "wide": columns.wide,
+            "time_zone": columns.time_zone,
+            "covariates": columns.covariates,
+            "unit": columns.unit,
+            "cap": statistics.cap,
+            "by": comparisons.by,
+            "robust": statistics.robust,
+            "anytime": statistics.anytime,
+        }
+        given = [self.spell(name) for name, value in asked.items() if value]
+        given += ["several rewards"] if comparisons.guardrails else []
+        given += [self.spell("environment=None")] if columns.environment is None else []
+        if statistics.scale not in ("auto", "difference"):
+            given.append(f"scale={statistics.scale!r}")
+        if statistics.variance not in ("auto", "common"):
+            given.append(f"variance={statistics.variance!r}")
+        if given:
+            raise InputError(
+                f"an analysis with a hidden tide uses only arm, time and reward: leave out "
+                f"{join_names(given)}, or give the environment"
+            )
 
 
 class LogOptions(TypedDict, total=False):
-    """Options for reading a log; `fit` describes each of them."""
+    """Options for reading a log that `segments` and `metrics` accept; `fit` describes each of them."""
 
     n: str | None
     sample_variance: str | None
@@ -28,39 +183,23 @@ class LogOptions(TypedDict, total=False):
     decimal: Decimal | None
     covariates: str | Sequence[str]
     unit: str | None
-    cap: float | None
 
 
-@contextmanager
-def open_log(
-    data: Any,
-    arm: str | None,
-    environment: str | None,
-    reward: str | None,
-    by: str = "",
-    logs: bool | None = False,
-    **options: Unpack[LogOptions],
-) -> Iterator[tuple[Dataset, ColumnSpec, ReadOptions]]:
-    """Open a log, and return it with its columns and options; `logs` is described in `ReadOptions`."""
-    covariates = options.pop("covariates", ())
-    wish = ReadOptions(
-        (covariates,) if isinstance(covariates, str) else tuple(covariates),
-        options.pop("unit", None) or "",
-        by,
-        options.pop("cap", None),
-        logs,
-    )
-    table = options.pop("table", None)
-    names: Any = options
-    request = ColumnSpec.of(arm, environment, reward, variance=names.pop("sample_variance", None), **names)
-    with open_dataset(data, table) as rows:
-        yield rows, request, wish
+def check_segments(adaptive: bool, anytime: bool) -> None:
+    """Raise an error for options that segments do not support."""
+    if adaptive and not anytime:
+        raise InputError(
+            "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
+            "budget are calibrated for whole runs only"
+        )
 
 
-def variance_with_units(variance: Variance, options: LogOptions) -> Variance:
-    """Return the variance model; with a `unit` column it is always "by-unit"."""
-    if not options.get("unit"):
-        return variance
-    if variance not in ("auto", "common", "by-unit"):
-        raise InputError(f"unit= (--unit) uses variance='by-unit'; leave out variance={variance!r}")
-    return "by-unit"
+def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
+    """Raise an error if no metrics are given, if one is given twice, or if `low` contains another name."""
+    if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
+        raise InputError(
+            f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"
+        )
+    for name in low:
+        if name not in rewards:
+            raise UnknownName.with_suggestion("metric", name, rewards)

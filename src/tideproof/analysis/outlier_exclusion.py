@@ -39,6 +39,11 @@ class ExcludedCells:
     looked: int
     torn: bool
 
+    @property
+    def notable(self) -> bool:
+        """Whether cells were excluded, or too many are outlying to exclude any."""
+        return self.torn or len(self.table) > 0
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result of the search as a dictionary of plain values, for JSON."""
         return {

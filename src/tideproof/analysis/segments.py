@@ -10,19 +10,26 @@ from typing import Any, Unpack
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
-from tideproof.analysis.scale_selection import ScaleChoice, needs_logs, resolve_variance, select_scale
-from tideproof.analysis.verdict_text import anytime_suffix
+from tideproof.analysis.log_options import (
+    AnalysisOptions,
+    ColumnOptions,
+    ComparisonOptions,
+    LogOptions,
+    StatisticsOptions,
+)
+from tideproof.analysis.log_reading import read_log
+from tideproof.analysis.scale_selection import ScaleChoice, resolve_variance, select_scale
+from tideproof.analysis.words.verdict_text import anytime_suffix
 from tideproof.checks import Direction
 from tideproof.checks import require_level as checked_level
-from tideproof.data.cell_reader import CellReading, read_cells
+from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
-from tideproof.text import format_count, join_names
+from tideproof.text import format_count, format_p, join_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +113,7 @@ class Segments:
         test = self.heterogeneity
         if test is None:
             return ""
-        p = "p < 1e-6" if test.p < 1e-6 else f"p = {test.p:.2g}"
+        p = format_p(test.p)
         if test.p < 1.0 - self.level:
             return f"; differences between arms vary between segments ({p})"
         return f"; no evidence that differences between arms vary between segments ({p})"
@@ -149,6 +156,7 @@ def segments(
     scale: ScaleChoice = "auto",
     anytime: bool = False,
     adaptive: bool = False,
+    cap: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Segments:
     """Fit the arms of a log separately in each segment, such as each country or device.
@@ -158,7 +166,7 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive
+    data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive, cap
         As in `fit`, whose other options are accepted, too. Every segment has environments of its own. A log
         of an adaptive run needs `anytime`.
     by
@@ -170,43 +178,26 @@ def segments(
     >>> segments(log, by="shop", arm="variant", environment=None, reward="sales").winners
     {'B': ['n'], 'A': ['s']}
     """
-    check_segments(adaptive, anytime)
-    noise = variance_with_units(variance, options)
-    with open_log(data, arm, environment, reward, by, needs_logs(scale, noise), **options) as log:
-        found = read_cells(*log)
-    return fit_segments(
-        found,
-        by,
-        direction=direction,
-        level=level,
-        variance=noise,
-        scale=scale,
-        anytime=anytime,
-        adaptive=adaptive,
+    asked = AnalysisOptions(
+        columns=ColumnOptions(arm=arm, environment=environment, reward=reward, **options),
+        statistics=StatisticsOptions(
+            direction=direction,
+            level=level,
+            variance=variance,
+            scale=scale,
+            anytime=anytime,
+            adaptive=adaptive,
+            cap=cap,
+        ),
+        comparisons=ComparisonOptions(by=by),
     )
-
-
-def check_segments(adaptive: bool, anytime: bool) -> None:
-    """Raise an error for options that segments do not support, before the log is read."""
-    if adaptive and not anytime:
-        raise InputError(
-            "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
-            "budget are calibrated for whole runs only"
-        )
+    return fit_segments(read_log(data, asked).found, asked)
 
 
 def fit_segments(
-    found: CellReading,
-    by: str,
-    *,
-    direction: Direction,
-    level: float,
-    variance: Variance,
-    scale: ScaleChoice = "auto",
-    anytime: bool = False,
-    adaptive: bool = False,
+    found: CellReading, options: AnalysisOptions, direction: Direction | None = None
 ) -> Segments:
-    """Fit each segment of a log.
+    """Fit each segment of a log; `direction` is that of the options unless it is given.
 
     Confidence levels are adjusted by Sidak's method: with S segments, each is judged at level^(1/S), so that
     all statements hold at once with probability `level`. If pulls depended on rewards, segments are not
@@ -214,7 +205,10 @@ def fit_segments(
 
     All segments use the scale that fits the pooled rows, unless the data of a segment contradict it.
     """
-    level = checked_level(level)
+    asked, variance, by = options.statistics, options.variance, str(options.comparisons.by)
+    direction, scale = direction or asked.direction, asked.scale
+    anytime, adaptive = asked.anytime, asked.adaptive
+    level = checked_level(asked.level)
     apart = {
         segment: why
         for segment, part in found.segments.items()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import LogOptions, open_log, variance_with_units
-from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
+from tideproof.analysis.log_analysis import analyze_log
+from tideproof.analysis.log_options import (
+    AnalysisOptions,
+    ColumnOptions,
+    ComparisonOptions,
+    LogOptions,
+    StatisticsOptions,
+    check_metrics,
+)
+from tideproof.analysis.scale_selection import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
-from tideproof.checks import Direction
-from tideproof.data.cell_reader import read_cells
-from tideproof.errors import InputError, UnknownName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import format_rounded
@@ -108,6 +113,7 @@ def metrics(
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     anytime: bool = False,
+    cap: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Metrics:
     """Fit the arms of a log by several metrics of the same rows.
@@ -116,7 +122,7 @@ def metrics(
 
     Parameters
     ----------
-    data, arm, environment, level, variance, scale
+    data, arm, environment, level, variance, scale, cap
         As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `cap` applies to
         the first metric only.
     rewards
@@ -135,29 +141,13 @@ def metrics(
     ('B', ['wait'])
     """
     check_metrics(rewards, low)
-    noise = variance_with_units(variance, options)
-    fits = {}
-    logs = needs_logs(scale, noise)
-    with open_log(data, arm, environment, rewards[0], logs=logs, **options) as (rows, request, wish):
-        for reward in rewards:
-            found = read_cells(rows, replace(request, reward=reward), wish).cells
-            direction: Direction = "minimize" if reward in low else "maximize"
-            fits[reward] = Fit(
-                found, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
-            )
-            wish = replace(wish, cap=None)
-    return combine_metrics(fits, control)
-
-
-def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if no metrics are given, if one is given twice, or if `low` contains another name."""
-    if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
-        raise InputError(
-            f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"
-        )
-    for name in low:
-        if name not in rewards:
-            raise UnknownName.with_suggestion("metric", name, rewards)
+    asked = AnalysisOptions(
+        columns=ColumnOptions(arm=arm, environment=environment, reward=rewards[0], **options),
+        statistics=StatisticsOptions(level=level, variance=variance, scale=scale, anytime=anytime, cap=cap),
+        comparisons=ComparisonOptions(guardrails=rewards[1:], low=low),
+    )
+    found = analyze_log(data, asked)
+    return combine_metrics({rewards[0]: found.fit, **found.guardrails}, control)
 
 
 def combine_metrics(fits: Mapping[str, Fit], control: Any = None) -> Metrics:

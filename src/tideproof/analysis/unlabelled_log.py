@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ from tideproof.analysis.scales.hidden_tide_scale import HiddenTideScale
 from tideproof.analysis.time_bins import TimeBins, group_into_bins
 from tideproof.core.array_layout import Floats
 from tideproof.data.time_ordered_rows import TimeOrderedRows
-from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import ScaleDecision
@@ -21,7 +19,7 @@ from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit, follow_tide, moment_labels
 from tideproof.table import Table
-from tideproof.text import format_probability, format_rounded, join_names
+from tideproof.text import format_probability, format_rounded
 
 MOST = 2_000_000  # largest number of rows without bins, if the estimation is compiled
 
@@ -184,28 +182,6 @@ def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> Unlabe
 def most_rows() -> int:
     """Return the largest number of rows for which the tide is estimated without bins."""
     return MOST if _can_compile() else MOST_INTERPRETED
-
-
-def check_hidden_tide_options(*, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]) -> None:
-    """Raise an error for options that an analysis with a hidden tide does not support."""
-    given = [name for name, value in others.items() if value]
-    if scale not in ("auto", "difference"):
-        given.append(f"scale={scale!r}")
-    if variance not in ("auto", "common"):
-        given.append(f"variance={variance!r}")
-    if anytime:
-        given.append("anytime")
-    if given:
-        raise InputError(
-            f"an analysis with a hidden tide uses only arm, time and reward: leave out {join_names(given)}, "
-            f"or give the environment"
-        )
-
-
-def unsupported_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for reading a log that an analysis with a hidden tide does not support."""
-    read = ("table", "missing", "decimal")
-    return {name: value for name, value in options.items() if name not in read}
 
 
 def _can_compile() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof.analysis.arm_contrast import Contrast, finite_or_none
 from tideproof.analysis.fit_result import Fit
@@ -11,6 +11,21 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.pairs.fieller_interval import fieller_interval
 from tideproof.table import Table
+
+
+class ControlComparison(NamedTuple):
+    """A control, and the table that compares each other arm with it.
+
+    Columns: arm; estimate, low and high (a difference, or a lift where arms are compared by lifts); reading
+    ("better", "worse", "unclear" or "not comparable"); lift on the scale of differences.
+    """
+
+    control: Any
+    table: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a dictionary of plain values, for JSON."""
+        return {"control": self.control, "arms": self.table.to_dicts()}
 
 
 def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:

@@ -85,15 +85,3 @@ def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTe
         return None
     F = max(coarse.rss - fine.rss, 0.0) / more / (fine.rss / left)
     return WithinLabelTest(finer, F, f_tail(F, more, left), (more, left))
-
-
-def within_label_warning(found: WithinLabelTest | None) -> list[str]:
-    """Return the warning that the tide moves inside the environments, and which ones to use instead."""
-    if found is None or found.p >= ALARM:
-        return []
-    p = "p < 1e-6" if found.p < 1e-6 else f"p = {found.p:.2g}"
-    return [
-        f"The tide moves inside the environments (F = {found.F:.3g} on {found.freedom[0]:,} and "
-        f"{found.freedom[1]:,} degrees of freedom, {p}; significance level {ALARM:g}). Use --environment "
-        f"'{found.finer}', or --time without an environment."
-    ]

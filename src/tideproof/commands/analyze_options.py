@@ -1,11 +1,19 @@
-"""Parsers for options of `tideproof analyze`: percentages, intended shares of arms, and names of arms."""
+"""Parsers for options of `tideproof analyze`: percentages and intended shares of arms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from tideproof.errors import InputError
 
-from tideproof.errors import InputError, UnknownName
+_SPELLED = {"covariates": "--covariate", "expected": "--expect", "environment=None": "--no-environment"}
+
+
+def spell_option(parameter: str) -> str:
+    """Return the option of the command line for a parameter of the analysis.
+
+    >>> spell_option("time_zone"), spell_option("expected")
+    ('--time-zone', '--expect')
+    """
+    return _SPELLED.get(parameter, "--" + parameter.replace("_", "-"))
 
 
 def read_share(text: str) -> float:
@@ -26,11 +34,11 @@ def read_share(text: str) -> float:
     return share
 
 
-def read_expected(text: str, arms: Sequence[Any]) -> dict[Any, float]:
-    """Parse the intended shares of the arms, which are given in the order of the arms or by name.
+def read_expected(text: str) -> dict[str, float] | list[float]:
+    """Parse the intended shares of the arms, by name or in the order of the arms.
 
-    >>> read_expected("50:30:20", ["A", "B", "C"]), read_expected("B=1, A=2", ["A", "B"])
-    ({'A': 50.0, 'B': 30.0, 'C': 20.0}, {'B': 1.0, 'A': 2.0})
+    >>> read_expected("50:30:20"), read_expected("B=1, A=2")
+    ([50.0, 30.0, 20.0], {'B': 1.0, 'A': 2.0})
     """
     named = "=" in text
     parts = [part.strip() for part in text.split("," if named else ":")]
@@ -46,22 +54,5 @@ def read_expected(text: str, arms: Sequence[Any]) -> dict[Any, float]:
     ):
         raise InputError(f"--expect must be shares such as 50:50 or A=50,B=50, not {text!r}")
     if named:
-        return {find_arm(pair[0].strip(), arms): share for pair, share in zip(pairs, shares, strict=True)}
-    if len(shares) != len(arms):
-        listed = ", ".join(map(str, arms[:20]))
-        raise InputError(
-            f"--expect {text} has {len(shares)} shares, but there are {len(arms)} arms: {listed}"
-        )
-    return dict(zip(arms, shares, strict=True))
-
-
-def find_arm(text: str, arms: Sequence[Any]) -> Any:
-    """Return the arm whose text form is `text`.
-
-    >>> find_arm("2", [1, 2]), find_arm("A", ["A", "B"])
-    (2, 'A')
-    """
-    for arm in arms:
-        if str(arm) == text:
-            return arm
-    raise UnknownName.with_suggestion("arm", text, arms)
+        return {pair[0].strip(): share for pair, share in zip(pairs, shares, strict=True)}
+    return shares

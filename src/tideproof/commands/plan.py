@@ -142,24 +142,7 @@ def _read_pilot(
     file: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
 ) -> Pilot:
     """Read a pilot log as `analyze` does; columns that are not given are guessed and reported."""
-    from rich.console import Console
+    from tideproof.plans.pilot_study import pilot_of
+    from tideproof.report.terminal_report import TerminalObserver
 
-    from tideproof.data.cell_reader import ReadOptions, columns_in_name, read_cells
-    from tideproof.data.column_guess import guess_columns
-    from tideproof.data.column_spec import ColumnSpec
-    from tideproof.data.dataset import source_dataset
-    from tideproof.data.sources.source_dispatch import open_source
-    from tideproof.plans.pilot_study import pilot_of_cells
-
-    with open_source(file, table) as source:
-        taken = [
-            name for text in (environment or "", reward or "") for name in columns_in_name(text, source.types)
-        ]
-        found = guess_columns(source.types, arm, environment, reward, taken=taken)
-        if found.guessed:
-            message = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
-            Console(stderr=True).print(
-                escape_control_characters(message), style="dim", highlight=False, markup=False
-            )
-        data = read_cells(source_dataset(source), ColumnSpec.of(*found[:3]), ReadOptions(), None)
-    return pilot_of_cells(data.cells)
+    return pilot_of(file, arm, environment, reward, table, TerminalObserver(progress=False))

@@ -36,12 +36,14 @@ class Dataset(NamedTuple):
     group : returns the cells for a specification of columns.
     quantile : returns a quantile of the rewards; NaN without rewards.
     timed : returns the rows ordered by time, grouped into bins if there are more than the given number.
+    types : SQL type of each column, for guesses which column is which; empty if they are unknown.
     """
 
     columns: Collection[str]
     group: Grouping
     quantile: Callable[[ColumnSpec, float], float]
     timed: Callable[[ColumnSpec, int], TimeOrderedRows]
+    types: Mapping[str, str] = {}
 
 
 @contextmanager
@@ -79,7 +81,7 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
 
 def source_dataset(source: Source) -> Dataset:
     """Return the operations of an opened source as a `Dataset`."""
-    return Dataset(source.types, source.group, source.quantile, source.timed)
+    return Dataset(source.types, source.group, source.quantile, source.timed, source.types)
 
 
 def _without_progress(group: Callable[[Any, ColumnSpec], Cells], data: Any) -> Grouping:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import open_log
-from tideproof.data.cell_reader import read_cells
+from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
+from tideproof.analysis.log_reading import SILENT, AnalysisObserver, read_log
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.worlds import Lengths
@@ -56,7 +56,25 @@ def pilot_of_cells(cells: Cells) -> Pilot:
     return Pilot(len(cells.arms), Fit(cells, scale="difference").sigma, rate, Lengths(lengths))
 
 
-def pilot_of(log: Any, arm: str | None, environment: str | None, reward: str | None) -> Pilot:
-    """Return the pilot numbers of a log, which is read in the same way as by `fit`."""
-    with open_log(log, arm, environment, reward) as opened:
-        return pilot_of_cells(read_cells(*opened).cells)
+def pilot_of(
+    log: Any,
+    arm: str | None,
+    environment: str | None,
+    reward: str | None,
+    table: str | None = None,
+    observer: AnalysisObserver | None = None,
+) -> Pilot:
+    """Return the pilot numbers of a log, which is read in the same way as by `fit`.
+
+    With an `observer`, columns that are not given are guessed, and the observer is told which.
+    """
+    guess = observer is not None
+    columns = ColumnOptions(
+        arm=arm,
+        environment=environment or "" if guess else environment,
+        reward=reward,
+        table=table,
+        guess=guess,
+    )
+    asked = AnalysisOptions(columns=columns, statistics=StatisticsOptions(scale="difference"))
+    return pilot_of_cells(read_log(log, asked, observer or SILENT).found.cells)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tideproof.analysis.number_formats import change_format, mean_format
-from tideproof.report.analysis_report import Analysis
-from tideproof.report.control_report import comparison_text
+from tideproof.analysis.words.fit_answers import comparison_text
+from tideproof.analysis.words.fit_report import FitReport
 from tideproof.report.terminal_tables import Column
 from tideproof.text import format_probability, quote_if_needed
 
 MISSING = "\N{EN DASH}"
 
 
-def arm_columns(analysis: Analysis) -> list[Column]:
+def arm_columns(analysis: FitReport) -> list[Column]:
     """Return the columns of the table of arms; numbers have as many digits as their interval justifies."""
     fit, rows = analysis.fit, analysis.arms.to_dicts()
     means = mean_format(fit)

@@ -12,20 +12,20 @@ import numpy as np
 
 from tideproof.analysis import Fit
 from tideproof.analysis.number_formats import contrast_format, mean_format
+from tideproof.analysis.words.fit_report import FitReport
 from tideproof.draw.arm_graph import MeetingsInfo
 from tideproof.draw.arm_intervals import ArmInfo
 from tideproof.draw.environment_gaps import GapInfo, GapsInfo
 from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo
 from tideproof.draw.svg_axes import Axis
 from tideproof.draw.svg_elements import Limits, shorten
-from tideproof.report.analysis_report import Analysis
 from tideproof.stats.solve.laplacian import link_weights
 
 MOST = 30  # largest number of arms in a chart
 POINTS = 240  # largest number of environments in a chart, or of groups of neighbours
 
 
-def arms_info(analysis: Analysis) -> list[ArmInfo]:
+def arms_info(analysis: FitReport) -> list[ArmInfo]:
     """Return the data of the chart of arms: means and intervals of the first arms that were observed."""
     return [
         ArmInfo(str(row["arm"]), row["mean"], _row_bounds(row), row["raw_mean"], _can_be_best(row))
@@ -155,7 +155,7 @@ def gaps_info(fit: Fit) -> GapChart | None:
     return GapChart(GapsInfo(str(a), str(b), gaps, line), len(rows))
 
 
-def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
+def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
     """Return the data of the chart of which arms shared environments.
 
     The evidence for a pair is the sum of n_i n_k/m_j over environments. Return None if all pairs shared

@@ -7,7 +7,7 @@ import html
 from tideproof.analysis import Fit
 from tideproof.analysis.interaction_summary import InteractionSummary
 from tideproof.analysis.number_formats import change_format, contrast_format, mean_format
-from tideproof.report.analysis_report import Analysis
+from tideproof.analysis.words.fit_report import FitReport
 from tideproof.report.html_tables import Heading, Headings, format_columns, html_table
 from tideproof.report.terminal_tables import Column
 from tideproof.stats.solve.environment_influence import can_leave_one_out
@@ -17,12 +17,12 @@ from tideproof.text import PERCENT, PLAIN
 ENVIRONMENTS = 500  # largest number of rows in a table of environments
 
 
-def details_html(analysis: Analysis) -> str:
+def details_html(analysis: FitReport) -> str:
     """Return the detail tables as HTML, each collapsed."""
     return "".join(_collapsed_html(*each) for each in detail_tables(analysis))
 
 
-def detail_tables(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
+def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     """Return the detail tables: for each the title, a note on omitted rows, and the columns."""
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from tideproof._version import __version__
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_answers import control_sentence
+from tideproof.analysis.words.fit_report import FitReport
 from tideproof.draw.arm_graph import draw_meetings
 from tideproof.draw.arm_intervals import draw_arms
 from tideproof.draw.colour_palette import css
 from tideproof.draw.environment_gaps import draw_gaps
 from tideproof.draw.shift_chart import draw_tide
 from tideproof.draw.svg_picture import chart_css
-from tideproof.report.analysis_report import Analysis
 from tideproof.report.arms_table import arm_columns
 from tideproof.report.chart_data import (
     MOST,
@@ -28,10 +29,9 @@ from tideproof.report.chart_data import (
     shifts_axis,
     tide_info,
 )
-from tideproof.report.control_report import control_sentence
 from tideproof.report.html_details import details_html
 from tideproof.report.html_tables import SCRIPT, html_table
-from tideproof.report.interaction_report import draw_leads, leads_explanation
+from tideproof.report.leaders_chart import draw_leads, leads_explanation
 
 
 class Card(NamedTuple):
@@ -42,7 +42,7 @@ class Card(NamedTuple):
     picture: str
 
 
-def html_report(analysis: Analysis, source: str, columns: str) -> str:
+def html_report(analysis: FitReport, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` describe the data."""
     style = (
         css()
@@ -82,7 +82,7 @@ def _with_full_stop(text: str) -> str:
     return text if text.endswith(".") else text + "."
 
 
-def _control_html(analysis: Analysis) -> str:
+def _control_html(analysis: FitReport) -> str:
     """Return the paragraph on the comparison with the control; empty without a control."""
     if analysis.against is None:
         return ""
@@ -105,7 +105,7 @@ def _model_text(fit: Fit) -> str:
     return f"The model: {said}{noise}"
 
 
-def cards(analysis: Analysis) -> Iterator[Card]:
+def cards(analysis: FitReport) -> Iterator[Card]:
     """Yield the pictures of the report, each with a title and an explanation."""
     fit = analysis.fit
     limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
@@ -178,7 +178,7 @@ def _card_html(card: Card) -> str:
     return f"<section>{said}{card.picture}</section>"
 
 
-def _legend_html(analysis: Analysis) -> str:
+def _legend_html(analysis: FitReport) -> str:
     """Return the explanation of the columns of the table of arms."""
     level = f"{100 * analysis.fit.level:g} %"
     who = (

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis import Fit
+from tideproof.analysis.words.fit_report import FitReport, describe_fit
 from tideproof.draw.arm_intervals import ArmInfo, draw_arms
 from tideproof.draw.lead_over_time import draw_lead
 from tideproof.draw.svg_axes import Axis
 from tideproof.draw.svg_picture import Picture
 from tideproof.draw.traffic_shares import draw_shares
-from tideproof.report.analysis_report import Analysis, analyse
 from tideproof.report.html_report import Card, cards
 from tideproof.report.lead_history import lead_axis, lead_info, shares_info
 from tideproof.stats.best.adaptive_allowance import critical_deviate
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def fit_picture(fit: Fit) -> Picture:
     """Return the charts of a fit as one picture."""
-    analysis = analyse(fit)
+    analysis = describe_fit(fit)
     return Picture(analysis.verdict, list(cards(analysis)))
 
 
 def run_picture(fit: Fit, said: str) -> Picture:
     """Return the charts of a live experiment as one picture with the title `said`."""
-    return Picture(said, fit_cards(analyse(fit)))
+    return Picture(said, fit_cards(describe_fit(fit)))
 
 
 def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
@@ -48,7 +48,7 @@ def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
     return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
 
 
-def fit_cards(analysis: Analysis) -> list[Card]:
+def fit_cards(analysis: FitReport) -> list[Card]:
     """Return the charts of a fit: first the history of the lead, then those of the report."""
     fit, found = analysis.fit, []
     lead = lead_info(fit) if analysis.standing != "not_comparable" else None

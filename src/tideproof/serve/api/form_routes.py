@@ -136,7 +136,8 @@ async def analyze(request: Request, key: Reader) -> Response:
             stream = file.file
 
             def work() -> dict[str, Any] | str:
-                analysis, columns = analyze_upload(stream, name, asked, limit)
+                found = analyze_upload(stream, name, asked, limit)
+                analysis, columns = found.report, str(found.columns)
                 if given.get("do") == "file":
                     return html_report(analysis, name, columns)
                 return {

@@ -12,7 +12,8 @@ import numpy as np
 
 from tideproof.analysis import Fit
 from tideproof.analysis.number_formats import contrast_format
-from tideproof.analysis.verdict_text import ADAPTIVE
+from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.verdict_text import ADAPTIVE
 from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
@@ -24,7 +25,6 @@ from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.experiment.stopping.stop_progress import stop_progress
 from tideproof.experiment.tide_options import allowed_for
 from tideproof.experiment.usage_warnings import UsageFacts
-from tideproof.report.analysis_report import analyse
 from tideproof.report.arms_table import arm_columns, format_chance
 from tideproof.report.event_text import describe_events
 from tideproof.report.hidden_tide_report import OrderedRewards, tide_card, tide_columns
@@ -154,7 +154,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         parts |= _hidden_tide_parts(judged, rewards)
     if fit is None:
         return parts
-    analysis = analyse(fit)
+    analysis = describe_fit(fit)
     parts["warnings"] += analysis.warnings
     parts["columns"] = narrow_first(arm_columns(analysis))
     parts["raw"] = raw_sentence(fit, found.arm)

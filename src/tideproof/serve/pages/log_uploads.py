@@ -8,16 +8,18 @@ import threading
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast, get_args
 
-from tideproof.analysis import Fit
-from tideproof.analysis.scale_selection import ScaleChoice, needs_logs
-from tideproof.data.cell_reader import ReadOptions, columns_in_name, read_cells
-from tideproof.data.column_guess import ROLES, guess_columns
-from tideproof.data.column_spec import ColumnSpec, Missing
+from tideproof.analysis.log_analysis import LogAnalysis, analyze_log
+from tideproof.analysis.log_options import (
+    AnalysisOptions,
+    ColumnOptions,
+    ComparisonOptions,
+    StatisticsOptions,
+)
+from tideproof.analysis.scale_selection import ScaleChoice
 from tideproof.data.dataset import source_dataset
 from tideproof.data.sources.duckdb_connection import FileGuard
 from tideproof.data.sources.duckdb_files import open_files
 from tideproof.errors import InputError, TideproofError
-from tideproof.report.analysis_report import Analysis, analyse
 from tideproof.serve.problem_details import Problem
 from tideproof.stats.variance.variance_models import Variance
 
@@ -47,8 +49,8 @@ class UploadForm(NamedTuple):
     drop_missing: bool = False
 
 
-def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> tuple[Analysis, str]:
-    """Return the analysis of an uploaded file and a description of the columns that were read; blocks."""
+def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> LogAnalysis:
+    """Analyze an uploaded file; blocks."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
         raise InputError(
@@ -63,7 +65,7 @@ def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> t
             path = Path(folder) / f"upload{'.csv' if kind == '.txt' else kind}"
             _copy(file, path, most)
             try:
-                return _read(str(path), asked)
+                return _analyze_file(str(path), asked)
             except TideproofError as error:  # its message contains the name of the temporary file
                 said = str(error).replace(str(path), Path(name).name)
                 raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
@@ -84,27 +86,25 @@ def _copy(file: BinaryIO, path: Path, most: int) -> None:
         raise InputError("the file is empty")
 
 
-def _read(path: str, asked: UploadForm) -> tuple[Analysis, str]:
-    """Read the columns of a file, fit them, and return the analysis and a description of the columns."""
-    variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` checks them
-    with open_files(path, FileGuard(path)) as source:
-        texts = asked.environment, asked.reward, asked.successes, asked.n
-        taken = [name for text in texts for name in columns_in_name(text or "", source.types)]
-        needed = [role for role in ROLES if role != "reward" or not asked.successes]
-        found = guess_columns(
-            source.types, asked.arm, asked.environment, asked.reward, needed=needed, taken=taken
-        )
-        missing: Missing = "drop" if asked.drop_missing else "refuse"
-        request = ColumnSpec.of(*found[:3], n=asked.n, successes=asked.successes, missing=missing)
-        wish = ReadOptions((), "", "", None, needs_logs(scale, variance))
-        data = read_cells(source_dataset(source), request, wish, None)
-    fit = Fit(
-        data.cells,
-        direction="minimize" if asked.minimize else "maximize",
-        adaptive=asked.adaptive,
-        level=0.95,
-        variance=variance,
-        scale=scale,
+def _analyze_file(path: str, asked: UploadForm) -> LogAnalysis:
+    """Analyze a file with the options of the form."""
+    options = AnalysisOptions(
+        columns=ColumnOptions(
+            arm=asked.arm,
+            environment=asked.environment or "",
+            reward=asked.reward,
+            successes=asked.successes,
+            n=asked.n,
+            missing="drop" if asked.drop_missing else "refuse",
+            guess=True,
+        ),
+        statistics=StatisticsOptions(
+            direction="minimize" if asked.minimize else "maximize",
+            variance=cast(Variance, asked.variance),  # `Fit` checks variance and scale
+            scale=cast(ScaleChoice, asked.scale),
+            adaptive=asked.adaptive,
+        ),
+        comparisons=ComparisonOptions(shorter_environments=True),
     )
-    counted = f", successes = {asked.successes} of n = {asked.n}" if asked.successes else ""
-    return analyse(fit), f"{found}{counted}"
+    with open_files(path, FileGuard(path)) as source:
+        return analyze_log(source_dataset(source), options)

@@ -7,18 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import contrast_format
+from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scales import ScaleFit, fit_on_scale
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.influential_rows import ExtremeRow, influential_rows, remove_row
-from tideproof.text import format_rounded
 
 _TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
-_FAR = (
-    1.0 / 6.0
-)  # share of the width of the interval by which a row of an ordinary log does not move the lead
+_FAR = 1.0 / 6.0  # share of the width of the interval by which an ordinary row does not move the lead
 
 
 class SingleRow(NamedTuple):
@@ -61,33 +57,6 @@ def decisive_row(fit: Fit) -> SingleRow | None:
         far = abs(row.without - row.with_it) > _FAR * (now.high - now.low)
         return row if row.leader != decision.best and far else None
     return row if row.leader != decision.best or abs(row.without) < 0.5 * abs(row.with_it) else None
-
-
-def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Return a warning about the row, in the units of the verdict, and what to do about it."""
-    best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
-    said = (
-        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
-    )
-    if row.leader != best:
-        said += f"{row.leader} would lead"
-    elif fit.direction == "maximize":
-        left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
-        said += f"{best} is {left} over {second} instead of {lead}"
-    else:
-        left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
-        said += f"{best} is {left} below {second} instead of {lead}"
-    return f"{said}{_winsorizing_advice(row, fit, capped)}."
-
-
-def _winsorizing_advice(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Return the advice to winsorize, if that would change the row: the largest of rewards of 0 or more."""
-    low, high = fit.cells.low, fit.cells.high
-    if capped or fit.cells.binary or low is None or high is None:
-        return ""
-    if low.min() < 0.0 or row.reward < high.max():
-        return ""
-    return "; cap=0.999 (--cap 99.9%) limits the influence of single rows"
 
 
 def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:

@@ -1,0 +1,251 @@
+"""Warnings about a fit: sentences about violated assumptions, each with what to do about it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from tideproof.analysis.decisive_row import SingleRow
+from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.number_formats import contrast_format
+from tideproof.analysis.several_metrics import Metrics
+from tideproof.analysis.within_label_test import WithinLabelTest
+from tideproof.data.similar_labels import label_warnings
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.additivity_test import Additivity
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
+from tideproof.stats.diagnostics.sample_ratio import SampleRatio
+from tideproof.stats.scales.log_rewards import equal_variances_p, normality_p
+from tideproof.stats.scales.scale_test import Scale, run_scale_test
+from tideproof.stats.solve.environment_influence import can_leave_one_out
+from tideproof.text import format_p, format_rounded, join_names
+
+ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
+_LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
+_MANY = 20  # smallest number of rewards of an arm for that warning
+
+
+def warn_of_labels(fit: Fit) -> list[str]:
+    """Return warnings about labels that look alike or like missing values."""
+    found = label_warnings("arm", fit.cells.arms)
+    return found if fit.tide else [*found, *label_warnings("environment", fit.cells.environments)]
+
+
+def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
+    """Return the warnings about assumptions of the fit that are violated."""
+    found = within_label_warning(fit.inside)
+    checks = (
+        _scale_warning,
+        partial(_additivity_warning, test=misfit),
+        _variance_warning,
+        _influence_warning,
+        _traffic_warning,
+    )
+    for check in checks if fit.tide is None else (_variance_warning,):
+        if check is _variance_warning and found:  # the advice of that warning helps here, too
+            continue
+        try:
+            found += check(fit)
+        except InputError:  # too little data for this test
+            continue
+    return found
+
+
+def _scale_warning(fit: Fit) -> list[str]:
+    """Return a warning if the scale fails its test; an automatically chosen scale was tested before."""
+    if fit.choice.tests:
+        return [fit.choice.sentence] if all_scales_fail(fit) else []
+    if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
+        return []
+    unlike = _log_warning(fit)
+    scale: Scale = "ratio" if fit.scale == "log" else fit.scale
+    test = run_scale_test(fit.cells, scale, "ratio" if scale == "difference" else "difference")
+    if test.p >= ALARM:
+        return unlike
+    what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
+    return [
+        *unlike,
+        f"{what} between arms depend on the shift of the environment ({format_p(test.p)}); scale='auto' "
+        f"(--scale auto) searches for a scale on which they do not.",
+    ]
+
+
+def all_scales_fail(fit: Fit) -> bool:
+    """Return whether all scales that were tried fail their test, so that the least bad is used."""
+    return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
+
+
+def _log_warning(fit: Fit) -> list[str]:
+    """Return a warning if ratios of means cannot be estimated from logarithms."""
+    logs = fit.cells.logs
+    if fit.scale != "log" or logs is None or normality_p(logs) >= ALARM:
+        return []
+    if (p := equal_variances_p(logs, logs.arm, logs.K)) >= ALARM:
+        return []
+    return [
+        f"The logarithms of rewards are not normal, and their variance differs between arms ({format_p(p)}), "
+        f"so that they do not determine ratios of means. Use scale='ratio' (--scale ratio)."
+    ]
+
+
+def failed_additivity(fit: Fit) -> Additivity | None:
+    """Return the test of additivity if it fails, unless the model allows for different shifts."""
+    if fit.interaction is not None or fit.tide is not None:
+        return None
+    try:
+        test = fit.additivity(worst=1)
+    except InputError:  # too little data
+        return None
+    return test if test.p < ALARM else None
+
+
+def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
+    """Return the warning that shifts differ between arms, with the cell furthest from the model."""
+    if test is None:
+        return []
+    what = "Factors" if fit.lifts else "Shifts"
+    said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})."
+    if large := large_reward_sentence(fit.cells):
+        return [f"{said} {large}"]
+    cell = test.worst.to_dicts()[0]
+    return [
+        f"{said} Furthest from the model: arm {cell['arm']} in environment {cell['environment']}, "
+        f"{abs(cell['z']):.1f} standard errors{_additivity_advice(fit)}."
+    ]
+
+
+def large_reward_sentence(c: Cells) -> str:
+    """Return a sentence that names a reward that is more than a quarter of the total reward of its arm.
+
+    Such a reward makes other cells look outlying. Its own cell does not, because the reward makes the noise
+    of that cell as large as itself.
+    """
+    if c.low is None or c.high is None or c.binary or c.low.min() < 0.0:
+        return ""
+    total = np.where(c.counts >= _MANY, c.by_arm(c.n * c.mean), np.inf)[c.arm]
+    share = c.high / np.maximum(total, 1e-300)
+    cell = int(np.argmax(share))
+    if not share[cell] > _LARGE:
+        return ""
+    arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
+    return (
+        f"One reward, {format_rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of "
+        f"the total reward of {arm}: check it first."
+    )
+
+
+def _additivity_advice(fit: Fit) -> str:
+    """Return advice on the option that allows for shifts that differ between arms."""
+    said, c = "", fit.cells
+    if c.factors is not None or c.slope is not None:
+        return said
+    if fit.variance not in ("clustered", "by-unit"):
+        how = "compares differences and allows" if fit.lifts else "allows"
+        said += f"; variance='interaction' (--variance interaction) {how} for this and shows which arm leads"
+    if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
+        said += "; if that cell is an error, robust='cells' (--robust cells) excludes it"
+    return said
+
+
+def _variance_warning(fit: Fit) -> list[str]:
+    """Return a warning if arms or environments have different variances and the model assumes equal ones."""
+    if fit.variance not in ("common", "interaction"):
+        return []
+    test = fit.spread()
+    found = {what: p for what, p in (("arm", test.p_arm), ("environment", test.p_environment)) if p < ALARM}
+    if not found:
+        return []
+    if fit.tide is not None:
+        unlike = join_names(f"{'times' if what == 'environment' else 'arms'}" for what in found)
+        return [f"The variance of rewards differs between {unlike}, but intervals assume that it does not."]
+    model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
+    if fit.interaction is not None:
+        model = f"interaction+by-{next(iter(found))}"
+    whose = join_names((f"{what}s ({format_p(p)})" for what, p in found.items()), "and between")
+    return [f"The variance of rewards differs between {whose}; try variance='{model}' (--variance {model})."]
+
+
+def _influence_warning(fit: Fit) -> list[str]:
+    """Return a warning if another arm would be the best without a single environment."""
+    if fit.decision.standing != "winner" or not can_leave_one_out(
+        fit.cells
+    ):  # without a winner there is nothing to lose
+        return []
+    table, today = fit.influence(), (None, fit.best)
+    both = zip(table["environment"], table["best"], strict=True)
+    others = [(environment, best) for environment, best in both if best not in today]
+    if not others:
+        return []
+    if len(others) == 1:
+        return [f"Without {others[0][0]} alone, {others[0][1]} would lead."]
+    names = join_names((environment for environment, _ in others), "or")
+    return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
+
+
+def _traffic_warning(fit: Fit) -> list[str]:
+    """Return a warning if the arms' shares of the traffic changed between environments."""
+    test = fit.sample_ratio()
+    if test.drift_p >= ALARM or fit.adaptive:
+        return []
+    return [
+        f"The arms' shares of the traffic changed between environments ({format_p(test.drift_p)}). Adjusted "
+        f"means allow for that, raw means do not. If the shares were meant to be fixed, find out why; if a "
+        f"policy changed them by rewards, use adaptive=True (--adaptive), so that intervals allow for it."
+    ]
+
+
+def within_label_warning(found: WithinLabelTest | None) -> list[str]:
+    """Return the warning that the tide moves inside the environments, and which ones to use instead."""
+    if found is None or found.p >= ALARM:
+        return []
+    return [
+        f"The tide moves inside the environments (F = {found.F:.3g} on {found.freedom[0]:,} and "
+        f"{found.freedom[1]:,} degrees of freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
+        f"--environment '{found.finer}', or --time without an environment."
+    ]
+
+
+def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
+    """Return a warning about the row, in the units of the verdict, and what to do about it."""
+    best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
+    said = (
+        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
+    )
+    if row.leader != best:
+        said += f"{row.leader} would lead"
+    elif fit.direction == "maximize":
+        left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
+        said += f"{best} is {left} over {second} instead of {lead}"
+    else:
+        left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
+        said += f"{best} is {left} below {second} instead of {lead}"
+    return f"{said}{_winsorizing_advice(row, fit, capped)}."
+
+
+def _winsorizing_advice(row: SingleRow, fit: Fit, capped: bool) -> str:
+    """Return the advice to winsorize, if that would change the row: the largest of rewards of 0 or more."""
+    low, high = fit.cells.low, fit.cells.high
+    if capped or fit.cells.binary or low is None or high is None:
+        return ""
+    if low.min() < 0.0 or row.reward < high.max():
+        return ""
+    return "; cap=0.999 (--cap 99.9%) limits the influence of single rows"
+
+
+def harm_warning(found: Metrics) -> list[str]:
+    """Return a warning if the best arm is worse in a guardrail metric."""
+    if not found.harmed:
+        return []
+    than = "the best of the others" if found.control is None else f"{found.control}, the control"
+    return [f"{found.deciding.best} is worse than {than} in {join_names(found.harmed)}."]
+
+
+def share_warning(ratio: SampleRatio) -> list[str]:
+    """Return a warning if arms did not get their intended shares of the traffic."""
+    if ratio.p >= ALARM:
+        return []
+    got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
+    p = format_p(ratio.p)
+    return [f"Arms did not receive their intended shares ({p}): {join_names(got)}; find out why."]

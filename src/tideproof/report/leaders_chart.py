@@ -1,0 +1,28 @@
+"""Chart of which arm leads in each environment, for fits with interactions."""
+
+from __future__ import annotations
+
+from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE, InteractionSummary
+from tideproof.draw.traffic_shares import draw_shares
+
+DRAWN = 60  # largest number of environments in the chart
+
+
+def draw_leads(found: InteractionSummary) -> str:
+    """Draw the probability of each arm of leading in each of the first environments."""
+    names = found.arms["arm"]
+    K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
+    rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]
+    order = sorted(range(K), key=lambda i: -float(found.arms["days"][i]))
+    shares = [[row[i]["chance"] for i in order] for row in rows]
+    return draw_shares([str(row[0]["environment"]) for row in rows], [str(names[i]) for i in order], shares)
+
+
+def leads_explanation(found: InteractionSummary) -> str:
+    """Return the explanation of the chart of leading arms."""
+    total = found.environments
+    few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
+    return (
+        "The probability of each arm of leading in each environment, estimated from that environment and all "
+        f"others. One colour in {100 * ONE_WINNER_SHARE:.0f} % of environments or more means one winner.{few}"
+    )

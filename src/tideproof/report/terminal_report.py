@@ -1,0 +1,82 @@
+"""Report of a fit in a terminal, and messages while a log is analyzed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tideproof.analysis.log_reading import AnalysisObserver, LogColumns
+from tideproof.analysis.words.fit_answers import control_sentence
+from tideproof.analysis.words.fit_report import FitReport
+from tideproof.data.dataset import Progress
+from tideproof.progress import is_stderr_interactive, progress_bar
+from tideproof.report.arms_table import arm_columns
+from tideproof.report.terminal_tables import make_tables
+from tideproof.text import escape_control_characters
+
+_COLOURS = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}
+
+
+class TerminalObserver(AnalysisObserver):
+    """Messages on stderr: guessed columns, and the progress of an analysis if stderr is a terminal."""
+
+    def __init__(self, *, progress: bool = True) -> None:
+        self._messages = Console(stderr=True)
+        self._moving = progress and is_stderr_interactive()
+
+    def show_columns(self, columns: LogColumns) -> None:
+        """Print the columns if some were guessed."""
+        if columns.guessed:
+            message = f"columns: {columns} (guessed: {', '.join(columns.guessed)}; options choose others)"
+            self._messages.print(
+                escape_control_characters(message), style="dim", highlight=False, markup=False
+            )
+
+    def reading(self) -> AbstractContextManager[Progress | None]:
+        """Show a progress bar while a log is read."""
+        return progress_bar("reading", 100.0) if self._moving else nullcontext()
+
+    def working(self, message: str) -> AbstractContextManager[Any]:
+        """Show a message during a longer computation."""
+        return self._messages.status(message) if self._moving else nullcontext()
+
+    def note(self, message: str) -> None:
+        """Print a message."""
+        self._messages.print(message, highlight=False, markup=False)
+
+
+def print_report(report: FitReport) -> None:
+    """Print a report: the verdict, the table of arms, answers, warnings and notes."""
+    console = Console()
+    verdict = escape_control_characters(f"{report.verdict}.")
+    console.print(Text(verdict, style=_COLOURS[report.standing]))
+    if report.against is not None:
+        console.print(Text(escape_control_characters(control_sentence(report.fit, report.against))))
+    console.print()
+    for table in _arm_tables(report, console.width):
+        console.print(table)
+    for answer in report.answers:
+        console.print(Text(escape_control_characters(answer)))
+    for warning in report.warnings:
+        console.print(
+            Text("Careful: ", style="bold red") + Text(escape_control_characters(warning), style="not bold")
+        )
+    for note in report.notes:
+        console.print(Text(escape_control_characters(note), style="dim"))
+
+
+def _arm_tables(report: FitReport, width: int, most: int = 100) -> Iterator[RichTable]:
+    """Return tables of the arms, the best first; a narrow terminal needs several tables."""
+    first, *others = (
+        column._replace(cells=[escape_control_characters(cell) for cell in column.cells[:most]])
+        for column in arm_columns(report)
+    )
+    more = len(report.arms) - most
+    caption = f"{more:,} more arms; --html and --json show all" if more > 0 else None
+    return make_tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
