@@ -69,9 +69,9 @@ def test_labels_that_are_too_coarse_are_warned_of(log):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--by", "ts"], "leave out by"),
-        (["--cap", "99%"], "leave out cap"),
-        (["--anytime"], "leave out anytime"),
+        (["--by", "ts"], "leave out --by"),
+        (["--cap", "99%"], "leave out --cap"),
+        (["--anytime"], "leave out --anytime"),
         (["--no-environment"], "leave out --no-environment"),
         (["--scale", "odds"], "leave out scale='odds'"),
         (["--variance", "robust"], "leave out variance='robust'"),

@@ -453,7 +453,7 @@ def test_a_file_of_counted_rows_is_analysed(here):
     )
     page = drop(here, counted, successes="orders", n="visits", scale="ratio")
     assert page.status_code == 200, page.text
-    assert "successes = orders of n = visits" in page.text
+    assert "successes = orders, n = visits" in page.text
     assert re.search(r"<h1[^>]*>B is best", page.text)
     assert "<option selected>ratio</option>" in page.text
     wrong = drop(here, counted, successes="orders", n="visits", variance="loud")
