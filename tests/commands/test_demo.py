@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from tideproof.analysis import fit
 from tideproof.cli import app
-from tideproof.demos.labelled_prices import TRUTH, DemoRun, calendar, picture_info, run_demo
-from tideproof.demos.unlabelled_prices import TRUTH as HIDDEN
+from tideproof.demos.labelled_prices import DemoRun, calendar, picture_info, run_demo
+from tideproof.demos.shop_prices import TRUTH
 from tideproof.demos.unlabelled_prices import draw_log
 from tideproof.demos.unlabelled_prices import picture_info as hidden_info
 from tideproof.errors import InputError
@@ -66,7 +66,7 @@ def test_the_table_says_the_same(played):
 
 def test_a_story_that_has_not_begun_has_no_picture():
     with pytest.raises(InputError, match="no environment connects all prices yet"):
-        picture_info(DemoRun(TRUTH, calendar(np.random.default_rng(0))))
+        picture_info(DemoRun(calendar(np.random.default_rng(0))))
 
 
 def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
@@ -105,7 +105,7 @@ def test_what_the_hidden_demo_draws_are_the_numbers_of_its_fit():
     for price in info.prices:
         row = rows[price.name]
         assert price[2:] == (row["raw_mean"], row["mean"], row["low"], row["high"])
-        assert price.truth == pytest.approx(HIDDEN[price.name] + log.tide.mean())
+        assert price.truth == pytest.approx(TRUTH[price.name] + log.tide.mean())
     assert info.truth.mean() == pytest.approx(0.0, abs=1e-12)
     days = np.array([moment.day for moment in info.moments])
     shown = np.interp(info.days, days, [moment.shift for moment in info.moments])

@@ -10,6 +10,8 @@ from tideproof.kernels.fit import outlying_cells
 from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import connected
 from tideproof.kernels.fit.outlying_cells import OutlierResistantFit
+from tideproof.stats import cells as stats_cells
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 
 ARMS = 4
 MEANS = np.array([0.0, 0.5, 1.0, 2.0])
@@ -147,3 +149,23 @@ def test_two_wrong_days_do_not_outweigh_many_right_ones():
         cells.play(j, 8, wrong=3, off=-20.0)
     assert [cells.left_out(j) for j in range(6)] == [[], [], [], [], [3], [3]]
     cells.check({(3, 4), (3, 5)})
+
+
+@pytest.mark.parametrize("wrong", [(), ((4, 1), (11, 3))])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_of_a_finished_log_finds_the_same_cells(seed, wrong):
+    played, environments = Cells(seed), 16
+    for environment in range(environments):
+        for t in range(12):
+            played.tell(t % ARMS, environment, 20.0 * ((environment, t % ARMS) in wrong))
+    rewards = [[[y for a, j, y in played.rows if (a, j) == (arm, environment)] for arm in range(ARMS)]
+               for environment in range(environments)]  # fmt: skip
+    y = np.array(rewards)
+    environment, arm = np.divmod(np.arange(environments * ARMS), ARMS)
+    mean, squares = y.mean(axis=2), y.var(axis=2) * y.shape[2]
+    n = np.full(arm.size, float(y.shape[2]))
+    log = stats_cells.Cells(list(range(ARMS)), list(range(environments)), arm, environment, n,
+                            mean.ravel(), squares.ravel())  # fmt: skip
+    off = ~find_outlying_cells(log).cells
+    assert set(zip(environment[off].tolist(), arm[off].tolist(), strict=True)) == set(wrong)
+    assert {(j, a) for j in range(environments) for a in played.left_out(j)} == set(wrong)

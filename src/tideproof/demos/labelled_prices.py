@@ -21,13 +21,21 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.analysis import Fit
-from tideproof.draw.demo_picture import DayInfo, DemoInfo, PriceInfo
+from tideproof.demos.shop_prices import (
+    BEST,
+    TRUTH,
+    best_mark,
+    compare_picks,
+    leader_by_raw_mean,
+    leader_mark,
+    price_infos,
+)
+from tideproof.draw.demo_picture import DayInfo, DemoInfo
 from tideproof.errors import InputError
 from tideproof.experiment.experiment import Experiment
 from tideproof.report.arms_table import format_chance
 from tideproof.report.terminal_tables import Column, make_tables
 
-TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
 DAYS = 30
 SEED = 1
 
@@ -42,17 +50,15 @@ class Day(NamedTuple):
 
 @dataclass
 class DemoRun:
-    """State of a running demonstration: the truth, the days, the current fit and the leaders so far.
+    """State of a running demonstration: the days, the current fit and the leaders so far.
 
     Attributes
     ----------
-    truth : mean revenue of each price on an average day.
     days : the simulated days.
     fit : the latest fit, once the data connect all prices.
     raw_leader, leader : the price with the highest raw mean and adjusted mean after each day from then on.
     """
 
-    truth: dict[str, float]
     days: list[Day]
     fit: Fit | None = None
     raw_leader: list[str] = field(default_factory=list)
@@ -62,11 +68,6 @@ class DemoRun:
         """Return the average shift over the visitors of the first days; estimated means contain it."""
         visitors = [day.visitors for day in self.days[:days]]
         return float(np.average([day.shift for day in self.days[:days]], weights=visitors))
-
-    @property
-    def best(self) -> str:
-        """The price with the highest true mean revenue."""
-        return max(self.truth, key=lambda price: self.truth[price])
 
 
 def calendar(random: np.random.Generator) -> list[Day]:
@@ -83,7 +84,7 @@ def calendar(random: np.random.Generator) -> list[Day]:
 def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoRun:
     """Run the experiment, show it on `console` with `pace` seconds for each day, and return the results."""
     random = np.random.default_rng(seed)
-    demo_run = DemoRun(TRUTH, calendar(random))
+    demo_run = DemoRun(calendar(random))
     budget = sum(day.visitors for day in demo_run.days)
     run = Experiment(TRUTH, budget=budget, policy="linlucb", seed=seed)
     with Live(console=console, auto_refresh=False) as live:
@@ -104,7 +105,7 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoR
 def _record_day(demo_run: DemoRun, fit: Fit) -> None:
     """Store the day's fit, and the prices that lead by raw mean and by adjusted mean."""
     demo_run.fit = fit
-    demo_run.raw_leader.append(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
+    demo_run.raw_leader.append(leader_by_raw_mean(fit))
     demo_run.leader.append(fit.best)
 
 
@@ -118,12 +119,8 @@ def picture_info(demo_run: DemoRun) -> DemoInfo:
         DayInfo(day.shift - level, row["shift"], row["low"], row["high"])
         for day, row in zip(demo_run.days, fit.shifts, strict=True)
     ]
-    rows = {row["arm"]: row for row in fit.arms}
-    prices = [
-        PriceInfo(price, truth + level, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
-        for price, truth in demo_run.truth.items()
-    ]
-    return DemoInfo(days, prices, fit.level, demo_run.best, demo_run.raw_leader[-1], demo_run.leader[-1])
+    prices = price_infos(fit, level)
+    return DemoInfo(days, prices, fit.level, BEST, demo_run.raw_leader[-1], demo_run.leader[-1])
 
 
 def _headline(demo_run: DemoRun, d: int) -> Text:
@@ -136,12 +133,12 @@ def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterato
     """Yield tables of the prices so far; means and the truth beside them contain the average shift."""
     rows, level = fit.arms.to_dicts(), demo_run.level(days)
     prices = [row["arm"] for row in rows]
-    raw = [f"{_with_leader_mark(row['arm'], demo_run.raw_leader)}{row['raw_mean']:.2f}" for row in rows]
+    raw = [f"{leader_mark(row['arm'], demo_run.raw_leader[-1])}{row['raw_mean']:.2f}" for row in rows]
     ours = [
-        f"{_with_leader_mark(row['arm'], demo_run.leader)}{row['mean']:.2f} ± {_half_width(row):.2f}"
+        f"{leader_mark(row['arm'], demo_run.leader[-1])}{row['mean']:.2f} ± {_half_width(row):.2f}"
         for row in rows
     ]
-    truth = [f"{'best ' if p == demo_run.best else ''}{demo_run.truth[p] + level:.2f}" for p in prices]
+    truth = [f"{best_mark(p)}{TRUTH[p] + level:.2f}" for p in prices]
     columns = [
         Column("shown", [str(row["n"]) for row in rows]),
         Column("raw mean", raw),
@@ -155,24 +152,12 @@ def _half_width(row: dict[str, Any]) -> float:
     return float(row["high"] - row["low"]) / 2.0
 
 
-def _with_leader_mark(price: str, leaders: list[str]) -> str:
-    return "leads " if price == leaders[-1] else ""
-
-
 def verdict(demo_run: DemoRun, fit: Fit) -> Text:
     """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
-    raw, ours = demo_run.raw_leader[-1], demo_run.leader[-1]
-    text = Text()
-    for method, price in (("The raw mean", raw), ("tideproof", ours)):
-        right = price == demo_run.best
-        loss = demo_run.truth[demo_run.best] - demo_run.truth[price]
-        text.append(f"\n{method} picks {price}: ")
-        text.append(
-            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {demo_run.best}",
-            style="bold green" if right else "bold red",
-        )
+    ours = demo_run.leader[-1]
+    text = compare_picks(demo_run.raw_leader[-1], ours)
     text.append(f"\nHow sure: {format_chance(fit.p_best[ours])}. ")
-    wrong = sum(leader != demo_run.best for leader in demo_run.raw_leader)
-    also = sum(leader != demo_run.best for leader in demo_run.leader)
+    wrong = sum(leader != BEST for leader in demo_run.raw_leader)
+    also = sum(leader != BEST for leader in demo_run.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")
     return text

@@ -18,12 +18,19 @@ from rich.text import Text
 
 from tideproof.analysis import Fit, fit
 from tideproof.core.array_layout import Floats
-from tideproof.draw.demo_picture import PriceInfo
+from tideproof.demos.shop_prices import (
+    BEST,
+    TRUTH,
+    best_mark,
+    compare_picks,
+    leader_by_raw_mean,
+    leader_mark,
+    price_infos,
+)
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
 from tideproof.report.arms_table import format_chance
 from tideproof.report.terminal_tables import Column, make_tables
 
-TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
 VISITORS = 500
 MINUTES = 40  # between two visitors
 SEED = 4
@@ -89,18 +96,12 @@ def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
         MomentInfo(MINUTES * int(start) / 1440.0 + 1.0, row["shift"], row["low"], row["high"])
         for start, row in zip(starts.tolist(), points, strict=True)
     ]
-    rows = {row["arm"]: row for row in found.arms}
-    prices = [
-        PriceInfo(price, truth + level, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
-        for price, truth in TRUTH.items()
-    ]
-    raw = max(rows.values(), key=lambda row: row["raw_mean"])["arm"]
     days = 1.0 + np.arange(VISITORS) * MINUTES / 1440.0
     jumps = [float(days[place]) for place in tide.jumped]
-    best = max(TRUTH, key=lambda price: TRUTH[price])
     shown = log.revenue - float(log.revenue.mean())
+    prices, raw = price_infos(found, level), leader_by_raw_mean(found)
     return HiddenInfo(
-        days, shown, log.tide - level, moments, jumps, prices, found.level, best, raw, found.best
+        days, shown, log.tide - level, moments, jumps, prices, found.level, BEST, raw, found.best
     )
 
 
@@ -110,32 +111,21 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
         Column("shown", [shown[price.name] for price in info.prices]),
         Column(
             "raw mean",
-            [_with_leader_mark(price.name, info.raw_pick, price.raw_mean) for price in info.prices],
+            [f"{leader_mark(price.name, info.raw_pick)}{price.raw_mean:.2f}" for price in info.prices],
         ),
         Column(
-            "tide followed", [_with_leader_mark(price.name, info.pick, price.mean) for price in info.prices]
+            "tide followed",
+            [f"{leader_mark(price.name, info.pick)}{price.mean:.2f}" for price in info.prices],
         ),
-        Column("truth", [f"{'best ' if p.name == info.best else ''}{p.truth:.2f}" for p in info.prices]),
+        Column("truth", [f"{best_mark(p.name)}{p.truth:.2f}" for p in info.prices]),
     ]
     return make_tables(
         Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False
     )
 
 
-def _with_leader_mark(price: str, leader: str, mean: float) -> str:
-    return f"{'leads ' if price == leader else ''}{mean:.2f}"
-
-
 def verdict(info: HiddenInfo, found: Fit) -> Text:
     """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
-    text = Text()
-    for method, price in (("The raw mean", info.raw_pick), ("tideproof", info.pick)):
-        right = price == info.best
-        loss = TRUTH[info.best] - TRUTH[price]
-        text.append(f"\n{method} picks {price}: ")
-        text.append(
-            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {info.best}",
-            style="bold green" if right else "bold red",
-        )
+    text = compare_picks(info.raw_pick, info.pick)
     text.append(f"\nHow sure: {format_chance(found.p_best[info.pick])}.")
     return text

@@ -1,0 +1,50 @@
+"""What both demonstrations share: the prices of the shop, their truth, and the comparison of the picks."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from tideproof.analysis import Fit
+from tideproof.draw.demo_picture import PriceInfo
+
+TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}  # mean revenue of a visitor
+BEST = max(TRUTH, key=lambda price: TRUTH[price])
+
+
+def price_infos(fit: Fit, shift: float) -> list[PriceInfo]:
+    """Return the prices for a picture; the average shift is added to the truth, as estimates contain it."""
+    rows = {row["arm"]: row for row in fit.arms}
+    return [
+        PriceInfo(price, truth + shift, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
+        for price, truth in TRUTH.items()
+    ]
+
+
+def leader_by_raw_mean(fit: Fit) -> str:
+    """Return the price with the highest raw mean."""
+    return str(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
+
+
+def leader_mark(price: str, leader: str) -> str:
+    """Return the word before the number of a price that leads, or an empty string."""
+    return "leads " if price == leader else ""
+
+
+def best_mark(price: str) -> str:
+    """Return the word before the truth of the best price, or an empty string."""
+    return "best " if price == BEST else ""
+
+
+def compare_picks(raw: str, ours: str) -> Text:
+    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
+    text = Text()
+    for method, price in (("The raw mean", raw), ("tideproof", ours)):
+        right = price == BEST
+        text.append(f"\n{method} picks {price}: ")
+        text.append(
+            "right"
+            if right
+            else f"wrong, it earns {TRUTH[BEST] - TRUTH[price]:.2f} less a visitor than {BEST}",
+            style="bold green" if right else "bold red",
+        )
+    return text
