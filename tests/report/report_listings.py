@@ -8,13 +8,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from golden_data import Cases, numbers, rewrite
+from tideproof.report.analysis_report import analyse, analysis_to_dict, format_p
+from tideproof.report.decisive_row import decisive_row
 
 import tideproof as tp
+from golden_data import Cases, numbers, rewrite
 from tideproof.report import chart_data, lead_history
-from tideproof.report.analysis_report import analyse, analysis_to_dict, format_p
 from tideproof.report.arms_table import arm_columns, format_chance
-from tideproof.report.decisive_row import decisive_row
 from tideproof.report.html_details import detail_tables
 from tideproof.report.html_report import cards
 
