@@ -71,8 +71,8 @@ RUNS: dict[str, dict] = {
         "policy": ("contrast", {"noise": "by-arm", "interaction": "auto"}),
         "by_arm": 1.0,
     },
-    "robust:contrast": {"policy": ("contrast", {"robust": "cells"}), "wrong": True, "steps": 80},
-    "robust:linlucb": {"policy": ("linlucb", {"robust": "cells"}), "wrong": True},
+    "robust:contrast": {"policy": ("contrast", {"robust": "cells"}), "wrong": [(2, "B")], "steps": 80},
+    "robust:linlucb": {"policy": ("linlucb", {"robust": "cells"}), "wrong": [(2, "B")]},
     "hidden": LABELLED_OR_NOT,
     "hidden, minimise": LABELLED_OR_NOT | {"direction": "minimize", "policy": "linlucb"},
     "hidden:top-two-thompson": LABELLED_OR_NOT | {"policy": "top-two-thompson"},
@@ -83,6 +83,29 @@ RUNS: dict[str, dict] = {
     "hidden, arms change": LABELLED_OR_NOT | {"actions": {20: [("add_arm", "X")], 35: [("retire_arm", "A")]}},
     "hidden, corrected": LABELLED_OR_NOT
     | {"actions": {20: [("correct", 3, 1.0)], 35: [("correct", 30, 2.0)]}},
+    "hidden, far": LABELLED_OR_NOT | {"wrong": [(2, "ABC"), (4, "AB")], "far": 1e6},
+    "hidden, far, late": LABELLED_OR_NOT
+    | {"wrong": [(2, "ABC")], "far": -3e4, "late": 3, "policy": "linlucb"},
+    "robust, several": {
+        "policy": ("contrast", {"robust": "cells"}),
+        "wrong": [(1, "A"), (3, "BC"), (5, "C"), (6, "ABC")],
+        "steps": 90,
+        "arms": 4,
+    },
+    "robust, corrected back": {
+        "policy": ("linlucb", {"robust": "cells"}),
+        "wrong": [(1, "A"), (4, "D")],
+        "steps": 80,
+        "arms": 5,
+        "actions": {40: [("correct", 8, 9.0), ("correct", 9, 9.0)]},
+    },
+    "robust, thompson": {
+        "policy": ("top-two-thompson", {"robust": "cells"}),
+        "wrong": [(1, "AB"), (4, "C")],
+        "far": -25.0,
+        "steps": 80,
+        "batch": 3,
+    },
     "both": {"tide": "both", "steps": 45},
     "both, late": {"tide": "both", "steps": 45, "late": 3, "policy": "linlucb"},
     "no labels": {"tide": "auto", "labels": False, "steps": 45},
@@ -121,7 +144,7 @@ RUNS: dict[str, dict] = {
     "late, halving": {"late": 5, "policy": "sequential-halving", "arms": 5},
     "late, reduce:lucb": {"late": 5, "policy": "reduce:lucb"},
     "late, by arm": {"late": 5, "policy": ("contrast", {"noise": "by-arm"}), "by_arm": 0.5},
-    "late, robust": {"late": 5, "policy": ("contrast", {"robust": "cells"}), "wrong": True},
+    "late, robust": {"late": 5, "policy": ("contrast", {"robust": "cells"}), "wrong": [(2, "B")]},
     "floors": {"floors": {"A": 0.3, "B": 0.2}},
     "caps": {"caps": {"C": 0.4}, "policy": "linlucb"},
     "floors and caps": {"floors": {"A": 0.3}, "caps": {"C": 0.4, "B": 0.5}, "batch": 3},
@@ -188,7 +211,7 @@ PLAY = {
     "lift",
     "actions",
 }
-PLAY |= {"every", "expose", "warm"}
+PLAY |= {"far", "every", "expose", "warm"}
 
 
 def stored_run(name):
@@ -214,7 +237,8 @@ class Script:
         units=False,
         by_arm=0.0,
         interaction=0.0,
-        wrong=False,
+        wrong=(),
+        far=40.0,
         lift=0.5,
         actions=None,
         every=60.0,
@@ -229,7 +253,8 @@ class Script:
         self.run = tp.Experiment(self.names, **options)
         self.kind = options.get("rewards", "normal")
         self.steps, self.labels, self.batch, self.late, self.units = steps, labels, batch, late, units
-        self.by_arm, self.interaction, self.wrong, self.lift = by_arm, interaction, wrong, lift
+        self.by_arm, self.interaction, self.lift = by_arm, interaction, lift
+        self.wrong, self.far = wrong, far
         self.actions, self.every, self.expose, self.warm = dict(actions or {}), every, expose, warm
         self.random = np.random.default_rng(5)
         self.pulls: list = []
@@ -285,7 +310,7 @@ class Script:
             return max(0.0, 40.0 * level * (noise - 0.2)) if noise > 0.0 else 0.0
         reward = 8.0 + self.lift * i + 2.0 * math.sin(3.0 * day) + noise * (1.0 + self.by_arm * i) * 0.7
         reward += self.interaction * math.cos(7.0 * day + 2.0 * i)
-        return reward + 40.0 * (self.wrong and day == 2 and pull.arm == "B")
+        return reward + self.far * any(day == where and pull.arm in who for where, who in self.wrong)
 
     def tell(self, step):
         pull, reward = self.waiting.pop(0)
