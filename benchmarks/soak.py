@@ -110,7 +110,11 @@ if __name__ == "__main__":
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tideproof", "serve", f"sqlite:///{folder}/a.db", "--port", "0"]
-        settings = {"TIDEPROOF_ADMIN_KEY": KEY, "TIDEPROOF_LOG": "off", "TIDEPROOF_OPENED": str(OPENED)}
+        settings = {
+            "TIDEPROOF_ADMIN_KEY": KEY,
+            "TIDEPROOF_LOG_FORMAT": "off",
+            "TIDEPROOF_OPEN_EXPERIMENTS": str(OPENED),
+        }
         service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | settings)
         try:
             url = re.search(r"http://\S+", service.stdout.readline()).group()

@@ -19,7 +19,7 @@ MODULES = Path(sys.prefix) / "node" / "node_modules"  # make clients brings Open
 
 def app_of(folder, **settings):
     return make_app(
-        f"sqlite:///{folder}/shop.db", Settings(**({"admin_key": ADMIN, "log": "off"} | settings))
+        f"sqlite:///{folder}/shop.db", Settings(**({"admin_key": ADMIN, "log_format": "off"} | settings))
     )
 
 
@@ -86,7 +86,7 @@ class Served:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=os.environ | {"TIDEPROOF_ADMIN_KEY": ADMIN, "TIDEPROOF_LOG": "json"} | environment,
+            env=os.environ | {"TIDEPROOF_ADMIN_KEY": ADMIN, "TIDEPROOF_LOG_FORMAT": "json"} | environment,
         )
         self.lines = [self.process.stdout.readline()]
         found = re.search(r"http://\S+", self.lines[0])

@@ -141,7 +141,7 @@ def played():
     answers = {}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        here = Here(app_of(folder, zone="UTC"))
+        here = Here(app_of(folder, time_zone="UTC"))
         pulls = []
         for step, method, path, body in STEPS:
             text = json.dumps(body)

@@ -345,7 +345,7 @@ def test_a_stream_goes_on_where_it_was(begin):
 
 
 def test_too_many_followers(begin):
-    here = begin(streams=1)
+    here = begin(event_streams=1)
     here.post("/v1/experiments", SHOP)
     with here.app.state.service.notifier.count_stream():
         assert "at most 1" in refused(here.get(at("/stream")), 503, "StoreError")

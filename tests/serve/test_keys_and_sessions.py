@@ -89,7 +89,7 @@ def test_over_https_the_cookie_is_bound_to_it(visitor):
 
 
 def test_a_session_ends_with_its_key_and_its_time(begin, monkeypatch):
-    here = begin(session=60)
+    here = begin(session_seconds=60)
     key = made(here, "editor")
     visitor = here.other(None)
     log_in(visitor, key["secret"])
@@ -178,7 +178,7 @@ def test_every_answer_has_headers_that_protect(here):
 
 
 def test_a_body_may_not_be_too_long(begin):
-    here = begin(body=1000)
+    here = begin(body_bytes=1000)
     long = b'{"name": "' + b"x" * 2000 + b'"}'
     assert here.request("POST", "/v1/experiments", content=long).status_code == 413
 
@@ -201,7 +201,7 @@ def test_a_body_may_not_be_too_deep(here):
 
 
 def test_a_key_may_not_come_too_often(begin):
-    here = begin(rate=0.01)
+    here = begin(requests_per_second=0.01)
     found = [here.get("/v1/session").status_code for _ in range(3)]
     assert found == [200, 429, 429]
     again = here.get("/v1/session")
@@ -209,7 +209,7 @@ def test_a_key_may_not_come_too_often(begin):
 
 
 def test_who_guesses_keys_must_wait(begin):
-    here = begin(failures=5)
+    here = begin(failures_per_minute=5)
     found = [here.get("/v1/session", headers=bearer(f"tp_{guess}")).status_code for guess in range(8)]
     assert found == [401] * 5 + [429] * 3
     assert here.get("/v1/session").status_code == 200  # who has a key need not
@@ -225,7 +225,7 @@ def test_a_bucket_fills_again(monkeypatch):
 
 
 def test_what_takes_too_long_is_said(begin, monkeypatch):
-    here = begin(seconds=0.05)
+    here = begin(request_seconds=0.05)
     monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.5))
     found = here.get("/v1/experiments")
     assert found.status_code == 503
@@ -235,7 +235,7 @@ def test_what_takes_too_long_is_said(begin, monkeypatch):
 def test_too_many_that_wait(begin, monkeypatch):
     import asyncio
 
-    here = begin(threads=1, waiting=1)
+    here = begin(threads=1, waiting_requests=1)
     monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.2) or [])
 
     async def at_once():
@@ -252,19 +252,24 @@ def test_too_many_that_wait(begin, monkeypatch):
 
 def test_settings_come_from_the_environment():
     found = from_environment(
-        {"TIDEPROOF_RATE": "7", "TIDEPROOF_BODY": "5", "TIDEPROOF_LOG": "text", "PATH": "x"}
+        {
+            "TIDEPROOF_REQUESTS_PER_SECOND": "7",
+            "TIDEPROOF_BODY_BYTES": "5",
+            "TIDEPROOF_LOG_FORMAT": "text",
+            "PATH": "x",
+        }
     )
-    assert found == Settings(rate=7.0, body=5, log="text")
+    assert found == Settings(requests_per_second=7.0, body_bytes=5, log_format="text")
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("RATE", "fast", "must be a number, not 'fast'"),
-        ("RATE", "0", "above 0"),
-        ("SECONDS", "inf", "above 0"),
-        ("BODY", "1.5", "must be a number"),
-        ("LOG", "loud", "json, text or off"),
+        ("REQUESTS_PER_SECOND", "fast", "must be a number, not 'fast'"),
+        ("REQUESTS_PER_SECOND", "0", "above 0"),
+        ("REQUEST_SECONDS", "inf", "above 0"),
+        ("BODY_BYTES", "1.5", "must be a number"),
+        ("LOG_FORMAT", "loud", "json, text or off"),
         ("ADMIN_KEY", "short", "at least 20"),
     ],
 )

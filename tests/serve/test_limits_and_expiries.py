@@ -215,7 +215,7 @@ def test_retry_after_is_rounded_up(wait, text):
 
 @pytest.mark.parametrize(("excess", "status"), [(0, 400), (1, 413)])
 def test_a_body_may_have_exactly_the_limit(begin, excess, status):
-    here = begin(body=1000)
+    here = begin(body_bytes=1000)
     content = b" " * (1000 + excess)  # not JSON, which is noticed after its size
 
     async def parts():
@@ -228,7 +228,7 @@ def test_a_body_may_have_exactly_the_limit(begin, excess, status):
 
 
 def test_an_upload_may_have_the_limit_and_64_kib_of_form(begin):
-    here = begin(upload=1000, body=10)
+    here = begin(upload_bytes=1000, body_bytes=10)
     for length, status in ((1000 + 2**16, 400), (1001 + 2**16, 413)):
         found = here.request("POST", "/analyze", content=b" " * length, headers={"Sec-Fetch-Site": "none"})
         assert (found.status_code == 413) == (status == 413)
@@ -237,7 +237,7 @@ def test_an_upload_may_have_the_limit_and_64_kib_of_form(begin):
 def test_an_uploaded_file_may_have_exactly_the_limit(begin):
     log = b"arm,day,reward\nA,1,1.0\nB,1,2.0\nA,2,1.5\nB,2,2.6\nA,3,1.1\nB,3,2.2\n"
     for limit, status in ((len(log), 200), (len(log) - 1, 413)):
-        here = begin(upload=limit)
+        here = begin(upload_bytes=limit)
         found = here.request("POST", "/analyze", files={"file": ("log.csv", log)}, data={"do": "page"})
         assert found.status_code == status, found.text
 
@@ -418,7 +418,7 @@ def test_any_target_allows_http_and_private_networks():
     assert checked_target("http://127.0.0.1/", True) == "127.0.0.1"
     with pytest.raises(tp.errors.InputError, match="https://"):
         checked_target("http://8.8.8.8/", False)
-    with pytest.raises(tp.errors.InputError, match="TIDEPROOF_TARGETS=any"):
+    with pytest.raises(tp.errors.InputError, match="TIDEPROOF_WEBHOOK_TARGETS=any"):
         checked_target("https://127.0.0.1/", False)
     with pytest.raises(tp.errors.InputError, match=r"not 'https://me@8\.8\.8\.8/'"):
         checked_target("https://me@8.8.8.8/", True)
@@ -472,11 +472,27 @@ def test_a_refusal_that_passes_says_when_to_retry(status):
 def test_default_settings():
     """The values that docs/serve.md and docs/operations.md promise."""
     found = Settings()
-    assert (found.threads, found.waiting, found.body, found.upload) == (32, 1000, 2**20, 2**25)
-    assert (found.seconds, found.rate, found.failures, found.session) == (30.0, 5000.0, 60.0, 43_200.0)
-    assert (found.streams, found.visitors, found.reservations) == (100, 1000, 100_000)
-    assert (found.opened, found.flags) == (200, 100)
-    assert (found.zone, found.origins, found.proxies, found.targets, found.log) == (
+    assert (found.threads, found.waiting_requests, found.body_bytes, found.upload_bytes) == (
+        32,
+        1000,
+        2**20,
+        2**25,
+    )
+    assert (
+        found.request_seconds,
+        found.requests_per_second,
+        found.failures_per_minute,
+        found.session_seconds,
+    ) == (30.0, 5000.0, 60.0, 43_200.0)
+    assert (found.event_streams, found.flag_streams, found.reservations) == (100, 1000, 100_000)
+    assert (found.open_experiments, found.flags_per_request) == (200, 100)
+    assert (
+        found.time_zone,
+        found.origins,
+        found.trusted_proxies,
+        found.webhook_targets,
+        found.log_format,
+    ) == (
         "UTC",
         "",
         "",
@@ -495,7 +511,7 @@ def test_an_admin_key_must_be_long_enough(length, allowed):
 
 
 def test_a_service_without_a_free_thread_refuses_more_than_may_wait(tmp_path):
-    here = Here(app_of(tmp_path, threads=1, waiting=2))
+    here = Here(app_of(tmp_path, threads=1, waiting_requests=2))
     service, gate, running = here.app.state.service, threading.Event(), []
 
     async def call_often():

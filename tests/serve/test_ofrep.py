@@ -70,7 +70,7 @@ def test_who_did_not_see_it_is_taken_back_and_gets_the_same_again(here):
 
 
 def test_the_environment_is_the_date_where_the_service_is(begin):
-    here = begin(zone="Pacific/Kiritimati")  # UTC+14: the date differs from UTC's for most of the day
+    here = begin(time_zone="Pacific/Kiritimati")  # UTC+14: the date differs from UTC's for most of the day
     visitors(here)
     there = timezone(timedelta(hours=14))
     before = datetime.now(UTC).astimezone(there).date().isoformat()
@@ -248,7 +248,7 @@ def test_a_browser_hears_that_flags_changed(here):
 
 
 def test_a_ticket_is_for_its_stream_and_its_time_only(begin):
-    here = begin(visitors=1, session=0.5)
+    here = begin(flag_streams=1, session_seconds=0.5)
     visitors(here)
     made = here.post("/v1/keys", {"name": "shop", "role": "evaluator"}).json()
     uri = bulk(here, **bearer(made["secret"])).json()["eventStreams"][0]["endpoint"]["requestUri"]
@@ -300,7 +300,7 @@ def test_one_flag_that_fails_is_said_beside_the_others(begin):
 
 
 def test_a_key_sees_its_flags_only(begin):
-    here = begin(flags=1)
+    here = begin(flags_per_request=1)
     visitors(here, "buttons")
     visitors(here, "titles")
     body = {"name": "shop", "role": "evaluator", "experiments": ["titles", "none"]}
@@ -319,7 +319,7 @@ def test_a_key_sees_its_flags_only(begin):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    here = Here(app_of(tmp_path_factory.mktemp("ofrep"), rate=1e9))
+    here = Here(app_of(tmp_path_factory.mktemp("ofrep"), requests_per_second=1e9))
     visitors(here)
     yield here
     here.close()

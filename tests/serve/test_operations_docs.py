@@ -30,7 +30,7 @@ def typed(folder, url, text):
 
 def test_every_command_works_and_a_backup_brings_everything_back(tmp_path):
     commands = "\n".join(line for line in blocks("sh").splitlines() if not line.startswith("export HOST="))
-    with Served(tmp_path, TIDEPROOF_PROXIES="127.0.0.1") as served:
+    with Served(tmp_path, TIDEPROOF_TRUSTED_PROXIES="127.0.0.1") as served:
         client = httpx.Client(base_url=served.url, headers=bearer(ADMIN))
         made = client.post("/v1/keys", json={"name": "till", "role": "reporter"}).json()
         client.post("/v1/experiments", json={"name": "prices", "arms": ["A", "B"]}).raise_for_status()
@@ -61,7 +61,7 @@ def test_every_command_works_and_a_backup_brings_everything_back(tmp_path):
 
 
 def test_headers_of_who_is_no_proxy_are_not_believed(tmp_path):
-    with Served(tmp_path, TIDEPROOF_PROXIES="192.0.2.1") as served:
+    with Served(tmp_path, TIDEPROOF_TRUSTED_PROXIES="192.0.2.1") as served:
         found = httpx.post(
             f"{served.url}/v1/session", json={"key": ADMIN}, headers={"X-Forwarded-Proto": "https"}
         )
@@ -71,4 +71,4 @@ def test_headers_of_who_is_no_proxy_are_not_believed(tmp_path):
 
 def test_the_proxy_lets_through_what_the_service_does():
     (most,) = re.findall(r"client_max_body_size (\d+)m;", PAGE)
-    assert int(most) * 2**20 > Settings().upload + 2**16
+    assert int(most) * 2**20 > Settings().upload_bytes + 2**16

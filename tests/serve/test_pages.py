@@ -92,7 +92,7 @@ def played(here, name, arms=("A", "B"), days=4, **options):
 @pytest.fixture(scope="module")
 def team(tmp_path_factory):
     """A service with a key of every role, an experiment with a hostile name, one with nothing in it."""
-    here = Here(app_of(tmp_path_factory.mktemp("pages"), failures=1e9))
+    here = Here(app_of(tmp_path_factory.mktemp("pages"), failures_per_minute=1e9))
     nasty = NASTY.replace("/", "|")
     played(here, nasty, [NASTY, "B <b>bold</b>"]).note(NASTY)
     played(here, "shop", ["A", "B", "C"], confidence=0.95)
@@ -380,7 +380,7 @@ def test_an_experiment_is_planned(here, monkeypatch):
 
 
 def test_people_log_in_and_out(begin):
-    here = begin(failures=1e9)
+    here = begin(failures_per_minute=1e9)
     viewer = here.post("/v1/keys", {"name": "ann", "role": "viewer"}).json()["secret"]
     evaluator = here.post("/v1/keys", {"name": "app", "role": "evaluator"}).json()["secret"]
     nobody = here.other("")
@@ -479,7 +479,7 @@ def test_a_file_that_cannot_be_read_says_why(here):
 
 
 def test_a_file_may_be_so_large_only(begin):
-    here = begin(upload=1000)
+    here = begin(upload_bytes=1000)
     assert drop(here, LOG[:900]).status_code in (200, 400)
     assert drop(here, LOG * 3).status_code == 413
     much = drop(here, LOG * 2000)

@@ -84,7 +84,7 @@ def test_a_graceful_stop_loses_nothing_acknowledged(tmp_path):
 
 def test_it_refuses_to_be_seen_without_keys(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEPROOF_ADMIN_KEY", "")
-    monkeypatch.setenv("TIDEPROOF_LOG", "off")
+    monkeypatch.setenv("TIDEPROOF_LOG_FORMAT", "off")
     found = CliRunner().invoke(cli, ["serve", f"sqlite:///{tmp_path}/a.db", "--host", "0.0.0.0"])
     assert "there are no API keys" in str(found.exception)
     assert found.output == ""
@@ -92,7 +92,7 @@ def test_it_refuses_to_be_seen_without_keys(tmp_path, monkeypatch):
 
 @pytest.fixture
 def app(tmp_path):
-    found = make_app(f"sqlite:///{tmp_path}/shop.db", Settings(log="off"))
+    found = make_app(f"sqlite:///{tmp_path}/shop.db", Settings(log_format="off"))
     yield found
     found.state.service.close()
 
@@ -124,7 +124,7 @@ def test_it_serves_in_a_thread_and_stops(tmp_path, capsys):
 
     server.make_server = recorded
     try:
-        settings = Settings(log="text", admin_key=ADMIN)
+        settings = Settings(log_format="text", admin_key=ADMIN)
         work = threading.Thread(
             target=server.start, args=[f"sqlite:///{tmp_path}/a.db", "127.0.0.1", 0, settings, said.append]
         )

@@ -20,7 +20,7 @@ EXAMPLES = int(os.environ.get("TIDEPROOF_FUZZ", "3"))
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    here = Here(app_of(tmp_path_factory.mktemp("fuzz"), rate=1e9, failures=1e9))
+    here = Here(app_of(tmp_path_factory.mktemp("fuzz"), requests_per_second=1e9, failures_per_minute=1e9))
     here.post("/v1/experiments", {"name": "shop", "arms": ["A", "B"], "lease": 60, "reserve": 60})
     here.post("/v1/experiments/shop/ask", {"n": 5, "environment": "monday"})
     yield here.app

@@ -63,7 +63,7 @@ def used_up(here, name="prices"):
 
 
 def test_a_used_budget_is_said_once_and_signed(begin, receiver):
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     made = here.post("/v1/webhooks", {"url": receiver.url}).json()
     sender = here.app.state.service.sender
     sender.send_pending()
@@ -82,7 +82,7 @@ def test_a_used_budget_is_said_once_and_signed(begin, receiver):
 
 
 def test_what_is_not_taken_is_sent_again_from_where_it_was(begin, receiver, monkeypatch):
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     here.post("/v1/webhooks", {"url": receiver.url, "experiments": ["prices"]})
     used_up(here, "other")
     used_up(here)
@@ -107,7 +107,7 @@ def test_what_is_not_taken_is_sent_again_from_where_it_was(begin, receiver, monk
 
 
 def test_a_winner_and_warnings(begin, receiver):
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     here.post("/v1/webhooks", {"url": receiver.url})
     body = {"name": "sure", "arms": ["A", "B"], "confidence": 0.9, "rule": "calibrated"}
     assert here.post("/v1/experiments", body).status_code == 201
@@ -132,7 +132,7 @@ def test_a_winner_and_warnings(begin, receiver):
 
 def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
     monkeypatch.setattr(webhook_sender, "PAUSE", 0.02)
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     service = here.app.state.service
     whole = service.sender.send_pending
     broken = iter([True])
@@ -158,7 +158,7 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
 
 
 def test_on_postgresql(postgres_server, receiver):
-    settings = Settings(admin_key=ADMIN, log="off", targets="any")
+    settings = Settings(admin_key=ADMIN, log_format="off", webhook_targets="any")
     here = Here(make_app(postgres_server.database(), settings))
     made = here.post("/v1/webhooks", {"url": receiver.url}).json()
     used_up(here)
@@ -197,7 +197,7 @@ def test_what_is_public():
 
 
 def test_a_name_that_moves_inside_later_is_not_followed(begin, receiver, monkeypatch):
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     here.post("/v1/webhooks", {"url": receiver.url})
     used_up(here)
     here.app.state.service.webhooks.any_target = False
@@ -206,7 +206,7 @@ def test_a_name_that_moves_inside_later_is_not_followed(begin, receiver, monkeyp
 
 
 def test_an_admin_of_some_experiments_has_webhooks_of_these(begin, receiver):
-    here = begin(targets="any")
+    here = begin(webhook_targets="any")
     body = {"name": "ann", "role": "admin", "experiments": ["prices"]}
     ann = bearer(here.post("/v1/keys", body).json()["secret"])
     whole = here.post("/v1/webhooks", {"url": receiver.url}).json()

@@ -141,7 +141,7 @@ def serve(folder: Path) -> None:
     app = importlib.import_module("tideproof.serve.app")
     settings = importlib.import_module("tideproof.serve.service_settings")
     httpx = importlib.import_module("httpx")
-    made = app.make_app(f"sqlite:///{folder}/served.db", settings.Settings(admin_key=ADMIN, log="off"))
+    made = app.make_app(f"sqlite:///{folder}/served.db", settings.Settings(admin_key=ADMIN, log_format="off"))
 
     async def ask() -> None:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://smoke") as client:

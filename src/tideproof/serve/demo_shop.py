@@ -79,7 +79,7 @@ def play(service: Service, day: int, generator: random.Random, pause: float = 0.
 
 def demo(store: str, port: int, days: int, second: float, browser: bool) -> None:
     """Serve the shop until a signal arrives; a simulated day takes `second` seconds."""
-    app = make_app(store, Settings(log="off"))
+    app = make_app(store, Settings(log_format="off"))
     service: Service = app.state.service
     secret, _ = service.keys.create_key("demo", "admin", None, None)
     prepare(app)

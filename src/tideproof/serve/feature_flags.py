@@ -41,7 +41,7 @@ class FlagEvaluator:
         self._experiments, self._settings = experiments, settings
         self._traits: dict[str, FlagTraits] = {}  # never shrinks, so each value must be small
         self._versions: dict[str, tuple[float, str]] = {}
-        self._zone = find_time_zone(settings.zone)
+        self._zone = find_time_zone(settings.time_zone)
 
     def evaluate(
         self, name: str, key: Key, unit: str, environment: Label | None
@@ -101,7 +101,8 @@ class FlagEvaluator:
         names = [
             each.name for each in self._experiments.list_experiments() if given is None or each.name in given
         ]
-        flags, most = [name for name in names if self._traits_of(name).visitors], self._settings.flags
+        flags = [name for name in names if self._traits_of(name).visitors]
+        most = self._settings.flags_per_request
         if len(flags) > most:
             raise InputError(
                 f"one request can evaluate {most:,} experiments, but this key is for {len(flags):,}: use a "

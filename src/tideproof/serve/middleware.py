@@ -93,12 +93,12 @@ class _LimitedBody:
 
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
-        self._max_bytes = self._settings.body
+        self._max_bytes = self._settings.body_bytes
         if scope["path"] == UPLOADS:  # 64 KiB for the form fields around the file
-            self._max_bytes = self._settings.upload + 2**16
+            self._max_bytes = self._settings.upload_bytes + 2**16
         self._headers = dict(scope["headers"])
         self._read = 0
-        self._deadline = time.monotonic() + service.settings.seconds
+        self._deadline = time.monotonic() + service.settings.request_seconds
         self._is_complete = False
 
     def check(self) -> None:
@@ -115,7 +115,7 @@ class _LimitedBody:
             message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
         except TimeoutError:
             raise Problem(
-                408, f"the request body did not arrive within {self._settings.seconds:g} s"
+                408, f"the request body did not arrive within {self._settings.request_seconds:g} s"
             ) from None
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))

@@ -25,7 +25,7 @@ _BACKLOG = 2048
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
     """Serve a store until a signal arrives; `say` receives the address and, once, a new admin key."""
-    json_logs.configure_logging(settings.log)
+    json_logs.configure_logging(settings.log_format)
     app = make_app(url, settings)
     service: Service = app.state.service
 
@@ -123,9 +123,9 @@ def make_server(app: Any, settings: Settings) -> _Server:
             access_log=False,
             server_header=False,
             lifespan="on",
-            proxy_headers=bool(settings.proxies),
-            forwarded_allow_ips=settings.proxies or None,
-            timeout_graceful_shutdown=max(1, int(settings.seconds)),
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=settings.trusted_proxies or None,
+            timeout_graceful_shutdown=max(1, int(settings.request_seconds)),
         )
     )
 

@@ -43,17 +43,17 @@ class Service:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
-        self.experiments = ExperimentCache(url, settings.opened)
+        self.experiments = ExperimentCache(url, settings.open_experiments)
         self.flags = FlagEvaluator(self.experiments, settings)
         self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
         self.webhooks = WebhookStore(
-            self.experiments.backend, self.experiments.store_lock, settings.targets == "any"
+            self.experiments.backend, self.experiments.store_lock, settings.webhook_targets == "any"
         )
         self.sender = WebhookSender(self.experiments, self.webhooks)
-        self.rate_limiter = RateLimiter(settings.rate)
-        self.failure_limiter = RateLimiter(settings.failures / 60.0, settings.failures)
-        self.notifier = Notifier(settings.streams)
-        self.visitor_notifier = Notifier(settings.visitors)
+        self.rate_limiter = RateLimiter(settings.requests_per_second)
+        self.failure_limiter = RateLimiter(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+        self.notifier = Notifier(settings.event_streams)
+        self.visitor_notifier = Notifier(settings.flag_streams)
         self.metrics = ServiceMetrics(lambda: len(self.experiments))
         self.views = ViewCache()
         self.stopping = False
@@ -63,7 +63,7 @@ class Service:
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """Run a blocking function in a worker thread and return its result."""
         limiter = self._limiter = self._limiter or anyio.CapacityLimiter(self.settings.threads)
-        if self._commands >= self.settings.threads + self.settings.waiting:
+        if self._commands >= self.settings.threads + self.settings.waiting_requests:
             raise Problem(
                 503,
                 f"{self._commands:,} requests are in progress, which is the limit: retry later",
@@ -71,12 +71,13 @@ class Service:
             )
         self._commands += 1
         try:
-            with anyio.fail_after(self.settings.seconds):
+            with anyio.fail_after(self.settings.request_seconds):
                 return await anyio.to_thread.run_sync(work, *args, limiter=limiter, abandon_on_cancel=True)
         except TimeoutError:
             raise Problem(
                 503,
-                f"the request took longer than {self.settings.seconds:g} s and may still complete: repeat it "
+                f"the request took longer than {self.settings.request_seconds:g} s and may still complete: "
+                "repeat it "
                 f"with the same Idempotency-Key",
                 "StoreError",
             ) from None

@@ -18,51 +18,52 @@ SECRET = 20  # minimum length of an admin key that the operator chooses
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a service; each is also an environment variable, such as TIDEPROOF_RATE.
+    """Settings of a service; each is also an environment variable, such as TIDEPROOF_REQUESTS_PER_SECOND.
 
     Attributes
     ----------
     admin_key : an API key with all rights, for scripts; it is not stored.
     threads : maximum number of blocking calls that run at the same time.
-    waiting : maximum number of requests that wait for a thread; further ones are refused with status 503.
-    body : maximum size of a request in bytes.
-    upload : maximum size of an uploaded file in bytes.
-    seconds : maximum duration of a request in seconds.
-    rate : requests per second that one API key may send.
-    failures : requests per minute without a valid key that one address may send.
-    streams : maximum number of event streams at the same time.
-    visitors : maximum number of browsers that are notified when flags change.
+    waiting_requests : maximum number of requests that wait for a thread; further ones are refused with
+    status 503.
+    body_bytes : maximum size of a request in bytes.
+    upload_bytes : maximum size of an uploaded file in bytes.
+    request_seconds : maximum duration of a request in seconds.
+    requests_per_second : requests per second that one API key may send.
+    failures_per_minute : requests per minute without a valid key that one address may send.
+    event_streams : maximum number of event streams at the same time.
+    flag_streams : maximum number of browsers that are notified when flags change.
     reservations : maximum number of pulls per experiment that await an exposure; beyond it, clients with the
     role evaluator get none.
-    opened : maximum number of experiments that are open at the same time.
-    flags : maximum number of experiments that one OFREP request evaluates.
-    zone : time zone whose current date is the default environment.
-    session : duration of a login in seconds.
+    open_experiments : maximum number of experiments that are open at the same time.
+    flags_per_request : maximum number of experiments that one OFREP request evaluates.
+    time_zone : time zone whose current date is the default environment.
+    session_seconds : duration of a login in seconds.
     origins : web sites whose scripts may call the API, separated by commas.
-    proxies : addresses of proxies whose X-Forwarded headers are trusted, separated by commas.
-    targets : "public" restricts webhooks to https URLs on the public internet; "any" allows all URLs.
-    log : format of the log: "json", "text" or "off".
+    trusted_proxies : addresses of proxies whose X-Forwarded headers are trusted, separated by commas.
+    webhook_targets : "public" restricts webhooks to https URLs on the public internet; "any" allows all URLs.
+    log_format : format of the log: "json", "text" or "off".
     """
 
     admin_key: str = ""
     threads: int = 32
-    waiting: int = 1000
-    body: int = 2**20
-    upload: int = 2**25
-    seconds: float = 30.0
-    rate: float = 5000.0
-    failures: float = 60.0
-    streams: int = 100
-    visitors: int = 1000
+    waiting_requests: int = 1000
+    body_bytes: int = 2**20
+    upload_bytes: int = 2**25
+    request_seconds: float = 30.0
+    requests_per_second: float = 5000.0
+    failures_per_minute: float = 60.0
+    event_streams: int = 100
+    flag_streams: int = 1000
     reservations: int = 100_000
-    opened: int = 200
-    flags: int = 100
-    zone: str = "UTC"
-    session: float = 12 * 3600.0
+    open_experiments: int = 200
+    flags_per_request: int = 100
+    time_zone: str = "UTC"
+    session_seconds: float = 12 * 3600.0
     origins: str = ""
-    proxies: str = ""
-    targets: str = "public"
-    log: str = "json"
+    trusted_proxies: str = ""
+    webhook_targets: str = "public"
+    log_format: str = "json"
 
     def __post_init__(self) -> None:
         if self.admin_key and (len(self.admin_key) < SECRET or not self.admin_key.isascii()):
@@ -70,11 +71,11 @@ class Settings:
                 f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} characters, all of them ASCII, and has "
                 f"{len(self.admin_key)}"
             )
-        if self.log not in ("json", "text", "off"):
-            raise InputError(f"TIDEPROOF_LOG must be json, text or off, not {self.log!r}")
-        if self.targets not in ("public", "any"):
-            raise InputError(f"TIDEPROOF_TARGETS must be public or any, not {self.targets!r}")
-        find_time_zone(self.zone)
+        if self.log_format not in ("json", "text", "off"):
+            raise InputError(f"TIDEPROOF_LOG_FORMAT must be json, text or off, not {self.log_format!r}")
+        if self.webhook_targets not in ("public", "any"):
+            raise InputError(f"TIDEPROOF_WEBHOOK_TARGETS must be public or any, not {self.webhook_targets!r}")
+        find_time_zone(self.time_zone)
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, (int, float)) and not (0 < value < math.inf):
@@ -93,13 +94,15 @@ def find_time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise InputError(f"{PREFIX}ZONE must be a time zone such as Europe/London, not {name!r}") from None
+        raise InputError(
+            f"{PREFIX}TIME_ZONE must be a time zone such as Europe/London, not {name!r}"
+        ) from None
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings that environment variables define.
 
-    >>> from_environment({"TIDEPROOF_RATE": "10"}).rate
+    >>> from_environment({"TIDEPROOF_REQUESTS_PER_SECOND": "10"}).requests_per_second
     10.0
     """
     found: dict[str, Any] = {}

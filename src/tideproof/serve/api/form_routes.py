@@ -113,7 +113,7 @@ async def change(name: str, request: Request, key: Editor) -> Response:
 async def analyze(request: Request, key: Reader) -> Response:
     """Analyze an uploaded file without storing it."""
     service = service_of(request)
-    limit = service.settings.upload
+    limit = service.settings.upload_bytes
     async with request.form(max_files=1, max_fields=20) as form:
         given = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
         file = form.get("file")

@@ -79,11 +79,11 @@ async def find_key(request: Request, service: Service, secret: str) -> Key:
 
 async def begin_session(request: Request, response: Response, service: Service, key: Key) -> None:
     """Start a login session and set its cookie."""
-    secret = await service.call(service.keys.begin_session, key, service.settings.session)
+    secret = await service.call(service.keys.begin_session, key, service.settings.session_seconds)
     response.set_cookie(
         cookie_name(request),
         secret,
-        max_age=int(service.settings.session),
+        max_age=int(service.settings.session_seconds),
         path="/",
         secure=request.url.scheme == "https",
         httponly=True,

@@ -152,7 +152,8 @@ def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
     """Return the event stream for a client, or none if the maximum number is open; blocks."""
     if service.visitor_notifier.is_full:
         return []
-    ticket, seen = service.keys.create_ticket(key, service.settings.session), service.flags.version(key)
+    ticket = service.keys.create_ticket(key, service.settings.session_seconds)
+    seen = service.flags.version(key)
     return [{"type": "sse", "endpoint": {"requestUri": f"/ofrep/v1/stream?ticket={ticket}&seen={seen}"}}]
 
 

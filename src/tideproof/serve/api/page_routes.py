@@ -108,7 +108,8 @@ async def new(key: Editor) -> HTMLResponse:
 @router.get("/analyze")
 async def analyze(request: Request, key: Reader) -> HTMLResponse:
     """Show the form for uploading a file."""
-    return page("analyze", key, said="", limit=service_of(request).settings.upload, given={}, shown=None)
+    limit = service_of(request).settings.upload_bytes
+    return page("analyze", key, said="", limit=limit, given={}, shown=None)
 
 
 @router.get("/keys")

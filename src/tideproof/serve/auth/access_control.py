@@ -34,7 +34,8 @@ class RightRequirement:
         if wait:
             raise Problem(
                 429,
-                f"this key sends more than {service.settings.rate:g} requests per second: retry later",
+                f"this key sends more than {service.settings.requests_per_second:g} requests per second: "
+                "retry later",
                 headers=retry_after_header(wait),
             )
         if not key.may(self.right):
@@ -99,7 +100,8 @@ def _count_failure(request: Request, service: Service) -> None:
     if wait:
         raise Problem(
             429,
-            f"this address sends more than {service.settings.failures:g} requests per minute without a valid "
+            f"this address sends more than {service.settings.failures_per_minute:g} requests per minute "
+            "without a valid "
             f"key: retry later",
             headers=retry_after_header(wait),
         )
