@@ -8,15 +8,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tideproof.report.analysis_report import analyse, analysis_to_dict, format_p
-from tideproof.report.decisive_row import decisive_row
 
 import tideproof as tp
 from golden_data import Cases, numbers, rewrite
+from tideproof.analysis.decisive_row import decisive_row
+from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.report import chart_data, lead_history
 from tideproof.report.arms_table import arm_columns, format_chance
 from tideproof.report.html_details import detail_tables
 from tideproof.report.html_report import cards
+from tideproof.text import format_p
 
 FILE = Path(__file__).parent / "golden" / "charts.json"
 KINDS = {
@@ -63,7 +64,7 @@ def fit(kind):
 def charts(kind):
     """Return the numbers of all charts of a log."""
     found = fit(kind)
-    analysis = analyse(found)
+    analysis = describe_fit(found)
     gaps, lead = chart_data.gaps_info(found), lead_history.lead_info(found)
     tide = None if kind == "without days" else chart_data.tide_info(found)
     axis = chart_data.means_axis(found)
@@ -98,11 +99,11 @@ def thin(value):
 
 def tables(kind):
     """Return the analysis as data, its cards and its tables, with texts as their numbers."""
-    found = analyse(fit(kind))
-    plain = analysis_to_dict(found)
+    found = describe_fit(fit(kind))
+    plain = found.to_dict()
     return {
         "data": {name: numbers(v) if isinstance(v, str) and v.count(" ") > 3 else v for name, v in plain.items()
-                 if name not in ("notes", "warnings", "remarks")},
+                 if name not in ("notes", "warnings", "answers")},
         "counts": {name: len(v) for name, v in plain.items() if isinstance(v, list)},
         "cards": [[card.title, numbers(card.words)] for card in cards(found)],
         "columns": [[column.header, [numbers(cell) for cell in column.cells]] for column in arm_columns(found)],
