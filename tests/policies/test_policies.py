@@ -90,3 +90,34 @@ def test_numbers_of_other_kinds_are_kept_as_files_have_them(tmp_path):
         assert spec.label == "contrast(exploration=2.5)"
         tp.Experiment(["A", "B"], policy=spec).save(tmp_path / "run.json")
         assert tp.Experiment.load(tmp_path / "run.json").policy == spec
+
+
+# Policy: whether it needs a budget, whether it is aware of shifts, and its smallest budgets with 3 and 5 arms.
+DESCRIBED = {
+    "contrast": (True, True, 3, 5),
+    "exp4p": (True, False, 4, 9),  # K ln K
+    "knowledge-gradient": (False, False, 3 * 6, 5 * 6),
+    "linlucb": (False, True, 3 * 6, 5 * 6),
+    "lucb": (False, False, 3 * 6, 5 * 6),
+    "ocba": (False, False, 3 * 6, 5 * 6),
+    "p1": (False, False, 3, 5),
+    "pss": (True, False, 3 * 2, 5 * 3),  # as many phases as it takes to halve to one arm
+    "round-robin": (False, True, 3, 5),
+    "sequential-halving": (True, False, 3 * 2, 5 * 3),
+    "ser3": (False, False, 3, 5),
+    "successive-rejects": (True, False, 4, 6),
+    "top-two-thompson": (False, True, 3 * 2, 5 * 2),
+    "ucb1-normal": (False, False, 3 * 2, 5 * 2),
+    "zero-one": (False, False, 3 * 6, 5 * 6),
+}
+
+
+@pytest.mark.parametrize("name", tp.policy_names())
+def test_policies_say_what_they_need(name):
+    needs_horizon, shift_aware, *smallest = DESCRIBED[name]
+    spec = tp.policy(name, **({"lo": 0.0, "hi": 1.0} if name == "exp4p" else {}))
+    assert (spec.policy.needs_horizon, spec.policy.shift_aware) == (needs_horizon, shift_aware)
+    for arms, budget in zip((["A", "B", "C"], list("ABCDE")), smallest, strict=True):
+        tp.Experiment(arms, policy=spec, budget=budget)
+        with pytest.raises(tp.errors.BudgetTooSmall, match=f"at least {budget}$"):
+            tp.Experiment(arms, policy=spec, budget=budget - 1)

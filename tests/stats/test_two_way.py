@@ -104,6 +104,17 @@ def test_arms_that_two_factors_do_not_connect_are_named():
         solve(cells_of(arm, cow, np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.arange(8.0)))
 
 
+@pytest.mark.parametrize("numbers", [1, 40, 100])
+def test_blocks_of_levels_do_not_change_the_solution(numbers, monkeypatch):
+    columns = draw(5)
+    whole = Fit(cells_of(*columns))
+    monkeypatch.setattr("tideproof.stats.solve.two_factors._BLOCK", numbers)
+    found = Fit(cells_of(*columns))
+    assert found.contrast(0, 1).estimate == pytest.approx(whole.contrast(0, 1).estimate, rel=1e-9)
+    assert found.contrast(0, 1).se == pytest.approx(whole.contrast(0, 1).se, rel=1e-9)
+    assert found.shifts["shift"] == pytest.approx(whole.shifts["shift"], rel=1e-8, abs=1e-9)
+
+
 @pytest.mark.parametrize("variance", ["robust", "clustered", "by-arm", "by-environment"])
 def test_other_models_of_the_noise_are_refused(variance):
     arm, cow, period, reward = draw(7, rows=600, arms=2, cows=3, periods=3)
