@@ -23,6 +23,7 @@ from tideproof.text import format_count
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
     from tideproof.analysis.several_metrics import Metrics
+    from tideproof.analysis.versus_control import ControlComparison
     from tideproof.analysis.words.fit_report import FitReport
 
 
@@ -65,6 +66,15 @@ class LogAnalysis:
         return None if control is None else find_arm(control, self.fit.cells.arms)
 
     @cached_property
+    def against(self) -> ControlComparison | None:
+        """The comparison of all other arms with the control; None without one."""
+        if self.control is None:
+            return None
+        from tideproof.analysis.versus_control import ControlComparison, against
+
+        return ControlComparison(self.control, against(self.fit, self.control))
+
+    @cached_property
     def metrics(self) -> Metrics | None:
         """The comparison of all rewards; None if there is only one."""
         if not self.guardrails:
@@ -101,12 +111,11 @@ class LogAnalysis:
     @cached_property
     def report(self) -> FitReport:
         """The decision in words: verdict, notes, warnings and answers."""
-        from tideproof.analysis.versus_control import ControlComparison, against
         from tideproof.analysis.words.fit_report import ExtraParts, describe_fit
 
-        control, expected = self.control, self.expected
+        expected = self.expected
         extra = ExtraParts(
-            against=None if control is None else ControlComparison(control, against(self.fit, control)),
+            against=self.against,
             metrics=self.metrics,
             segments=self.segments,
             sample_ratio=None if expected is None else self.fit.sample_ratio(expected),

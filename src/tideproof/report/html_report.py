@@ -31,7 +31,6 @@ from tideproof.report.chart_data import (
 )
 from tideproof.report.html_details import details_html
 from tideproof.report.html_tables import SCRIPT, html_table
-from tideproof.report.leaders_chart import draw_leads, leads_explanation
 
 
 class Card(NamedTuple):
@@ -138,6 +137,8 @@ def cards(analysis: FitReport) -> Iterator[Card]:
             draw_tide(tide.shifts, shifts_axis(fit)),
         )
     if fit.interaction is not None and fit.interaction.one_winner is not None:
+        from tideproof.report.leaders_chart import draw_leads, leads_explanation
+
         yield Card("Which arm leads where", leads_explanation(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (

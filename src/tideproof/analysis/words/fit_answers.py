@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.interaction_summary import InteractionSummary
 from tideproof.analysis.number_formats import contrast_format
-from tideproof.analysis.segments import Segments
-from tideproof.analysis.versus_control import ControlComparison
 from tideproof.text import PERCENT, format_count, format_probability, join_names, quote_if_needed
+
+if TYPE_CHECKING:
+    from tideproof.analysis.segments import Segments
+    from tideproof.analysis.versus_control import ControlComparison
 
 _ARMS = 6  # largest number of arms in the sentence on a control
 _NAMED = 4  # largest number of other arms in the sentence on interactions

@@ -6,14 +6,11 @@ The terminal, HTML reports, web pages and JSON all show these contents.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.decision import Standing
 from tideproof.analysis.decisive_row import decisive_row
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.segments import Segments
-from tideproof.analysis.several_metrics import Metrics
-from tideproof.analysis.versus_control import ControlComparison
 from tideproof.analysis.words.fit_answers import interaction_sentences, segment_lines
 from tideproof.analysis.words.fit_notes import exclusion_sentences, fit_notes, winsorizing_note
 from tideproof.analysis.words.fit_warnings import (
@@ -27,6 +24,11 @@ from tideproof.analysis.words.fit_warnings import (
 from tideproof.data.cell_reader import WinsorizingThreshold
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.table import Table, to_json_values
+
+if TYPE_CHECKING:
+    from tideproof.analysis.segments import Segments
+    from tideproof.analysis.several_metrics import Metrics
+    from tideproof.analysis.versus_control import ControlComparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tideproof.analysis.decisive_row import SingleRow
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.number_formats import contrast_format
-from tideproof.analysis.several_metrics import Metrics
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.data.similar_labels import label_warnings
 from tideproof.errors import InputError
@@ -21,6 +21,9 @@ from tideproof.stats.scales.log_rewards import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_test import Scale, run_scale_test
 from tideproof.stats.solve.environment_influence import can_leave_one_out
 from tideproof.text import format_p, format_rounded, join_names
+
+if TYPE_CHECKING:
+    from tideproof.analysis.several_metrics import Metrics
 
 ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
 _LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
