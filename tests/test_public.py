@@ -138,11 +138,7 @@ def help_page(command, columns=80):
     return [line.rstrip() for line in shown.stdout.splitlines()]
 
 
-# The options of analyze are being grouped together with its pipeline.
-CONCISE = [command for command in COMMANDS if command.name != "analyze"]
-
-
-@pytest.mark.parametrize("command", CONCISE, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 class TestHelpOnEightyColumns:
     def test_has_one_line_for_each_option(self, command):
         page = help_page(command)
@@ -170,7 +166,7 @@ class TestHelpOnEightyColumns:
 
 def test_a_description_that_wraps_starts_with_spaces():
     """So the test above would notice one."""
-    wrapped = [any(line.startswith("│  ") for line in help_page(each, columns=40)) for each in CONCISE]
+    wrapped = [any(line.startswith("│  ") for line in help_page(each, columns=40)) for each in COMMANDS]
     assert sum(wrapped) >= 8
 
 

@@ -127,7 +127,9 @@ def test_a_winner_and_warnings(begin, receiver):
     found = [json.loads(body) for _, body in receiver.got]
     assert [each["data"]["arm"] for each in found if each["type"] == "experiment.winner"] == ["B"]
     warned = [each["data"] for each in found if each["type"] == "experiment.warning"]
-    assert any(each["experiment"] == "twins" and "two different environments" in each["warning"] for each in warned)
+    assert any(
+        each["experiment"] == "twins" and "two different environments" in each["warning"] for each in warned
+    )
 
 
 def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):

@@ -98,16 +98,7 @@ def analyze_command(
     as_json: Annotated[bool, _output("Print the results as JSON.", "--json")] = False,
     no_progress: Annotated[bool, _output("Show no progress bar.", "--no-progress")] = False,
 ) -> None:
-    """Find the best arm in a log after adjusting for the shifts of environments.
-
-    For example:
-
-    tideproof analyze log.csv --arm variant --environment day --reward sales
-
-    tideproof analyze a.csv --arm ad --environment day --successes clicks --n seen
-
-    tideproof analyze log.parquet --arm price --time ts --reward revenue --json
-    """
+    """Find the best arm in a log after adjusting for the shifts of environments."""
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
         AnalysisOptions,
@@ -185,4 +176,9 @@ COMMAND = Command(
     analyze_command,
     EXITS,
     hint="--html report.html writes a report; tideproof plan --from FILE plans the next test",
+    examples=(
+        "tideproof analyze log.csv --arm variant --environment day --reward sales",
+        "tideproof analyze a.csv --arm ad --environment day --successes hits --n seen",
+        "tideproof analyze log.parquet --arm price --time ts --reward revenue --json",
+    ),
 )
