@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from golden_data import Cases, numbers, rewrite
 from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.study import Recipe, Study
+from tideproof.research.paper.algebra_identities import CHAINED, DISCONNECTED, TWO_ENVIRONMENTS
 from tideproof.research.paper.claim_verdicts import judge
 from tideproof.research.paper.claims import CLAIMS
 from tideproof.research.paper.panels import panels
@@ -159,7 +160,10 @@ PLAYED = {
 }
 PANELS = {name: partial(panel, name) for name in panels()}
 CLAIM_PARTS = {one.name: partial(claim, one) for one in CLAIMS}
-SIDE = {name: lambda name=name: columns(side_study(name)) for name in SIDE_STUDIES}
+SIDE = {
+    **{name: lambda name=name: columns(side_study(name)) for name in SIDE_STUDIES},
+    "designs of identities": lambda: [TWO_ENVIRONMENTS, DISCONNECTED, CHAINED],
+}
 WORLDS = {
     f"{name}: {case.name}": partial(world, case) for name, (cases, _) in COLLECTIONS.items() for case in cases
 }
