@@ -17,7 +17,7 @@ COUNTS = {"kind": "counts", "base": 2.0, "rows": 240}
 MONEY = {"kind": "money", "rows": 600}
 SECONDS = {"kind": "seconds", "base": 3.0, "shift": 1.0, "sd": 0.4}
 HIDDEN = {"environments": 8, "rows": 160, "shift": 3.0}
-MINUTE = {"environment": None, "time": "time"}
+MINUTE = {"environment": "", "time": "time"}  # no environment is given
 DAY = {"environment": "day"}
 
 # name: what differs from the defaults of `drawn_log`, and options of `fit`.
@@ -153,7 +153,8 @@ MANY: dict[str, tuple[dict, dict]] = {
 def fitted(name):
     drawn, options = (FITS | MANY)[name]
     log = drawn_log(**drawn)
-    return tp.fit(log, **({"arm": "arm", "environment": "day", "reward": "reward"} | options))
+    given = {"arm": "arm", "environment": "day", "reward": "reward"} | options
+    return tp.fit(log, **{option: value for option, value in given.items() if value != ""})
 
 
 def stored_fit(name):
