@@ -57,7 +57,8 @@ class SharedEventLog:
         """Reset locks and groups in a child process; the state is still that before the fork."""
         self._writer, self._signed = secrets.token_bytes(8), False  # identifies this process in the log
         self.run.internals.renew_lock()
-        self._lock = self.run.internals.lock
+        self._inner = self.run.internals  # read again whenever the lock or the state is replaced
+        self._lock = self._inner.lock
         self._waiting: set[int] = set()  # threads that wait for the lock
         self._group: CommitGroup | None = None  # commands of the open transaction
         self.may_differ = False  # whether the state in memory may differ from the log
@@ -75,13 +76,12 @@ class SharedEventLog:
                 self._waiting.discard(thread)
                 self._commit_group()
                 self._catch_up()
-                inner = run.internals
-                inner.state.read_only = True
+                self._inner.state.read_only = True
                 try:
-                    inner.update()
+                    self._inner.update()
                     return method(run, *args, **kwargs)
                 finally:
-                    inner.state.read_only = False
+                    self._inner.state.read_only = False
         except NeedsLock:  # an event must be written, for example because the lease of a pull has ended
             return self.command(method, args, kwargs)
         finally:
@@ -124,7 +124,7 @@ class SharedEventLog:
                 try:
                     group = self._join_group()
                     try:
-                        run.internals.update()
+                        self._inner.update()
                         found = method(run, *args, **kwargs)
                     except BaseException as error:  # events before the error are committed nevertheless
                         failed = error
@@ -173,10 +173,10 @@ class SharedEventLog:
 
     def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
         """Apply the events that other processes appended."""
-        if self.may_differ or self.run.internals.state.damaged:
+        if self.may_differ or self._inner.state.damaged:
             self._load()
         before, self.may_differ = self._position, True
-        self._position = log_state.catch_up(self.log, self.run.internals.state, before, between)
+        self._position = log_state.catch_up(self.log, self._inner.state, before, between)
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
@@ -188,7 +188,8 @@ class SharedEventLog:
         run = self.run
         self.log.roll_back()
         loaded = log_state.load_state(self.log, unregistered(run.policy))
-        run.internals.replace_state(loaded.state)
+        self._inner.replace_state(loaded.state)
+        self._inner = run.internals
         self._position = loaded.position
         self._about = _summary_parts(loaded.state)
         self.may_differ = False
@@ -198,7 +199,7 @@ class SharedEventLog:
         if self._group is None:
             try:
                 self.log.roll_back()  # a transaction that a signal interrupted
-                if self.may_differ or self.run.internals.state.damaged:
+                if self.may_differ or self._inner.state.damaged:
                     self._load()
                 self.log.begin(self.catch_up_and_yield)
                 self._catch_up()
@@ -212,7 +213,7 @@ class SharedEventLog:
 
     def _collect_events(self, group: CommitGroup) -> None:
         """Add the new events of the state to the group; if the state is damaged, the group is given up."""
-        state = self.run.internals.state
+        state = self._inner.state
         if state.damaged:  # the other commands of the group run again, on a state from the log
             self.may_differ = True
             return
@@ -252,7 +253,7 @@ class SharedEventLog:
             return
         if not self._signed:
             self.log.add_writer(Writer(self._writer, code_fingerprint(self.run.policy) or "", __version__))
-        state = self.run.internals.state
+        state = self._inner.state
         named = _summary_parts(state)
         changed = summary_text(state) if named != self._about else None
         self.log.append(group.entries, list(group.answers.values()), changed)
@@ -275,7 +276,7 @@ class SharedEventLog:
 
     def _restore_state(self, group: CommitGroup) -> None:
         """Note whether the state agrees with the log; otherwise the next call loads it again."""
-        state, count = self.run.internals.state, len(group.entries)
+        state, count = self._inner.state, len(group.entries)
         if group.committed is None or len(state.events) != group.end.seq:
             return
         if group.committed:
@@ -295,7 +296,7 @@ class SharedEventLog:
                 if self.may_differ or not log_state.is_snapshot_due(self._position.seq, self._snapshot):
                     return
                 self._snapshot = self._position.seq  # so that no other thread writes the same snapshot
-                copy = log_state.copy_state(self.run.internals.state, self._position)
+                copy = log_state.copy_state(self._inner.state, self._position)
             if copy is not None:
                 packed = log_state.pack_snapshot(copy)
                 with self._lock:
@@ -310,7 +311,7 @@ class SharedEventLog:
         """Return the arguments with which another process opens the experiment."""
         from tideproof.store.stored_experiments import reopen
 
-        return reopen, (self.url, self.name, unregistered(self.run.policy), self.run.internals.clock)
+        return reopen, (self.url, self.name, unregistered(self.run.policy), self._inner.clock)
 
     def close(self) -> None:
         """Close the connection to the database; the next call opens it again."""
