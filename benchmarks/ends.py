@@ -1,4 +1,4 @@
-"""Allowance for adaptive runs: compute the table of `stats/best/adaptive_allowance.py` by simulation.
+"""Allowance for adaptive runs: compute the table of `stats/best/multiple_comparisons.py` by simulation.
 
     python benchmarks/ends.py 4000 [arms ...]
 

@@ -10,9 +10,9 @@ hypothesis.settings.register_profile("tideproof", derandomize=True, database=Non
 hypothesis.settings.load_profile("tideproof")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def own_ctrl_c():
-    """Use Python's own handler of SIGINT, which Spark in another test may have replaced."""
+    """Use Python's own handler of SIGINT: Spark in another test, or the shell that began the tests, replaces it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

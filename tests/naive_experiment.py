@@ -206,7 +206,7 @@ def check_uneven(run):
                 P = fits.P[f]
                 assert P[i, i] + P[k, k] - 2.0 * P[i, k] == pytest.approx(variance, rel=1e-7)
                 if cells is told:
-                    gap = numbers.sign * (fits.mu[f, i] - fits.mu[f, k])
+                    gap = numbers.rewards.sign * (fits.mu[f, i] - fits.mu[f, k])
                     assert gap == pytest.approx(estimate, rel=1e-6, abs=1e-7)
 
 

@@ -62,9 +62,9 @@ print(Path("log.csv").read_text()[:132])
 #  4.90       19.4     18.8 to 19.9   no     < 0.001    19.5       +0.1       244
 #
 # Careful: The arms' shares of the traffic changed between environments (p < 1e-6).
-# Adjusted means allow for that, raw means do not; if shares were meant to be fixed,
-# find out why; if they followed the rewards, say so (--adaptive, adaptive=True), for
-# limits must allow for it.
+# Adjusted means allow for that, raw means do not. If the shares were meant to be
+# fixed, find out why; if a policy changed them by rewards, use adaptive=True
+# (--adaptive), so that intervals allow for it.
 # 1,680 rewards of 3 arms in 28 environments.
 # The data cannot tell whether differences or ratios are the same at every level of
 # the environments; differences are shown. Confidence intervals allow for ratios, too.

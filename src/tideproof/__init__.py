@@ -1,6 +1,6 @@
 """Find the best of K alternatives (arms) when environments shift the rewards of all arms together.
 
-Three entry points: `fit` analyses a log, `Experiment` runs a live test, `simulate` compares policies.
+Three entry points: `fit` analyzes a log, `Experiment` runs a live test, `simulate` compares policies.
 `errors` contains all exceptions, `worlds` the distributions of simulated worlds.
 Public names are imported when they are first used, so that importing the package is fast.
 """
@@ -15,7 +15,7 @@ from tideproof._version import __version__ as __version__
 if TYPE_CHECKING:
     from tideproof import errors as errors
     from tideproof import worlds as worlds
-    from tideproof.analysis.arm_contrast import Contrast as Contrast
+    from tideproof.analysis.arm_comparisons import Contrast as Contrast
     from tideproof.analysis.fit import fit as fit
     from tideproof.analysis.fit_result import Fit as Fit
     from tideproof.analysis.segments import Segments as Segments
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tideproof.worlds.world import World as World
 
 _PUBLIC_NAMES = {
-    "analysis.arm_contrast": "Contrast",
+    "analysis.arm_comparisons": "Contrast",
     "analysis.versus_control": "against",
     "analysis.fit_result": "Fit",
     "analysis.fit": "fit",

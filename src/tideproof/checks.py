@@ -11,6 +11,7 @@ from tideproof.errors import InputError, describe_value
 from tideproof.text import join_names
 
 Direction = Literal["maximize", "minimize"]  # whether high rewards or low rewards are good
+Prior = Literal["exchangeable", "flat"]  # prior of the probability to be the best
 
 LARGEST_EXACT_INTEGER = 2**53  # larger whole numbers cannot all be represented by a float
 
@@ -86,3 +87,15 @@ def require_direction(value: Any) -> Direction:
             f"direction must be {join_names(map(repr, get_args(Direction)), 'or')}, not {value!r}"
         )
     return cast(Direction, value)
+
+
+def require_prior(value: Any) -> Prior:
+    """Return a prior, or raise an error unless it is 'exchangeable' or 'flat'.
+
+    >>> require_prior("beta")
+    Traceback (most recent call last):
+    tideproof.errors.InputError: prior must be 'exchangeable' or 'flat', not 'beta'
+    """
+    if not isinstance(value, str) or value not in get_args(Prior):
+        raise InputError(f"prior must be {join_names(map(repr, get_args(Prior)), 'or')}, not {value!r}")
+    return cast(Prior, value)

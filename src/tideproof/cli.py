@@ -57,7 +57,7 @@ def options(
 
 
 def _add_hint(command: Command) -> Callable[..., None]:
-    """Return the function of a command, extended to print a next step on an interactive terminal."""
+    """Wrap the function of a command so that it also prints a next step on an interactive terminal."""
 
     @wraps(command.run)
     def run(*args: Any, **options: Any) -> None:

@@ -91,11 +91,14 @@ class MissingFile(InputError, FileNotFoundError):
 
 
 class ConflictingReward(InputError):
-    """Error for a pull, or a keyed summary of rewards, that is reported twice with different values."""
+    """Error for a pull that is reported twice with different rewards.
+
+    Also for a summary of rewards that is reported twice with the same key and different contents.
+    """
 
 
 class BudgetTooSmall(InputError):
-    """Error for a budget below what the policy needs; the message says the minimum."""
+    """Error for a budget that is too small for the policy; the message names the minimum."""
 
 
 class KernelError(InputError):

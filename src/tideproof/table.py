@@ -25,7 +25,7 @@ _MISSING = "\N{EN DASH}"
 
 
 class Table:
-    """Table with named columns of equal length, as tideproof returns it.
+    """Table of results, with named columns of equal length.
 
     Missing values are None; a NaN among the numbers becomes None. Iterating yields one dict per row.
 

@@ -177,7 +177,7 @@ class NumberFormat(NamedTuple):
         return min(9, count_decimals(self.factor * (high - low), 2))
 
     def _format_without_unit(self, x: float, decimals: int | None, sign: str) -> str:
-        """Return a number as text, without the unit that follows an interval only once."""
+        """Return a number as text without the unit `once`, which an interval shows only at its end."""
         if decimals is None:
             text = ("+" if sign and x >= 0.0 else "") + format_rounded(self.factor * x + 0.0)  # never -0
         else:

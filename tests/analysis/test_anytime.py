@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.analysis.versus_control import against
-from tideproof.analysis.words.verdict_text import ADAPTIVE
+from tideproof.analysis.words.fit_text import ADAPTIVE
 from tideproof.cli import app
 
 

@@ -7,12 +7,17 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
-from tideproof.analysis.arm_contrast import compare_arms, finite_or_none
-from tideproof.analysis.connected_groups import best_probabilities, compare_with_group_best, find_candidates
-from tideproof.analysis.scales.log_lifts import to_lift
-from tideproof.stats.best.comparisons_with_best import ArmGroup, compare_with_best
+from tideproof.analysis.arm_comparisons import (
+    best_probabilities,
+    compare_arms,
+    compare_with_group_best,
+    find_candidates,
+    finite_or_none,
+)
+from tideproof.analysis.scales.multiplicative_scale import to_lift
+from tideproof.stats.best.multiple_comparisons import ArmGroup, compare_with_best
 from tideproof.stats.best.student_inference import probabilities_of_best
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.variance.variance_models import Estimate
 
 

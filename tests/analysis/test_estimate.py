@@ -518,7 +518,7 @@ def test_additivity_that_cannot_be_tested():
         additivity("ABAB", [1, 1, 2, 2], [1.0, 2.0, 3.0, 5.0])
     with pytest.raises(InputError, match=r"as many parameters as .*\(4\)"):
         additivity("ABBCA", [1, 1, 2, 2, 1], [1.0, 2.0, 3.0, 5.0, 6.0])
-    with pytest.raises(InputError, match="rewards never vary inside a cell"):
+    with pytest.raises(InputError, match="rewards of an arm never vary inside an environment"):
         additivity("ABABAB", [1, 1, 2, 2, 1, 1], [1.0, 2.0, 3.0, 5.0, 1.0, 2.0])
 
 

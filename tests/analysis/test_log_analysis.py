@@ -12,7 +12,7 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
 )
 from tideproof.cli import app
-from tideproof.commands.analyze_options import spell_option
+from tideproof.commands.option_types import spell_option
 from tideproof.errors import InputError
 from tideproof.stats.solve import least_squares
 
@@ -91,5 +91,5 @@ def test_every_option_takes_one_line_of_80_columns():
     assert len(lines) > 30
     assert all("--" in line[:12] or "FILE" in line[:12] for line in lines)
     assert max(map(len, shown.splitlines())) <= 80
-    titles = [shown.index(title) for title in ("For example", "Columns of the log", "Statistics", "Output")]
+    titles = [shown.index(title) for title in ("Examples:", "Columns of the log", "Statistics", "Output")]
     assert titles == sorted(titles)

@@ -183,5 +183,5 @@ def test_a_segment_that_speaks_against_the_scale_of_all_keeps_its_own_and_that_i
 
 def test_segments_may_not_be_the_environments():
     log = {"arm": list("ABAB"), "day": [1, 1, 2, 2], "reward": [1.0, 2.0, 3.0, 5.0]}
-    with pytest.raises(tp.errors.InputError, match="without another role"):
+    with pytest.raises(tp.errors.InputError, match="column 'day' is used twice"):
         tp.segments(log, by="day", arm="arm", environment="day", reward="reward")

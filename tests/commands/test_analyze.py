@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tideproof.analysis import Fit, fit
 from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.cli import app
-from tideproof.draw.svg_axes import ticks
+from tideproof.draw.svg_elements import ticks
 from tideproof.errors import InputError, TideproofError
 from tideproof.report.html_report import html_report
 

@@ -60,7 +60,7 @@ def test_what_is_not_promised_is_not_broken(monkeypatch):
     monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", part_of(False))
     done = run("--part", "stops", "--heavy")
     assert done.exit_code == 0, done.output
-    assert "not promised here, and exceeded in 2 of 2 rows" in done.output
+    assert "not promised with these options, and exceeded in 2 of 2 rows" in done.output
     assert "broken" not in done.output
 
 
@@ -81,10 +81,10 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
     ("arguments", "said"),
     [
         (("--part", "gold"), "unknown part 'gold'"),
-        (("--only", "gold"), "no setting is called 'gold'"),
+        (("--only", "gold"), "no setting has a name that matches 'gold'"),
         (
             ("--part", "looks", "--only", "gold"),
-            "no cell of looks is called 'gold'; one is 'conversions-0.03-",
+            "no row of --part looks has a name that matches 'gold'; an example of a name is 'conversions-0.03-",
         ),
         (
             ("--runs", 5),

@@ -60,7 +60,7 @@ def test_the_table_says_the_same(played):
             (row["arm"] in ("9.90", "11.90")),
             row["arm"] == "11.90",
         )
-    assert "The raw mean picks 9.90: wrong, it earns 0.90 less a visitor than 11.90" in said
+    assert "The raw mean picks 9.90: wrong, it earns 0.90 less per visitor than 11.90" in said
     assert "tideproof picks 11.90: right" in said
 
 
@@ -91,7 +91,7 @@ def test_the_hidden_demo_shows_a_tide_that_nobody_labelled(tmp_path):
     assert played.exit_code == 0
     assert picture.stat().st_size > 10_000
     said = " ".join(played.stdout.split())
-    assert "The raw mean picks 9.90: wrong, it earns 0.90 less a visitor than 11.90" in said
+    assert "The raw mean picks 9.90: wrong, it earns 0.90 less per visitor than 11.90" in said
     assert "tideproof picks 11.90: right" in said
     assert said.count("the tide jumped by") == 4
 

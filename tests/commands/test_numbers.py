@@ -5,7 +5,7 @@ from typer import BadParameter
 from typer.testing import CliRunner
 
 from tideproof.cli import app
-from tideproof.commands import number_options
+from tideproof.commands import option_types
 from tideproof.commands.simulate import format_pics
 from tideproof.commands.simulate_suite import format_ratio
 from tideproof.errors import InputError
@@ -35,22 +35,22 @@ from tideproof.errors import InputError
     ],
 )
 def test_whole_numbers(typed, value):
-    assert number_options.read_whole(typed) == value
+    assert option_types.read_whole(typed) == value
 
 
 def test_budgets():
-    assert number_options.read_budgets("100,2e2, 500") == [100, 200, 500]
+    assert option_types.read_budgets("100,2e2, 500") == [100, 200, 500]
     with pytest.raises(InputError, match=r"whole numbers separated by commas, not '2\.5'"):
-        number_options.read_budgets("100,2.5")
+        option_types.read_budgets("100,2.5")
 
 
 def test_options_say_what_they_want():
-    assert number_options.parse_whole("1e3") == 1000
-    assert number_options.parse_number("2.5e-1") == 0.25
+    assert option_types.parse_whole("1e3") == 1000
+    assert option_types.parse_number("2.5e-1") == 0.25
     with pytest.raises(BadParameter, match=r"whole number such as 1000 or 1e5, not '1\.5'"):
-        number_options.parse_whole("1.5")
+        option_types.parse_whole("1.5")
     with pytest.raises(BadParameter, match="it must be a number, not 'much'"):
-        number_options.parse_number("much")
+        option_types.parse_number("much")
     shown = CliRunner().invoke(app, ["simulate", "--replications", "many"], env={"COLUMNS": "200"})
     assert shown.exit_code == 2
     assert "it must be a whole number such as 1000 or 1e5, not 'many'" in shown.stderr

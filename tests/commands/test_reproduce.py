@@ -70,4 +70,4 @@ def test_interrupted_it_says_how_to_go_on(monkeypatch):
     monkeypatch.setattr(module, "reproduce", interrupted)
     stopped = run("--out", "there")
     assert stopped.exit_code == 130
-    assert "finished panels are in there: the same command" in stopped.stderr
+    assert "finished simulations are in there; repeat the same command" in stopped.stderr

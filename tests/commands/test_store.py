@@ -74,7 +74,7 @@ def test_a_page(url, columns):
     assert high[-2:] == ["26", "6"]
     assert low[-2:] == ["26", "6"]
     words = " ".join(done.stdout.split())
-    assert "10 2023-11-14 22:13:20 asked for 12 pulls in 'day 4': 6 of low and 6 of high" in words
+    assert "10 2023-11-14 22:13:20 assigned 12 pulls in 'day 4': 6 of low and 6 of high" in words
     assert "note: looks [red]good[/red]\\x1b[31m (by ann)" in done.stdout
     assert "11 events in total" in done.stdout
 
@@ -95,7 +95,7 @@ def test_a_page_as_json(url):
 
 def test_a_page_of_one_to_which_little_has_happened(url):
     done = run("show", url, "colours", "--events", 0)
-    assert "no reward yet" in done.stdout
+    assert "no rewards yet" in done.stdout
     assert "events in total" not in done.stdout
 
 
@@ -151,7 +151,7 @@ def test_a_check(url, tmp_path):
     assert "'events_stay' is missing" in done.stdout
     assert "prices: event 2 was changed" in done.stdout
     found = json.loads(run("fsck", copy, "--json").stdout)
-    assert found["faults"] == ["'events_stay' is missing"]
+    assert found["faults"] == ["the table, index or trigger 'events_stay' is missing"]
     assert [len(each["faults"]) for each in found["experiments"]].count(1) >= 1
     assert "cannot be read: the store is damaged: event 2" in run("experiments", copy, columns=300).stdout
 

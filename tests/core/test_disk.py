@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import time
 from collections import namedtuple
 from enum import IntEnum
@@ -146,6 +148,36 @@ SETTINGS = ModuleType("settings")
 @kernel
 def through_attributes(x):
     return math.floor(x) + SETTINGS.inner.step
+
+
+WITH_LIST = "def kernel(x):\n    {}\n    return [each + 1.0 for each in x]\n"
+
+
+def test_a_changed_docstring_leaves_the_fingerprint_as_it_is():
+    """Otherwise each better sentence would compile all programs again and discard all snapshots."""
+    found = []
+    for docstring in ('"""Return more."""', '"""Return each value plus one."""', ""):
+        names = {}
+        exec(compile(WITH_LIST.format(docstring), "kernel.py", "exec"), names)
+        found.append(fingerprint(names["kernel"], {}))
+    assert found[0] == found[1] == found[2]
+
+
+def test_the_fingerprint_of_a_comprehension_is_the_same_in_each_process():
+    """The compiled code of a comprehension is a constant whose text has an address in memory."""
+    program = (
+        "from tideproof.core.program_cache import fingerprint\n"
+        f"exec(compile({WITH_LIST.format('')!r}, 'kernel.py', 'exec'))\n"
+        "ballast = [object() for _ in range({})]\n"
+        "print(fingerprint(kernel, {{}}))\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program.format(n)], capture_output=True, text=True, check=True
+        ).stdout
+        for n in (0, 1, 100_000)
+    }
+    assert len(found) == 1
 
 
 def test_an_edited_constant_of_another_module_is_noticed(folder, monkeypatch):

@@ -276,7 +276,7 @@ def test_infinite_and_missing_rewards_are_counted_apart(tmp_path, engine):
 
 @pytest.mark.parametrize("engine", EVERYWHERE)
 def test_what_is_no_timestamp(tmp_path, engine):
-    message = r"day\(n\) needs timestamps; column 'n' holds numbers that are not seconds"
+    message = r"day\(n\) needs timestamps; column 'n' holds numbers that are too small for seconds"
     with pytest.raises(InputError, match=message):
         cells(EVERYWHERE[engine](LOG, tmp_path), "variant", "day(n)", "sales")
     with pytest.raises(UnknownName, match="unknown column 'tss'; did you mean 'ts'"):

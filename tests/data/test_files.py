@@ -15,8 +15,8 @@ import pytest
 from sales_log import LOG, NAMES, as_dict, assert_same, expected, log, write
 from tideproof.data import cells, cells_from_arrays, group_by_sql, row_checks
 from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_source
 from tideproof.data.sources import duckdb_connection, duckdb_files
-from tideproof.data.sources.source_dispatch import open_source
 from tideproof.errors import InputError, TideproofError
 
 FILES = ["csv", "csv.gz", "csv.zst", "tsv", "parquet", "jsonl", "jsonl.gz"]

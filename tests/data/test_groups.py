@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from tideproof.data.cell_groups import Groups, assemble_cells, index_labels, merge_groups
+from tideproof.data.cell_assembly import Groups, assemble_cells, index_labels, merge_groups
 from tideproof.data.central_moments import MomentSums
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.row_checks import check_arms, check_fetched, is_missing

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 import tideproof as tp
+from tideproof.analysis.log_analysis import read_log
 from tideproof.analysis.log_options import (
     AnalysisOptions,
     ColumnOptions,
     ComparisonOptions,
     StatisticsOptions,
 )
-from tideproof.analysis.log_reading import read_log
 from tideproof.data import cells
 
 RANDOM = np.random.default_rng(3)

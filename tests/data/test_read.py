@@ -249,7 +249,7 @@ def test_aggregated_rows_have_nothing_of_this():
     for wish, words in {
         ReadOptions(unit="x"): "segments, units and two factors need one row",
         ReadOptions(by="x"): "segments, units and two factors need one row",
-        ReadOptions(covariates=("x",)): "a divided reward and covariates need one row",
+        ReadOptions(covariates=("x",)): "a ratio of two columns as reward, and covariates, need",
         ReadOptions(cap=0.5): "cap needs one row for each reward",
     }.items():
         with open_dataset(data) as rows, pytest.raises(InputError, match=words):
@@ -258,6 +258,6 @@ def test_aggregated_rows_have_nothing_of_this():
         assert read_cells(rows, request, ReadOptions()).cells.n.tolist() == [5.0, 5.0]
     with (
         open_dataset(data) as rows,
-        pytest.raises(InputError, match="a divided reward and covariates need one row"),
+        pytest.raises(InputError, match="a ratio of two columns as reward, and covariates, need"),
     ):
         read_cells(rows, replace(request, reward="mean / x"), ReadOptions())

@@ -6,16 +6,24 @@ from typing import Any
 import numpy as np
 
 from tideproof.draw import paper_figures
-from tideproof.draw.arm_graph import MeetingsInfo, draw_meetings
-from tideproof.draw.arm_intervals import ArmInfo, draw_arms
 from tideproof.draw.demo_picture import DayInfo, DemoInfo, PriceInfo, demo_figure
-from tideproof.draw.environment_gaps import GapInfo, GapsInfo, draw_gaps
+from tideproof.draw.fit_charts import (
+    ArmInfo,
+    ChangeInfo,
+    GapInfo,
+    GapsInfo,
+    MeetingsInfo,
+    ShiftInfo,
+    draw_arms,
+    draw_gaps,
+    draw_meetings,
+    draw_tide,
+)
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo, hidden_demo_figure
 from tideproof.draw.panel_grid import Facet, draw_facets
 from tideproof.draw.plan_curves import PlanCurve, draw_plan
 from tideproof.draw.policy_curves import PolicyCurve, draw_study
-from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo, draw_tide
-from tideproof.draw.svg_axes import Axis
+from tideproof.draw.svg_elements import Axis
 from tideproof.table import Table
 from tideproof.text import PERCENT
 

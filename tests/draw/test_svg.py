@@ -7,22 +7,24 @@ from xml.etree import ElementTree
 import pytest
 
 from draw import samples
-from tideproof.draw.arm_graph import MeetingsInfo, draw_meetings
-from tideproof.draw.arm_intervals import draw_arms
-from tideproof.draw.environment_gaps import draw_gaps
-from tideproof.draw.shift_chart import draw_tide
-from tideproof.draw.svg_axes import (
+from tideproof.draw.fit_charts import MeetingsInfo, draw_arms, draw_gaps, draw_meetings, draw_tide
+from tideproof.draw.svg_elements import (
+    WIDTH,
     Axis,
     choose_labels,
+    element,
+    format_points,
     format_ticks,
     grid_below,
+    line,
     name_width,
     over_environments,
     pad_range,
     scale,
+    shorten,
+    text,
     ticks,
 )
-from tideproof.draw.svg_elements import WIDTH, element, format_points, line, shorten, text
 from tideproof.text import PERCENT
 
 PLAIN_AXIS = Axis()

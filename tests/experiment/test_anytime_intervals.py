@@ -52,13 +52,13 @@ def test_the_recommendation_says_whether_its_interval_holds_at_all_looks():
     while not run.done:
         run.tell(run.ask(environment=run.remaining // 10), random.standard_normal())
     assert not run.recommend().sure  # the cap, not a stop
-    assert "(95 % interval at all looks -" in str(run.recommend())
+    assert "(95 % interval, valid at all inspections: -" in str(run.recommend())
     assert run.recommend().to_dict()["anytime"]
     plain = tp.Experiment(["A", "B"], budget=60)
     for step in range(20):
         plain.tell(plain.ask(environment=step // 5), random.standard_normal())
     assert not plain.recommend().anytime
-    assert "at all looks" not in str(plain.recommend())
+    assert "at all inspections" not in str(plain.recommend())
 
 
 def play(run, random, steps, means, each=8):

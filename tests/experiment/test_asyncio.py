@@ -36,6 +36,6 @@ def test_the_loop_runs_while_a_recommendation_is_computed(monkeypatch):
         made.set()
         return await task
 
-    monkeypatch.setattr("tideproof.experiment.queries.add_evidence", slow)
+    monkeypatch.setattr("tideproof.experiment.read_model.add_evidence", slow)
     asyncio.run(meanwhile())
     assert run.history()["environment"].count("now") == 5

@@ -74,7 +74,7 @@ def test_compiled_and_interpreted_asks_agree_bit_by_bit(monkeypatch, policy):
         return found
 
     made = compiled_asks.compiled_asks
-    monkeypatch.setattr("tideproof.experiment.state.pending_pulls.compiled_asks", small_batches_too)
+    monkeypatch.setattr("tideproof.experiment.state.next_arms.compiled_asks", small_batches_too)
     fast = played(policy, 4, seed=3)
     assert used
     assert all(used)

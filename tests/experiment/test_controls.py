@@ -51,7 +51,7 @@ def dense(run):
 def goes_by(run):
     """Return the fit that the policy uses, or least squares if it uses none; high rewards are good."""
     numbers = saved_state(run).policy_state
-    return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solve()
+    return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.rewards.solve()
 
 
 def check_estimates(run):
@@ -143,7 +143,7 @@ def test_a_corrected_reward_counts_as_if_it_had_been_told_at_first(policy, tmp_p
     rows = run.fit()
     whole = tp.Fit.from_arrays(*([row[name] for row in after] for name in ("arm", "environment", "reward")))
     assert rows.sigma == pytest.approx(whole.sigma, rel=1e-9)  # squares inside cells, too
-    assert saved_state(run).policy_state.solve().rss == pytest.approx(
+    assert saved_state(run).policy_state.rewards.solve().rss == pytest.approx(
         whole.sigma**2 * whole.freedom, rel=1e-9
     )
     folds_again(run, tmp_path)
@@ -201,7 +201,7 @@ def test_another_budget_gives_the_policy_another_horizon(tmp_path):
     run, long = experiment(budget=60), experiment(budget=200)
     run.extend(200, by="boss")
     assert (run.budget, run.remaining) == (200, 200)
-    assert saved_state(run).policy_state.params == saved_state(long).policy_state.params
+    assert saved_state(run).policy_state.rewards.params == saved_state(long).policy_state.rewards.params
     drive(run, 200)
     drive(long, 200)
     assert run.history()["arm"] == long.history()["arm"]  # as if it had been so from the first
@@ -313,7 +313,7 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
 
 def test_an_interrupted_fresh_solve_is_rolled_back(monkeypatch):
     """The running sums over environments include a reward that is then rolled back."""
-    monkeypatch.setattr("tideproof.experiment.state.told_rewards.BATCHES_PER_SOLVE", 8)
+    monkeypatch.setattr("tideproof.experiment.state.recorded_rewards.BATCHES_PER_SOLVE", 8)
     run = drive(experiment(), 31)
     pulls = run.ask(n=20, environment=40)
     rewards = np.random.default_rng(7).normal(size=20)

@@ -25,7 +25,7 @@ from experiments import (
     without_sessions,
 )
 from faults import count
-from tideproof.experiment.state import told_rewards as module
+from tideproof.experiment.state import recorded_rewards as module
 from tideproof.kernels.fit.fixed_effects import together
 from tideproof.kernels.simulate.threefry import TELL, Draw
 
@@ -160,7 +160,7 @@ def test_without_a_budget():
 def test_recommend_says_what_is_not_comparable():
     run = experiment()
     assert run.recommend().arm is None
-    assert str(run.recommend()) == "no reward yet"
+    assert str(run.recommend()) == "no rewards yet"
     run.tell_summary(arm="A", environment="mon", n=1, mean=1.0)
     run.tell_summary(arm="B", environment="mon", n=1, mean=2.0)
     run.tell_summary(arm="C", environment="tue", n=1, mean=9.0)
@@ -447,7 +447,7 @@ def test_an_experiment_is_done_when_its_policy_stops():
         asked += 1
         assert asked < 1000
     assert run.remaining is None
-    with pytest.raises(tp.errors.Finished, match=r"^ser3\(.*\) has stopped; select C"):
+    with pytest.raises(tp.errors.Finished, match=r"^the policy ser3\(.*\) has stopped; select C"):
         run.ask(environment="next")
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
@@ -824,8 +824,8 @@ def test_a_fit_without_rewards_raises_an_error():
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
     """Random summaries, also of arms that have not met yet."""
-    solved, solve = [], module.ToldRewards.solve
-    monkeypatch.setattr(module.ToldRewards, "solve", lambda numbers: solved.append(1) or solve(numbers))
+    solved, solve = [], module.RecordedRewards.solve
+    monkeypatch.setattr(module.RecordedRewards, "solve", lambda numbers: solved.append(1) or solve(numbers))
     random = np.random.default_rng(8)
     arms = list("ABCDEF")
     for _ in range(20):
@@ -854,7 +854,7 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
 
 def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
     monkeypatch.setattr(module, "BATCHES_PER_SOLVE", 1)
-    monkeypatch.setattr(module.ToldRewards, "solve", None)
+    monkeypatch.setattr(module.RecordedRewards, "solve", None)
     assert drive(experiment(policy="ucb1-normal"), 40).history()["status"] == ["told"] * 40
 
 

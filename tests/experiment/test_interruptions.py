@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at, is_product_code
-from tideproof.experiment.state import told_rewards as module
+from tideproof.experiment.state import recorded_rewards as module
 
 faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
 

@@ -12,7 +12,7 @@ from tideproof.experiment.lookahead import STEPS
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import snapshot
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
-from tideproof.experiment.state import told_rewards
+from tideproof.experiment.state import recorded_rewards
 from tideproof.experiment.unit_assignments import batch_size, checked_unit
 
 # ---------------------------------------------------------------------------------------------- leases
@@ -208,8 +208,10 @@ def test_a_file_has_a_snapshot_from_200_events_on(events, kept, tmp_path):
 
 def test_the_fit_is_solved_anew_after_4096_batches(monkeypatch):
     numbers, solved = saved_state(experiment(budget=None, policy="round-robin+ols")).policy_state, []
-    solve = told_rewards.ToldRewards.solve
-    monkeypatch.setattr(told_rewards.ToldRewards, "solve", lambda self: solved.append(1) or solve(self))
+    solve = recorded_rewards.RecordedRewards.solve
+    monkeypatch.setattr(
+        recorded_rewards.RecordedRewards, "solve", lambda self: solved.append(1) or solve(self)
+    )
     for batch in range(1, 4097):
         assert not solved, batch
         numbers.take("x", batch % 3, 1, float(batch % 5), 0.0, 0)

@@ -40,14 +40,14 @@ def copy_of(state):
     """Return a copy of the numbers of a state; queries of the copy do not change the state."""
     book, numbers = state.book, State(state.created, state.spec).policy_state
     params = state.params(len(book.active), book.horizon)
-    numbers.refill(len(book.arms), book.active, params, deepcopy(state.policy_state.contents()))
+    numbers.restore(len(book.arms), book.active, params, deepcopy(state.policy_state.contents()))
     return numbers
 
 
 def folded(happened, looks, waits=True, monkeypatch=None):
     """Return the bytes of the numbers after some of the events and at the end."""
     if not waits:
-        monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
+        monkeypatch.setattr(PendingPulls, "_can_postpone", lambda self: False)
     state, found = State(happened[0], policy_from_description(happened[0].policy, None)), []
     for number, event in enumerate(happened[1:]):
         state.events.append(event)
@@ -82,7 +82,7 @@ def test_deferred_updates_agree_after_each_of_the_first_events(rewards, monkeypa
     """The first events include the one from which arms are compared by ratios."""
     happened = played(steps=25, rewards=rewards)
     late = [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
-    monkeypatch.setattr(PendingPulls, "_can_defer", lambda self: False)
+    monkeypatch.setattr(PendingPulls, "_can_postpone", lambda self: False)
     assert late == [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
 
 

@@ -122,7 +122,7 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure, low, stronger):
     fields = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
     text = str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **fields))
-    assert f"95 % interval at all looks {low:+.1f} to +2.0" in text
+    assert f"95 % interval, valid at all inspections: {low:+.1f} to +2.0" in text
     assert ("stronger test" in text) == stronger
     assert ("not yet sure at 95 %" in text) == (not sure)
     assert ("sure at 95 % (proven)" in text) == sure
@@ -132,12 +132,12 @@ def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure
     ("found", "chance", "words", "absent"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         ("select A", "+1.2 against B", "95 % interval +0.5 to +2.0", "probability 0.988"), ("all looks", "sure")),
+         ("select A", "+1.2 against B", "95 % interval +0.5 to +2.0", "probability 0.988"), ("all inspections", "sure")),
         (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("-0.25 against B", "-1.0 to +0.5", "0.250"), ("sure",)),
         (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "+1 against B"), ("interval", "probability")),
         (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("+1.0 against B", "+0.0 to +2.0"), ("probability",)),
         (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("+1 against B", "0.500", "exchangeable"), ("interval",)),
-        ((None, None, None, None, None, 9, TWO), None, ("no arm can be selected", "A, B | C"), ("select A",)),
+        ((None, None, None, None, None, 9, TWO), None, ("not comparable yet", "A, B | C have no environment in common"), ("select A",)),
         ((None, None, None, None, None, 9, ONE), None, ("no arm can be selected",), ("comparable",)),
         ((None, None, None, None, None, 0, TWO), None, ("no reward",), ("select",)),
     ],
@@ -192,7 +192,7 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     for i, pull in enumerate(run.ask(environment=1, n=9)):
         run.tell(pull, i * 0.1)
     monkeypatch.setattr(
-        "tideproof.experiment.queries.Fit", lambda *_, **__: pytest.fail("nobody asked for it")
+        "tideproof.experiment.read_model.Fit", lambda *_, **__: pytest.fail("nobody asked for it")
     )
     with pytest.raises(tp.errors.Finished, match=r"0 of 9 left; select \w$"):
         run.ask()

@@ -94,7 +94,8 @@ def test_an_invalid_snapshot_is_ignored(damage, tmp_path):
 def test_a_snapshot_with_wrong_shapes_is_ignored(tmp_path):
     run = busy(steps=230)
     good = module.pack_snapshot(run.policy, module.copy_policy_state(saved_state(run)))
-    for change in (lambda n: n.pop(), lambda n: n[0].update(shape=[3]), lambda n: n[3][0].append(1)):
+    changes = lambda n: n.pop(), lambda n: n[0][1][0].update(shape=[3]), lambda n: n[1][1].append(1)
+    for change in changes:
         bad = json.loads(json.dumps(good))
         change(bad["numbers"])
         state = rebuild_state(run.events(), None)
@@ -126,7 +127,7 @@ def test_a_rebuild_at_once_agrees_with_a_rebuild_cell_by_cell(policy, direction)
     fit = numbers.memory.view.data.fit
     found = [np.array(part) for part in (fit.P, fit.mu, fit.rss, fit.told, fit.environments, fit.joins)]
     pulls, first = numbers.memory.view.data.pulls.copy(), fit.first.copy()
-    numbers.spec = PolicySpec(replace(run.policy.policy, merges=None), run.policy.selection)
+    numbers.rewards.spec = PolicySpec(replace(run.policy.policy, merges=None), run.policy.selection)
     numbers.rebuild()
     fit = numbers.memory.view.data.fit
     P, gaps = found[0], np.subtract.outer(found[1], found[1])

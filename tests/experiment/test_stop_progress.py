@@ -6,7 +6,7 @@ import pytest
 
 import tideproof as tp
 from experiments import saved_state
-from tideproof.experiment.stopping.stop_progress import stop_progress
+from tideproof.experiment.stopping.stop_progress import read_stop_progress
 from tideproof.experiment.stopping.stop_rule import rule_of
 
 
@@ -18,7 +18,7 @@ def test_progress_grows_to_one_when_a_run_stops(options, rewards):
     run, noise = tp.Experiment(["A", "B"], confidence=0.9, rewards=rewards, **options), random.Random(1)
 
     def near():
-        return stop_progress(rule_of(run.events()[0]), saved_state(run), run.fit)
+        return read_stop_progress(rule_of(run.events()[0]), saved_state(run)).share(run.internals.read().fit)
 
     assert near() is None  # also if the fit of conversions needs a reward
     seen = []

@@ -13,7 +13,7 @@ from naive_experiment import check_replay, check_same
 from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
-from tideproof.experiment.state.told_rewards import ToldRewards
+from tideproof.experiment.state.recorded_rewards import RecordedRewards
 from tideproof.experiment.stopping import proof_checkpoints as checkpoints_module
 from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, rule_of
 from tideproof.kernels.simulate.replication_loop import SAMPLES
@@ -69,7 +69,7 @@ def test_live_runs_and_simulations_stop_at_the_same_pull(name, rule):
 
 def test_the_recommendation_describes_the_rule():
     run = sure(rule="proven", budget=None)
-    assert str(run.recommend()) == "no reward yet"
+    assert str(run.recommend()) == "no rewards yet"
     play(run, 20)
     found = run.recommend()
     assert (found.confidence, found.rule, found.sure) == (0.95, "proven", False)
@@ -98,7 +98,7 @@ def test_looks_give_no_warning_with_a_rule():
             play(run, 4)
             run.recommend()
         found = run.recommend()
-        assert any("look 8 at growing data" in remark for remark in found.remarks) == warned
+        assert any("inspected 8 times" in remark for remark in found.remarks) == warned
         assert any("confidence=0.95" in remark for remark in found.remarks) == warned
 
 
@@ -243,9 +243,9 @@ def test_a_retired_arm_stays_in_the_proof():
 def test_each_checkpoint_is_taken_once(monkeypatch):
     monkeypatch.setattr(checkpoints_module, "CHECKPOINTS", 3)
     run, made = sure(rule="proven", confidence=0.9999), []
-    summed = ToldRewards.laplacian_of
+    summed = RecordedRewards.laplacian_of
     monkeypatch.setattr(
-        ToldRewards, "laplacian_of", lambda self, arms: made.append(arms) or summed(self, arms)
+        RecordedRewards, "laplacian_of", lambda self, arms: made.append(arms) or summed(self, arms)
     )
     play(run, 60, means=dict.fromkeys(MEANS, 0.0))
     assert len(made) == 3
@@ -292,7 +292,7 @@ def test_a_policy_may_set_the_rule():
     assert run.events()[0].options["confidence"] == 0.9
     assert run.events()[0].options["rule"] == "proven"
     assert tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", label="mine")).policy.label == "mine"
-    with pytest.raises(InputError, match="give them once"):
+    with pytest.raises(InputError, match=r"already has confidence=.*: omit both"):
         tp.Experiment(["A", "B"], policy="sure:contrast", confidence=0.99)
     for option in ("confidence", "rule"):
         with pytest.raises(InputError, match=f"^(unknown )?{option} "):

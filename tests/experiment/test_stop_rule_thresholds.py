@@ -12,7 +12,7 @@ from experiments import saved_state
 from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.stopping import stop_rule as module
-from tideproof.experiment.stopping.stop_progress import stop_progress
+from tideproof.experiment.stopping.stop_progress import read_stop_progress
 from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, StopRule, rule_of
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
 from tideproof.policies.calibrated_bounds import DEFAULT_BUDGET, find_bound, normal_quantile_of_bound
@@ -205,7 +205,7 @@ def test_progress_is_the_squared_lead_over_what_is_needed(rule_name, budget):
     lead, bound = least_lead(fit, leader_of(fit), None), found.needed(kept)
     square = 2.0 * bound if rule_name == "proven" else normal_quantile_of_bound(bound) ** 2
     assert lead > 0.5
-    assert stop_progress(found, kept, run.fit) == pytest.approx(lead**2 / square)
+    assert read_stop_progress(found, kept).share(run.fit()) == pytest.approx(lead**2 / square)
 
 
 def test_progress_of_conversions_uses_the_fit():
@@ -213,7 +213,7 @@ def test_progress_of_conversions_uses_the_fit():
     kept, found = saved_state(run), rule_of(run.events()[0])
     expected = run.fit().lead("B") ** 2 / normal_quantile_of_bound(found.needed(kept)) ** 2
     assert 0.1 < expected < 0.99
-    assert stop_progress(found, kept, run.fit) == pytest.approx(expected)
+    assert read_stop_progress(found, kept).share(run.fit()) == pytest.approx(expected)
 
 
 def test_a_check_of_the_proven_rule_is_costly_once_a_proof_is_possible():

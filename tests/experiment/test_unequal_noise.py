@@ -342,7 +342,7 @@ def test_anytime_intervals_are_refused_for_these_models():
         ({"confidence": 0.9, "rule": "proven"}, "confidence=0.9 is not possible with auto:contrast"),
         ({"tide": "hidden"}, "auto:contrast needs environment labels.* tide='hidden'"),
         ({"tide": "both"}, "auto:contrast needs environment labels.* tide='both'"),
-        ({"rewards": "conversions", "scale": "ratio"}, "scale='ratio' does not go with auto:contrast"),
+        ({"rewards": "conversions", "scale": "ratio"}, "scale='ratio' cannot be combined with auto:contrast"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, message):

@@ -38,7 +38,7 @@ ONE_LABEL = {"labels": 1, "label": "shop", "tide": "labels"}
         ({"told": 20, "environments": 16}, None),
         ({"told": 20, "environments": 17}, "17 environments for 20 rewards"),
         ({"told": 19, "environments": 19}, None),
-        ({"groups": APART, "arms": 3, "told": 30}, "A and C never met"),
+        ({"groups": APART, "arms": 3, "told": 30}, "A and C cannot be compared"),
         ({"groups": APART, "arms": 3, "told": 29}, None),
         ({"groups": APART[:1], "arms": 3, "told": 30}, None),
         ({"late": 1}, "1 pull"),
@@ -87,27 +87,34 @@ def test_up_to_three_rewards_on_one_side_can_be_outlying(others, warned):
     assert len(found) == warned
 
 
+def look(watch, **changes):
+    """Count an inspection at these facts, and return the warnings."""
+    facts = QUIET._replace(**changes)
+    watch.count_look(facts)
+    return watch.remarks([], facts, (), watch.looks)
+
+
 def test_only_looks_at_growing_data_before_the_end_count():
     watch = UsageMonitor()
     for told in range(1, 5):
         for _ in range(3):
-            assert watch.remarks([], QUIET._replace(told=told), ()) == ()
-    assert watch.remarks([], QUIET._replace(told=5), (), looking=False) == ()
-    assert watch.remarks([], QUIET._replace(told=5, done=True), ()) == ()
+            assert look(watch, told=told) == ()
+    assert watch.remarks([], QUIET._replace(told=5), (), watch.looks) == ()
+    assert look(watch, told=5, done=True) == ()
     assert watch.looks == 4
-    [remark] = watch.remarks([], QUIET._replace(told=5), ())
-    assert "look 5" in remark
+    [remark] = look(watch, told=5)
+    assert "inspected 5 times" in remark
     assert "confidence=0.95" in remark
-    assert watch.remarks([], QUIET._replace(told=6, stops=True), ()) == ()
-    [plain] = watch.remarks([], QUIET._replace(told=7), ())
-    [other] = watch.remarks([], QUIET._replace(told=8, plain=False), ())
-    assert "without options" in other
-    assert "without options" not in plain
+    assert look(watch, told=6, stops=True) == ()
+    [plain] = look(watch, told=7)
+    [other] = look(watch, told=8, plain=False)
+    assert "without the options" in other
+    assert "without the options" not in plain
 
 
 def test_nothing_told_is_no_look():
     watch = UsageMonitor()
-    watch.remarks([], QUIET._replace(told=0), ())
+    look(watch, told=0)
     assert watch.looks == 0
 
 
@@ -115,7 +122,7 @@ def test_diagnostics_are_no_look():
     run = experiment()
     for _ in range(8):
         run.tell(run.ask(environment=0), 1.0)
-        assert not any("look " in remark for remark in run.diagnostics().remarks)
+        assert not any("inspected" in remark for remark in run.diagnostics().remarks)
 
 
 def test_the_time_between_first_and_last_ask_is_counted():

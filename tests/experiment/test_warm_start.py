@@ -69,7 +69,7 @@ def test_earlier_rewards_use_no_budget():
     run.warm_start(log(600), **NAMES)
     assert run.remaining == 100
     assert saved_state(run).book.horizon == 700  # the policy counts 600 of them as played
-    assert saved_state(run).policy_state.params == run.policy.params(3, 700)
+    assert saved_state(run).policy_state.rewards.params == run.policy.params(3, 700)
     drive(run, 100)
     assert saved_state(run).book.horizon == 700
     assert run.done

@@ -17,10 +17,10 @@ from tideproof.lab.executors import dask, processes
 
 SLOW = """
 import time
-from tideproof.files import replacing
+from tideproof.files import replace_atomically
 
 def write(path):
-    with replacing(path) as half:
+    with replace_atomically(path) as half:
         half.write_text("half")
         time.sleep(60.0)
 """

@@ -251,7 +251,7 @@ def test_engines_that_cannot_be_had_are_refused_before_anything_runs():
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, engine="gpu")
     with (
         ThreadPoolExecutor(1) as pool,
-        pytest.raises(tp.errors.InputError, match="no executor and no scheduler"),
+        pytest.raises(tp.errors.InputError, match="omit executor="),
     ):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, executor=pool, engine="cuda")
     if find_spec("numba_cuda") is None:

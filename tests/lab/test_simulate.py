@@ -156,7 +156,7 @@ def test_ctrl_c_while_sums_are_added_up_leaves_nothing_half_done(monkeypatch, ca
     assert kept.replications == len(kept.selected("round-robin", 30)) == CHUNK
 
 
-def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
+def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(monkeypatch, capsys):
     """An executor's own locks would stay locked, and its threads wait for ever."""
     monkeypatch.setattr("tideproof.lab.chunk_runner.MOST_SUBMITTED", 1)
     before, pool = signal.getsignal(signal.SIGINT), Pressed(times=1)
@@ -166,7 +166,7 @@ def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypat
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_ctrl_c_pressed_twice_is_heard_at_once(own_ctrl_c, monkeypatch, capsys):
+def test_ctrl_c_pressed_twice_is_heard_at_once(monkeypatch, capsys):
     monkeypatch.setattr("tideproof.lab.chunk_runner.MOST_SUBMITTED", 1)
     pool = Pressed(times=2)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
@@ -197,7 +197,7 @@ class PressedLate(Inline):
         return future
 
 
-def test_ctrl_c_during_the_last_chunk_is_heard(own_ctrl_c, capsys):
+def test_ctrl_c_during_the_last_chunk_is_heard(capsys):
     kept = tp.simulate(WORLD, "round-robin", [30], 2 * CHUNK, executor=PressedLate())
     assert (kept.interrupted, kept.replications) == (True, CHUNK)
 

@@ -175,7 +175,9 @@ def test_selections_that_are_kept(tmp_path):
             for budget, b in ((24, 0), (40, 2)):
                 assert each.selected(label, budget).tolist() == selected[p, :, b].tolist()
                 assert each.wrong(label, budget).tolist() == (selected[p, :, b] < 2).tolist()
-    with pytest.raises(tp.errors.InputError, match="no selections at budget 33: kept are 24 and 40"):
+    with pytest.raises(
+        tp.errors.InputError, match=r"selections at budget 33 were not kept \(kept budgets: 24 and 40\)"
+    ):
         study.wrong("linlucb", 33)
     with pytest.raises(tp.errors.InputError, match=r"24, 33 and 40.*not 25"):
         tp.simulate(world, POLICIES, budgets, n, keep=25)

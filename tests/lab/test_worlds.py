@@ -310,11 +310,11 @@ BAD = [
     (lambda: tp.World([0, math.nan]), "a mean must be a finite number, not nan"),
     (lambda: tp.World([0, 1], sigma=-1), "sigma must be a finite number of at least 0, not -1"),
     (lambda: tp.World([0, 1], sigma=[1, -2]), "sigma must be a finite number of at least 0, not -2"),
-    (lambda: tp.World([0, 1], sigma=[1, 2, 3]), "one for each of the 2 arms, not 3"),
+    (lambda: tp.World([0, 1], sigma=[1, 2, 3]), "one for each of the 2 arms, not 3 numbers"),
     (lambda: tp.World([0, 1], lengths=(0, 5)), "the shortest length must be .* at least 1, not 0"),
     (lambda: tp.World([0, 1], lengths=(5, 4)), "the longest length .*shortest is 5.* at least 5, not 4"),
     (lambda: tp.World([0, 1], lengths=(1.5, 4)), "whole number of at least 1, not 1.5"),
-    (lambda: tp.World([0, 1], lengths=7), "lengths must be a pair, .* not 7"),
+    (lambda: tp.World([0, 1], lengths=7), r"lengths must be a pair such as \(2, 50\), .* not 7"),
     (lambda: tp.World([0, 1], shifts=20), r"shifts must be Uniform\(...\), .* or NoShift\(...\), not 20"),
     (lambda: tp.World([0, 1], noise="cauchy"), "noise must be 'normal' or .* not 'cauchy'"),
     (lambda: tp.World([0, 1], drift=0.1), r"drift must be Sinusoid\(...\), .* or None, not 0.1"),
@@ -355,11 +355,14 @@ BAD = [
     (lambda: tp.worlds.StudentT(2), "degrees_of_freedom must be above 2"),
     (lambda: tp.mdm(1), "arms must be a whole number of at least 2, not 1"),
     (lambda: tp.slippage(2, "cannot-sample-all-arms"), "needs at least 3 arms, not 2"),
-    (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown part of a world 'colour'"),
-    (lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Tide"}}), "unknown part .* 'Tide'"),
+    (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown parameter 'colour' of a world"),
+    (
+        lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Tide"}}),
+        "unknown kind 'Tide' of a part of a world",
+    ),
     (
         lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": ["Tide"]}}),
-        r"unknown part .* \['Tide'\]",
+        r"unknown kind \['Tide'\] of a part of a world",
     ),
     (lambda: tp.World.from_dict({"sigma": 1.0}), "a world needs 'means'"),
     (
@@ -368,7 +371,7 @@ BAD = [
     ),
     (
         lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Normal", "mean": 0, "sdd": 1}}),
-        "unknown part of Normal 'sdd'; did you mean 'sd'",
+        "unknown parameter 'sdd' of Normal; did you mean 'sd'",
     ),
     (lambda: tp.World([10**400, 0]), "a mean must be a finite number, not 1000"),
     (
@@ -377,7 +380,7 @@ BAD = [
     ),
     (lambda: tp.World([0, 1], tide="both"), "tide must be 'adds' or 'multiplies', not 'both'"),
     (lambda: tp.worlds.Money(-1), "variation must be a finite number of at least 0, not -1"),
-    (lambda: tp.worlds.Money(zeros=1), "zeros, the share of rewards of 0, must be below 1, not 1"),
+    (lambda: tp.worlds.Money(zeros=1), "zeros, the share of rewards that are 0, must be below 1, not 1"),
     (lambda: tp.World([0, 1], sigma=2, rewards="counts"), "sigma=2.0 is only for normal rewards.*counts"),
     (
         lambda: tp.World([0.1, 0.2], noise=tp.worlds.StudentT(3), rewards="money"),

@@ -280,7 +280,7 @@ def test_what_is_no_policy():
         tp.policy(None)
     with pytest.raises(tp.errors.InputError, match=r"takes a registered name or a Policy, not <module 'sys'"):
         tp.policy(sys)
-    with pytest.raises(tp.errors.InputError, match=r"'contrast\(n0=3\)' comes from tp.policy\(...\)"):
+    with pytest.raises(tp.errors.InputError, match=r"not 'contrast\(n0=3\)', which is already the result"):
         tp.policy(tp.policy("contrast", n0=3))
 
 
@@ -542,7 +542,7 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
         ),
         ({"name": "a+b"}, r"must be text, not empty and without '\+', not 'a\+b'"),
         ({"name": None}, "must be text.*not None"),
-        ({"name": "reduce:x"}, "must not begin with 'reduce:', not 'reduce:x'"),
+        ({"name": "reduce:x"}, "policy name 'reduce:x' must not begin with 'reduce:'"),
         ({"reads": "fit"}, r"`reads` of policy 'coin' must be a set of words, .*\{'fit'\}\), not 'fit'"),
         ({"reads": ["fit"]}, r"`reads` of policy 'coin' must be a set of words, .*not \['fit'\]"),
         ({"reads": None}, "must be a set of words.*not None"),

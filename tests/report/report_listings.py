@@ -14,9 +14,8 @@ from golden_data import Cases, numbers, rewrite
 from tideproof.analysis.decisive_row import decisive_row
 from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.report import chart_data, lead_history
-from tideproof.report.arms_table import arm_columns, format_chance
-from tideproof.report.html_details import detail_tables
 from tideproof.report.html_report import cards
+from tideproof.report.report_tables import arm_columns, detail_tables, format_chance
 from tideproof.text import format_p
 
 FILE = Path(__file__).parent / "golden" / "charts.json"

@@ -10,9 +10,9 @@ from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.analysis.words.fit_warnings import ALARM, large_reward_sentence
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.report.arms_table import arm_columns
+from tideproof.report.report_tables import arm_columns
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_choice import choose_scale
+from tideproof.stats.scales.scale_comparison import choose_scale
 from tideproof.table import Table
 from tideproof.text import format_rounded
 
@@ -296,7 +296,7 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     fit.choice = choose_scale(fit.cells)
     assert fit.choice.sentence.startswith("Ratios between arms are the same at every level")
     assert (
-        "Ratios between arms fit better than differences (p < 0.0001), but do not fit either."
+        "Ratios between arms fit better than differences (p < 0.0001), but the data reject them, too."
         in describe_fit(fit).notes
     )
     (said,) = describe_fit(fit).warnings
@@ -306,7 +306,7 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     (said,) = describe_fit(Fit.from_arrays(arm, day, reward, scale="ratio")).warnings
     share = f"{100 * reward[at] / reward[arm == 'B'].sum():.0f} %"
     assert said.startswith(
-        "Factors are not the same for all arms (test of additivity, p = 0.001). One reward, "
+        "Shift factors are not the same for all arms (test of additivity, p = 0.001). One reward, "
     )
     assert f"{format_rounded(reward[at])} of B in 3, is {share} of the total reward of B" in said
 

@@ -96,7 +96,7 @@ def test_advice_is_given_where_it_can_be_followed():
     (lifts,) = [
         said
         for said in describe_fit(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings
-        if "Factors" in said
+        if "Shift factors" in said
     ]
     assert "variance='interaction' (--variance interaction) compares differences and allows" in lifts
     table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}

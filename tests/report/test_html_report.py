@@ -81,7 +81,7 @@ def test_a_report_of_a_winner():
 
 def test_clustered_bars_allow_for_less():
     words = [said for said, _ in cards(page(Fit.from_arrays(*log(), variance="clustered"))[0]).values()]
-    assert sum("noise inside environments only" in said for said in words) == 1
+    assert sum("only the noise within environments" in said for said in words) == 1
     assert not any("no more than" in said for said in words)
 
 
@@ -141,10 +141,10 @@ def test_many_environments_are_counted_and_the_page_stays_small():
     assert len(text) < 300_000
     found = {e.find("summary").text: e for e in tree.iter("details")}
     for title in ("Shifts", "Influence of environments: the lead without each of them"):
-        assert found[title].find("p").text == "The first 500 of 3,000; --json lists all."
+        assert found[title].find("p").text == "Only the first 500 of 3,000 rows; --json lists all."
         assert len(found[title].find("div/table/tbody")) == 500
     assert found["Raw and period-weighted means"].find("p") is None
-    assert "a point is the mean of 13 neighbours" in cards(tree)["The tide"][0]
+    assert "a point is the mean of 13 consecutive environments" in cards(tree)["The tide"][0]
     gaps = next(said for title, (said, _) in cards(tree).items() if "environment by environment" in title)
     assert gaps.endswith("Only the 240 most informative of 3,000 environments are drawn.")
 

@@ -8,9 +8,7 @@ from scipy import stats
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_report import describe_fit
-from tideproof.draw.arm_intervals import ArmInfo
-from tideproof.draw.environment_gaps import GapInfo
-from tideproof.draw.shift_chart import ShiftInfo
+from tideproof.draw.fit_charts import ArmInfo, GapInfo, ShiftInfo
 from tideproof.report.chart_data import (
     MOST,
     POINTS,

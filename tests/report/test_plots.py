@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.draw.colour_palette import DARK, LIGHT
-from tideproof.draw.svg_picture import chart_css
+from tideproof.draw.colour_palette import DARK, LIGHT, chart_css
 from tideproof.errors import InputError, NotComparable
 
 LOG = {
@@ -94,7 +93,7 @@ class TestRun:
         run = tp.Experiment(["A", "B"], budget=10)
         with pytest.raises(NotComparable, match="no reward has been recorded"):
             run.plot()
-        assert "no reward yet" in run._repr_html_()
+        assert "no rewards yet" in run._repr_html_()
 
 
 def test_a_study_shows_itself_and_is_saved(tmp_path):

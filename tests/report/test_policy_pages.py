@@ -12,7 +12,7 @@ def test_the_overview_has_every_policy_and_says_what_it_needs():
     assert said["linlucb"] == ("no", "aware")
     assert said["successive-rejects"] == ("needed", "blind")
     assert said["lucb"] == ("no", "blind")
-    assert said["round-robin"] == ("no", "unmoved")  # it goes round whatever comes back
+    assert said["round-robin"] == ("no", "unaffected")  # it goes round whatever comes back
     for name, row in rows.items():
         assert (row["idea"], row["reference"]) == (policy(name).policy.idea, policy(name).policy.reference)
 

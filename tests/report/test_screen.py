@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from tideproof.report.terminal_tables import Column, first_column_width, make_tables
+from tideproof.report.table_layout import Column, first_column_width, make_tables
 
 NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Column("n", ["7", "1,234"])] * 3
 

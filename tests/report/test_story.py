@@ -46,20 +46,20 @@ def test_all_that_happened(run):
     lines = [row["said"] for row in told]
     assert [row["number"] for row in told] == list(range(1, len(run.events()) + 1))
     assert lines[0] == "created: arms A and B; budget 60; policy contrast"
-    assert lines[1] == f"asked for {ids[0]} ({arms[0]}, 'monday')"
+    assert lines[1] == f"assigned {ids[0]} ({arms[0]}, 'monday')"
     assert lines[2] == f"received 1.5 for {ids[0]} ({arms[0]}, 'monday')"
-    assert lines[3].startswith(f"asked for {ids[1]}, {ids[2]} and {ids[3]} in 'monday': ")
+    assert lines[3].startswith(f"assigned {ids[1]}, {ids[2]} and {ids[3]} in 'monday': ")
     assert lines[4] == f"received 1, 2 and 3 for {ids[1]}, {ids[2]} and {ids[3]}"
-    assert lines[5] == "asked for 4 pulls in 'monday': 2 of A and 2 of B"
+    assert lines[5] == "assigned 4 pulls in 'monday': 2 of A and 2 of B"
     assert lines[6] == "received 4 rewards, 2 on average"
     assert (told[7]["by"], told[8]["said"]) == ("ann", f"cancelled {ids[8]} ({arms[8]}, 2)")
     assert f"expired: {ids[9]} ({arms[9]}, 2)" in lines
     assert f"corrected to 1.25: {ids[0]} ({arms[0]}, 'monday')" in lines
     assert "received 10 rewards of A in 2, aggregated: mean 2, variance 1 (key 'night')" in lines
     assert any(line.startswith("shares of the next ") and line.endswith(" %") for line in lines)
-    assert f"asked for {ids[10]} ({arms[10]}, 2) for a unit" in lines
+    assert f"assigned {ids[10]} ({arms[10]}, 2) to a unit" in lines
     assert lines[-9:] == [
-        "the salt of unit IDs was deleted", "a new arm: C", "retired: B", "the budget is 100", "the budget is open",
+        "the salt of unit IDs was deleted", "a new arm: C", "retired: B", "the budget is now 100", "the budget was removed",
         "paused: rain", "resumed", "note: sun", "stopped: enough",
     ]  # fmt: skip
 

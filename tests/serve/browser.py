@@ -77,7 +77,7 @@ class Browser:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def until(self, script, seconds=20.0):
+    def until(self, script, seconds=60.0):
         """Wait until a script says yes."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -93,7 +93,7 @@ def test_a_day_of_a_team(browser, served):
     browser.write("#arms", "low\nhigh")
     browser.write("#budget", "2000")
     browser.press("button[value=begin]")
-    assert browser.run("document.querySelector('h1').innerText") == "Nothing has been told yet."
+    assert browser.run("document.querySelector('h1').innerText") == "No rewards yet."
 
     run = tp.connect(served.url, ADMIN, "prices")
     noise = random.Random(0)

@@ -85,7 +85,7 @@ def test_track_says_who_saw_it_and_what_they_brought(shop):
     client.track("titles", carl)
     for _ in range(2):  # the same order: once
         client.track("titles", carl, TrackingEventDetails(20.0, {"key": "order 7"}))
-    with pytest.raises(InputError, match="needs a context with a targeting key"):
+    with pytest.raises(InputError, match="needs an evaluation context with a targeting key"):
         client.track("titles")
     assert client.provider.get_metadata().name == "tideproof"
     api.clear_providers()

@@ -10,10 +10,11 @@ import pytest
 
 import tideproof as tp
 from serve.service_clients import ADMIN, Here, app_of, bearer
+from tideproof.experiment.recommendation_text import headline
 from tideproof.serve.app import PAGES
 from tideproof.serve.auth.access_control import routes_and_rights
 from tideproof.serve.auth.roles import ROLES, Right
-from tideproof.serve.pages.experiment_view import Progress, sentence
+from tideproof.serve.pages.experiment_view import Progress
 
 HTML = {"Accept": "text/html,*/*"}
 NASTY = "<script>alert(1)</script>\"'&"
@@ -236,12 +237,12 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
 
 def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     found = tp.Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
-    info, progress = {"state": "running"}, [Progress("stopping rule", 0.337, "")]
-    assert sentence(found, None, info, progress) == "B leads A by 0.41 (-4 to +9), stopping rule at 33 %"
+    progress = Progress("stopping rule", 0.337, "").text()
+    assert headline(found, progress=progress) == "B leads A by 0.41 (-4 to +9), stopping rule at 33 %"
     sharper = replace(found, sure=True, confidence=0.95)
-    assert sentence(sharper, None, info, progress) == "B is best, with 95 % confidence: 0.41 above A"
+    assert headline(sharper, progress=progress) == "B is best, with 95 % confidence: 0.41 above A"
     open_ended = replace(found, low=None, high=None)
-    assert sentence(open_ended, None, info, []) == "B leads A by 0.412"
+    assert headline(open_ended) == "B leads A by 0.412"
 
 
 def test_a_new_arm_leaves_the_headline_of_the_others(here):
@@ -308,7 +309,7 @@ def test_an_experiment_is_changed(here):
         ({"change": "note", "text": "<i>hm</i>"}, "&lt;i&gt;hm&lt;/i&gt;"),
         ({"change": "pause", "why": "closed"}, "paused: closed"),
         ({"change": "resume", "why": ""}, "resumed"),
-        ({"change": "budget", "budget": "1,500"}, "the budget is 1,500"),
+        ({"change": "budget", "budget": "1,500"}, "the budget is now 1,500"),
         ({"change": "stop", "why": "enough"}, "stopped: enough"),
     ):
         answer = send(here, path, fields)
@@ -354,7 +355,9 @@ def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
     played(here, "played", policy="auto:contrast", days=6)
     pages = [look(here, f"/experiments/{name}").text for name in ("rough days", "played")]
     for page in pages:
-        assert "<dt>allows for</dt><dd>arms that may differ from environment to environment</dd>" in page
+        assert (
+            "<dt>policy allows for</dt><dd>arms that may differ from environment to environment</dd>" in page
+        )
         check_page(page)
     _, _, answers = pages[1].partition('id="answers"')
     assert "differ from environment to environment" in answers
@@ -526,6 +529,6 @@ def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
         assert all("too" in each["raw"] for each in said[: demo_shop.JOIN_DAY - demo_shop.DAYS_BEFORE])
         for each in said[-4:]:
             assert each["arm"] == "Bold"
-            assert each["raw"].startswith("Playful has the best raw mean, but only because of the tide")
+            assert each["raw"].startswith("Playful has the best raw mean, but only because of shifts")
     finally:
         here.close()

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tideproof.stats.best.adaptive_allowance import allowance, critical_deviate, p_value
+from tideproof.stats.best.multiple_comparisons import allowance, critical_deviate, p_value
 
 
 def test_the_allowance_grows_with_the_arms_and_is_what_was_measured_at_some():

@@ -9,9 +9,9 @@ from scipy.stats import multivariate_t
 
 from tideproof.analysis import Fit
 from tideproof.errors import NotComparable
-from tideproof.stats.best.comparisons_with_best import ArmGroup, ReversedPairs, compare_with_best, may_be_best
+from tideproof.stats.best.multiple_comparisons import ArmGroup, ReversedPairs, compare_with_best, may_be_best
 from tideproof.stats.best.student_inference import dunnett_constants, dunnett_probabilities
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -249,7 +249,7 @@ def test_error_rates_under_common_noise(monkeypatch):
         key = np.round(C / C[0, 0], 6).tobytes()
         return known.setdefault(key, dunnett_constants(C, freedom, level) if key not in known else None)
 
-    monkeypatch.setattr("tideproof.stats.best.comparisons_with_best.dunnett_constants", once)
+    monkeypatch.setattr("tideproof.stats.best.multiple_comparisons.dunnett_constants", once)
     check_error_rates("common", [1, 1, 1, 1], 1500)
     assert len(known) == 2
 

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tideproof.analysis.scales.mean_intervals import log_scale_intervals
-from tideproof.stats.best.comparisons_with_best import ArmGroup, may_be_best
+from tideproof.stats.best.multiple_comparisons import ArmGroup, may_be_best
 from tideproof.stats.best.student_inference import normal_quantile
 from tideproof.stats.cells import Cells, bernoulli_moments
-from tideproof.stats.pairs.event_counts import count_events
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.pairs.exact_pairs import few_enough
-from tideproof.stats.pairs.wald_pairs import WaldPairs
-from tideproof.stats.scales.log_rewards import equal_variances_p, normality_p
+from tideproof.stats.pairs.pair_tests import count_events
+from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_test import noise_grows
-from tideproof.stats.solve.adjusted_means import MeansAndShifts
+from tideproof.stats.solve.adjusted_means import MeansAndShifts, log_scale_intervals
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.variance.cell_variances import measure_variances
 

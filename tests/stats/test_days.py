@@ -8,7 +8,11 @@ from scipy.stats import f as f_law
 from scipy.stats import norm
 
 import oracles
-from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
+from tideproof.stats.best.environment_leaders import (
+    environment_averages,
+    leader_probabilities,
+    omega_interval,
+)
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve

@@ -11,7 +11,7 @@ from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.data import cells_from_arrays
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
-from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, Events, count_events
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, Events, count_events
 
 
 def spends(*arms):

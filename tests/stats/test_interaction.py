@@ -280,7 +280,7 @@ def test_enormous_and_tiny_units_do_not_matter_or_are_refused(variance):
 
 def test_what_cannot_be_done_is_refused():
     arm, environment = np.repeat([0, 1], 6), np.tile(np.repeat([0, 1, 2], 2), 2)
-    with pytest.raises(InputError, match="rewards never vary inside a cell; use variance='clustered'"):
+    with pytest.raises(InputError, match="never vary inside an environment; use variance='clustered'"):
         Fit.from_arrays(arm, environment, arm * (environment + 1.0), variance="interaction")
     reward = np.random.default_rng(0).normal(size=12)
     with pytest.raises(InputError, match="anytime=True is not supported with variance='interaction'"):

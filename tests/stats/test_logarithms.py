@@ -14,7 +14,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import draw
-from tideproof.stats.scales.log_rewards import (
+from tideproof.stats.scales.reward_logarithms import (
     additive_tide_p,
     equal_variances_p,
     logs_may_help,
@@ -81,7 +81,7 @@ def test_environments_are_taken_out_of_logarithms_by_least_squares():
 def test_auto_takes_logarithms_where_noise_and_tide_multiply_and_says_so():
     fit = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5))
     assert (fit.scale, fit.lifts) == ("log", True)
-    assert "times as likely (with the Jacobian)" in fit.choice.sentence
+    assert "times as likely if logarithms are normally distributed" in fit.choice.sentence
     assert fit.contrast(2, 0).low < 0.4 < fit.contrast(2, 0).high
     by_means = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5), scale="ratio").contrast(2, 0)
     assert fit.contrast(2, 0).se < 0.9 * by_means.se

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tideproof.analysis.connected_groups import compare_with_group_best, find_candidates
-from tideproof.stats.best import comparisons_with_best
+from tideproof.analysis.arm_comparisons import compare_with_group_best, find_candidates
+from tideproof.stats.best import multiple_comparisons
 from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
@@ -85,7 +85,7 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
         return find_candidates(found, groups(found), sign, 0.95), best
 
     may, few = compared()
-    for module in (comparisons_with_best, pair_tests):
+    for module in (multiple_comparisons, pair_tests):
         monkeypatch.setattr(module, "_MANY", 5)
     still, many = compared()
     assert still.tolist() == may.tolist() == many.candidate.tolist()
@@ -97,7 +97,7 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
 def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
     found = ESTIMATES["odds"](log("clicks"))
     exact = compare_with_group_best(found, groups(found), 1.0, 0.95)
-    monkeypatch.setattr(comparisons_with_best, "_MANY", 5)
+    monkeypatch.setattr(multiple_comparisons, "_MANY", 5)
     rough = compare_with_group_best(found, groups(found), 1.0, 0.95)
     assert rough.candidate.tolist() == exact.candidate.tolist()
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))

@@ -14,14 +14,14 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.proportion import proportion_confint
 
 from tideproof.analysis import Fit
-from tideproof.analysis.scales.mean_intervals import wilson_intervals
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs.difference_pairs import additive_pairs, clip_rates, move_apart
-from tideproof.stats.pairs.event_counts import FEWEST_EVENTS
 from tideproof.stats.pairs.odds_pairs import estimate_odds
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
 from tideproof.stats.pairs.ratio_pairs import ratio_pairs
+from tideproof.stats.solve.adjusted_means import wilson_intervals
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import estimate
 
@@ -324,7 +324,7 @@ def test_what_a_scale_cannot_do():
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="logit")
     with pytest.raises(InputError, match=r"variance='common' requires scale='difference'"):
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="ratio", variance="common")
-    with pytest.raises(InputError, match=r"needs an environment with both kinds of rewards; there is none"):
+    with pytest.raises(InputError, match=r"needs an environment with rewards of 0 and of 1; there is none"):
         Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0.0, 0.0, 1.0, 1.0], scale="odds")
 
 

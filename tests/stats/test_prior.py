@@ -10,8 +10,9 @@ from scipy import stats
 
 import tideproof as tp
 from tideproof.analysis.fit_result import Fit
+from tideproof.checks import require_prior
 from tideproof.errors import InputError
-from tideproof.stats.best.p_best import PRIOR_NAMES, checked_prior, exchangeable_probabilities, p_best
+from tideproof.stats.best.p_best import PRIOR_NAMES, exchangeable_probabilities, p_best
 from tideproof.stats.best.student_inference import probabilities_of_best
 
 
@@ -95,9 +96,9 @@ def test_without_noise_the_tied_share():
 
 @pytest.mark.parametrize("prior", ["none", None, 1])
 def test_priors_that_there_are(prior):
-    assert checked_prior("flat") == "flat"
+    assert require_prior("flat") == "flat"
     with pytest.raises(InputError, match=f"prior must be 'exchangeable' or 'flat', not {prior!r}"):
-        checked_prior(prior)
+        require_prior(prior)
 
 
 @pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])

@@ -9,9 +9,8 @@ import oracles
 from oracles import contrast
 from tideproof.analysis import Fit
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.adjusted_means import group_traffic, means_and_shifts
+from tideproof.stats.solve.adjusted_means import group_traffic, means_and_shifts, period_mean, raw_mean
 from tideproof.stats.solve.least_squares import residuals, solve
-from tideproof.stats.solve.naive_means import period_mean, raw_mean
 from tideproof.stats.variance.sandwich import environment_scores, hc3, meat
 
 CLOSE = 1e-9  # of variances of order 1

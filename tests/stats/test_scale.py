@@ -12,9 +12,9 @@ from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
-from tideproof.stats.scales.log_rewards import logarithm_gain
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
-from tideproof.stats.scales.scale_choice import choose_scale
+from tideproof.stats.scales.reward_logarithms import logarithm_gain
+from tideproof.stats.scales.scale_comparison import choose_scale
 from tideproof.stats.scales.scale_test import LEVEL_DEPENDENCE, run_scale_test
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
@@ -177,7 +177,7 @@ def test_rewards_below_zero_are_compared_by_differences():
     choice = choose_scale(cells)
     assert choice.name == "difference"
     assert set(choice.tests) == {"difference"}
-    assert choice.sentence.startswith("Rewards below 0 are compared by differences.")
+    assert choice.sentence.startswith("Arms are compared by differences, because some rewards are below 0.")
 
 
 def test_the_order_of_arms_does_not_matter():
@@ -259,7 +259,7 @@ def test_without_repeats_the_right_scale_is_called_wrong_in_one_log_of_twenty_an
 def test_without_repeats_scales_are_chosen_and_named():
     found = choose_scale(once(2, 0.1, multiplies=True))
     assert (found.name, found.possible) == ("ratio", ("ratio",))
-    assert found.sentence.endswith("differences (p = 0.00029) grow with it.")
+    assert found.sentence.endswith("differences (p = 0.00029) grow with the level.")
     assert choose_scale(once(2, 0.1, multiplies=False)).name == "difference"
     weak = choose_scale(once(2, 0.0, multiplies=True))
     assert weak.sentence.endswith("differences are shown. Confidence intervals allow for ratios, too.")

@@ -118,7 +118,7 @@ def test_blocks_of_levels_do_not_change_the_solution(numbers, monkeypatch):
 @pytest.mark.parametrize("variance", ["robust", "clustered", "by-arm", "by-environment"])
 def test_other_models_of_the_noise_are_refused(variance):
     arm, cow, period, reward = draw(7, rows=600, arms=2, cows=3, periods=3)
-    with pytest.raises(InputError, match="needs environments of one factor, not sums of two factors"):
+    with pytest.raises(InputError, match="needs one column of environments, not a sum of two"):
         Fit(cells_of(arm, cow, period, reward), variance=variance)
     with pytest.raises(InputError, match="leaving environments out needs"):
         Fit(cells_of(arm, cow, period, reward)).influence()

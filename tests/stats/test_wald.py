@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 
 MU = np.array([1.0, 3.5, 2.0])
 C = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 3.0]])

@@ -168,7 +168,7 @@ def test_a_name_that_is_not_there_and_none_at_all(place):
     with pytest.raises(tp.errors.InputError, match=r"name .* must be a non-empty string"):
         tp.Experiment.open(url_of(place), "", ARMS)
     run = tp.Experiment(ARMS)
-    with pytest.raises(tp.errors.InputError, match="for experiments in a database"):
+    with pytest.raises(tp.errors.InputError, match="needs an experiment in a database"):
         run.once("a", run.ask)
 
 

@@ -73,7 +73,7 @@ def test_a_file_of_another_schema_is_refused(tmp_path):
     run = opened(tmp_path)
     run.close()
     path = tmp_path / "shop.db"
-    for version, remedy in ((1, "export with the version that wrote it"), (99, "a newer version")):
+    for version, remedy in ((1, "export each experiment with the version"), (99, "a newer version")):
         with closing(apsw.Connection(str(path))) as connection:
             connection.pragma("user_version", version)
         before = path.read_bytes()

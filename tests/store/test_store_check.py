@@ -88,7 +88,7 @@ def test_nothing_is_wrong(tmp_path, run):
         ("UPDATE snapshots SET hash = zeroblob(16)", "the snapshot of 200 events is damaged"),
         (
             "UPDATE experiments SET about = replace(about, '5000', '60')",
-            "the list of experiments does not agree",
+            "the stored summary (arms, budget, policy) does not agree",
         ),
         ("UPDATE events SET record = x'00ff' WHERE seq = 6", "cannot be read"),
     ],
@@ -103,8 +103,8 @@ def test_planted_damage(tmp_path, run, statement, said):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("DROP TRIGGER events_stay", "'events_stay' is missing"),
-        ("CREATE TABLE more (x)", "'more' differs from the schema"),
+        ("DROP TRIGGER events_stay", "the table, index or trigger 'events_stay' is missing"),
+        ("CREATE TABLE more (x)", "the table, index or trigger 'more' differs from the schema of the store"),
         ("DELETE FROM experiments", "a row of table events does not belong to an experiment"),
     ],
 )

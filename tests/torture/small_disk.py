@@ -1,7 +1,7 @@
 """A small disk that fills up and grows, and one that is read-only for a while.
 
-    unshare -rm python room.py full FOLDER
-    unshare -rm python room.py read-only FOLDER
+    unshare -rm python small_disk.py full FOLDER
+    unshare -rm python small_disk.py read-only FOLDER
 
 mounts a file system of its own, which nobody else sees, and prints what clients were told.
 """

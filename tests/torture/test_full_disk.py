@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOM = Path(__file__).parent / "room.py"
+ROOM = Path(__file__).parent / "small_disk.py"
 ALONE = ["unshare", "-rm"]  # in a name space of its own, where everybody may mount
 
 
@@ -34,9 +34,7 @@ def said(what, folder):
 @needs_mounts
 def test_a_full_disk_and_then_room(tmp_path):
     *errors, counts = said("full", tmp_path)
-    assert errors == [
-        f"StoreError: the disk of '{tmp_path}/disk/shop.db' is full: nothing of this call was kept"
-    ]
+    assert errors == [f"StoreError: the disk of '{tmp_path}/disk/shop.db' is full: nothing was saved"]
     stuck, in_the_end = counts.split(" then ")
     assert int(in_the_end) > int(stuck) > 0
 

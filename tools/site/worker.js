@@ -1,5 +1,5 @@
-// A page opened from a folder may not start a worker. An iframe replaces it, so that search works without a
-server.
+// A page opened from a folder may not start a worker. An iframe replaces it, so that search works without
+// a server.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {

@@ -1,6 +1,6 @@
 """Decision about the best arm of a log, made once for verdicts, reports, JSON and exit codes.
 
-The arm that a live experiment selects is chosen by its policy, in `policies.selections`.
+The arm that a live experiment selects is chosen by its policy, in `policies.selection_rules`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.scales import ScaleFit, fit_on_scale
+from tideproof.analysis.scale_options import fit_on_scale
+from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.influential_rows import ExtremeRow, influential_rows, remove_row
@@ -60,7 +61,10 @@ def decisive_row(fit: Fit) -> SingleRow | None:
 
 
 def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
-    """Return the row without which the lead is smallest, among those that change differences most."""
+    """Return the row whose removal makes the lead smallest, or None if no row can be removed.
+
+    Only the few rows that change differences most are tried.
+    """
     c, decision = fit.cells, fit.decision
     best, second = (c.arms.index(arm) for arm in (decision.best, decision.runner_up))
     pair = (best, second) if fit.direction == "maximize" else (second, best)

@@ -9,10 +9,9 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_analysis import analyze_log
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
 from tideproof.analysis.outlier_exclusion import Robust
-from tideproof.analysis.scale_selection import ScaleChoice
-from tideproof.checks import Direction
+from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.checks import Direction, Prior
 from tideproof.data import Decimal, Missing
-from tideproof.stats.best.p_best import Prior
 from tideproof.stats.variance.variance_models import Variance
 
 

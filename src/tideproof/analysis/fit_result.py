@@ -15,38 +15,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof import checks
-from tideproof.analysis.arm_contrast import Contrast, compare_arms, finite_or_none
-from tideproof.analysis.connected_groups import (
+from tideproof.analysis.arm_comparisons import (
+    Contrast,
     anytime_critical_value,
     best_probabilities,
+    compare_arms,
     compare_with_group_best,
     find_candidates,
+    finite_or_none,
 )
 from tideproof.analysis.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
-from tideproof.analysis.outlier_exclusion import Robust, check_robust, exclude_outlying_cells
-from tideproof.analysis.scale_selection import ScaleChoice, needs_logs, resolve_variance, select_scale
-from tideproof.analysis.scales import ScaleFit, fit_on_scale
+from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_outlying_cells
+from tideproof.analysis.scale_options import (
+    ScaleChoice,
+    fit_on_scale,
+    needs_logs,
+    resolve_variance,
+    select_scale,
+)
+from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.unlabelled_log import TideEstimate
 from tideproof.analysis.within_label_test import WithinLabelTest
-from tideproof.analysis.words.verdict_text import groups_text, summary, verdict
-from tideproof.checks import Direction
+from tideproof.analysis.words.fit_text import groups_text, summary, verdict
+from tideproof.checks import Direction, Prior
 from tideproof.core.array_layout import Floats
 from tideproof.data import cells_from_arrays
 from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.stats.best.anytime_bounds import AnytimeBounds, mixture_variance
-from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_comparison import ScaleDecision, ScaleName
 from tideproof.stats.scales.scale_union import ScaleUnion
-from tideproof.stats.solve.environment_influence import influence_table
-from tideproof.stats.solve.naive_means import period_mean, raw_mean
+from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
+from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.stats.variance.variance_models import Estimate, Variance, sigma2
@@ -92,8 +99,8 @@ class Fit:
     scale : "difference", "ratio", "odds" or "log".
     lifts : whether contrasts are lifts (0.12 for 12 %), as on all scales except that of differences.
     choice : why this scale is used, with the tests behind the choice.
-    freedom : degrees of freedom of the noise, N - K - J + groups; with 0, results that need the size of the
-        noise are None.
+    freedom : degrees of freedom of the noise: rewards minus arms minus environments plus groups. With 0,
+        results that need the size of the noise are None.
     sigma : standard deviation of the noise.
     groups : lists of arms; only arms of the same list can be compared.
     uninformative : number of environments with a single arm. They are allowed, but contribute no information.
@@ -116,14 +123,16 @@ class Fit:
         robust: Robust | None = None,
     ) -> None:
         self.tide, self.bins, self.inside = tide, bins, inside
-        self.left_out = exclude_outlying_cells(cells, check_robust(robust), scale, tide is not None)
-        cells = cells if self.left_out is None else self.left_out.cells
+        self.left_out: ExcludedCells | None = None
+        if robust is not None:
+            self.left_out = exclude_outlying_cells(cells, robust, scale, tide is not None)
+            cells = self.left_out.cells
         self.anytime = anytime
         self.cells = cells
         self.direction = checks.require_direction(direction)
         self.adaptive = adaptive
         self.level = checks.require_level(level)
-        self.prior = checked_prior(prior)
+        self.prior = checks.require_prior(prior)
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._on: ScaleFit
         if tide is None:
@@ -291,14 +300,14 @@ class Fit:
 
     @property
     def candidates(self) -> list[Any]:
-        """The arms that the data do not exclude as the best; the best arm is one with probability `level`."""
+        """The arms that can be the best; with probability `level` the truly best arm is among them."""
         self._check_comparable()
         may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
         return [arm for arm in self.ranking[0] if may[arm]]
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """Whether the data allow each arm to be the best of its group, on any scale that fits: (K,)."""
+        """For each arm, whether it can be the best of its group on at least one scale that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
             find_candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
@@ -317,7 +326,7 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """The estimate, with tests of pairs that allow for the other scales that fit the data."""
+        """The estimate, whose tests of two arms also allow for all other scales that fit the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -325,7 +334,7 @@ class Fit:
 
     @cached_property
     def decision(self) -> Decision:
-        """The decision which arm is best, and if no winner can be named, the reason."""
+        """The decision on the best arm, with the reason if no winner can be named."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
@@ -411,13 +420,13 @@ class Fit:
         return self._contrasts[asked]
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
-        """Return the settings of intervals that hold at all looks on a scale, or None for a single look."""
+        """Return bounds that stay valid if a growing log is analyzed repeatedly; None without `anytime`."""
         if not self.anytime:
             return None
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def gaps(self, a: Any, b: Any) -> Table:
-        """Compare two arms in each environment with both of them: difference of their means there, or lift.
+        """Return the difference or lift of two arms in each environment that contains both.
 
         If the shifts are the same for all arms, every row estimates the contrast. Columns: environment,
         estimate, se, low, high, in the order of the environments. Standard errors follow the model
@@ -435,7 +444,7 @@ class Fit:
 
     @cached_property
     def interaction(self) -> InteractionSummary | None:
-        """How much arms differ from environment to environment, and which arm leads where.
+        """Summary of how much arms differ between environments, and of which arm leads where.
 
         None unless `variance` is a model with interactions.
         """
@@ -454,7 +463,10 @@ class Fit:
         return self._on.additivity(worst)
 
     def spread(self) -> Spread:
-        """Test whether all arms and all environments have the same variance; if not, change `variance`."""
+        """Test whether all arms and all environments have the same variance.
+
+        If they do not, choose a `variance` that allows for it: "by-arm", "by-environment" or "robust".
+        """
         return self._on.spread()
 
     def influence(self) -> Table:
@@ -476,7 +488,7 @@ class Fit:
 
     @cached_property
     def _influence(self) -> Table:
-        """Table of `influence`, computed once."""
+        """The table that `influence` returns, computed once."""
         mu, without = self._on.left_out()
         return influence_table(self.cells, mu, without, self._sign, lifts=self.lifts)
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.arm_contrast import finite_or_none
-from tideproof.analysis.connected_groups import find_candidates
-from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.analysis.arm_comparisons import find_candidates, finite_or_none
+from tideproof.stats.best.environment_leaders import (
+    environment_averages,
+    leader_probabilities,
+    omega_interval,
+)
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.variance.interaction_reml import MixedModelFit
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import Table, to_json_values
@@ -24,7 +27,7 @@ ONE_WINNER_SHARE = 0.9  # share of the environments in which an arm must lead to
 
 @dataclass(frozen=True, slots=True)
 class InteractionSummary:
-    """How much arms differ from environment to environment, and in how many of them each arm leads.
+    """Summary of interactions: how much arms differ between environments, and where each arm leads.
 
     Attributes
     ----------

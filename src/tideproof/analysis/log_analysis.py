@@ -1,21 +1,30 @@
 """The pipeline from a log to a decision in words: options, columns, cells, fit, decision, report.
 
 `tp.fit`, `tideproof analyze` and the upload page call `analyze_log`. `tp.segments`, `tp.metrics` and
-`plan --from` need only some of its results. `log_options` contains the options and checks them, `log_reading`
-the first half of the pipeline, and `words` the sentences.
+`plan --from` need only some of its results. `log_options` contains the options and checks them, and `words`
+the sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.decision import Decision
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_options import AnalysisOptions
-from tideproof.analysis.log_reading import SILENT, AnalysisObserver, LogColumns, LogReading, read_log
+from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
+from tideproof.analysis.scale_options import needs_logs
+from tideproof.analysis.time_bins import TimeBins
+from tideproof.analysis.unlabelled_log import TideEstimate, fit_tide_or_bins, most_rows
+from tideproof.analysis.within_label_test import MOST, WithinLabelTest, compare_with_shorter
+from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
+from tideproof.data.column_guess import ROLES, guess_columns
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import Dataset, open_dataset
+from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.cells import Cells
 from tideproof.text import format_count
@@ -27,9 +36,183 @@ if TYPE_CHECKING:
     from tideproof.analysis.words.fit_report import FitReport
 
 
+@dataclass(frozen=True, slots=True)
+class LogColumns:
+    """The columns that were read, and which of arm, environment and reward were guessed.
+
+    Attributes
+    ----------
+    others : further columns, by their role.
+    """
+
+    arm: str | None
+    environment: str | None
+    reward: str | None
+    guessed: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        said = [*zip(ROLES, (self.arm, self.environment, self.reward), strict=True), *self.others]
+        return ", ".join(f"{role} = {name}" for role, name in said if name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return arm, environment, reward and which of them were guessed, for JSON."""
+        return {name: value for name, value in asdict(self).items() if name != "others"}
+
+
+@dataclass(frozen=True, eq=False)
+class LogReading:
+    """Columns and cells of a log.
+
+    Attributes
+    ----------
+    columns : the columns that were read.
+    found : cells of the deciding reward, of all rows and of each segment, and the winsorizing threshold.
+    guardrails : cells of each further reward.
+    tide, bins : estimated tide, or time bins, of a log without environments.
+    inside : test whether the tide moves inside the environments; None if it was not made.
+    """
+
+    columns: LogColumns
+    found: CellReading
+    guardrails: dict[str, Cells] = field(default_factory=dict)
+    tide: TideEstimate | None = None
+    bins: TimeBins | None = None
+    inside: WithinLabelTest | None = None
+
+
+class AnalysisObserver:
+    """Functions that an analysis calls while it runs; a command overrides them to show its progress."""
+
+    def show_columns(self, columns: LogColumns) -> None:
+        """Show the columns that are about to be read; this observer shows nothing."""
+
+    def reading(self) -> AbstractContextManager[Progress | None]:
+        """Return a context manager for reading the log; it yields a function to report progress to, or None.
+
+        The function takes the percentage done.
+        """
+        return nullcontext()
+
+    def working(self, message: str) -> AbstractContextManager[Any]:
+        """Return a context manager for a long computation, which `message` describes."""
+        return nullcontext(message)
+
+
+SILENT = AnalysisObserver()
+
+
+@contextmanager
+def open_log(data: Any, options: AnalysisOptions) -> Iterator[Dataset]:
+    """Check the options, and open a log; one that is open already, as a `Dataset`, is used unchanged."""
+    options.check()
+    if isinstance(data, Dataset):
+        yield data
+    else:
+        with open_dataset(data, options.columns.table) as rows:
+            yield rows
+
+
+def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogReading:
+    """Find the columns of a log, and group its rows into cells."""
+    with open_log(data, options) as rows:
+        asked, comparisons = options.columns, options.comparisons
+        columns = _find_columns(rows, options)
+        observer.show_columns(columns)
+        request = _column_spec(columns, asked)
+        logs = needs_logs(options.statistics.scale, options.variance)
+        if asked.hidden_tide:
+            time = str(asked.time)
+            ordered = rows.timed(replace(request, environment=time, parts=(time,)), most_rows())
+            cells, tide, bins = fit_tide_or_bins(ordered, logs)
+            return LogReading(columns, CellReading(cells, {}, None), tide=tide, bins=bins)
+        wish = ReadOptions(
+            asked.covariate_columns, asked.unit or "", comparisons.by or "", options.statistics.cap, logs
+        )
+        with observer.reading() as progress:
+            found = read_cells(rows, request, wish, progress)
+            inside = _test_shorter_environments(rows, request, wish, found.cells, options)
+            uncapped = replace(wish, cap=None)
+            guardrails = {
+                name: read_cells(rows, replace(request, reward=name), uncapped, progress).cells
+                for name in comparisons.guardrails
+            }
+        return LogReading(columns, found, guardrails, inside=inside)
+
+
+def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
+    """Return the columns of a log; those that are not given are guessed if that was requested."""
+    asked = options.columns
+    others = {
+        "time": asked.time,
+        "wide": ",".join(asked.wide or ()) if not isinstance(asked.wide, str) else asked.wide,
+        "successes": asked.successes,
+        "n": asked.n,
+        "variance": asked.sample_variance,
+        "sd": asked.sd,
+    }
+    named = tuple((role, name) for role, name in others.items() if name)
+    environment = None if asked.environment == "" else asked.environment
+    unneeded = {
+        "arm": asked.wide,
+        "environment": asked.environment is None or asked.hidden_tide,
+        "reward": asked.wide or asked.successes,
+    }
+    given = {"arm": asked.arm, "environment": environment, "reward": asked.reward}
+    needed = [role for role in ROLES if not unneeded[role]]
+    if not asked.guess or all(given[role] for role in needed):
+        return LogColumns(asked.arm, environment, asked.reward, others=named)
+    texts = (environment or "", asked.reward or "", *options.comparisons.guardrails)
+    taken = [
+        *(asked.n, asked.sample_variance, asked.sd, asked.successes, asked.unit, asked.time),
+        *(options.comparisons.by, *asked.covariate_columns, *(asked.wide or ())),
+        *(name for text in texts for name in columns_in_name(text, rows.types)),
+    ]
+    found = guess_columns(
+        rows.types,
+        asked.arm,
+        environment,
+        asked.reward,
+        needed=needed,
+        taken=[name for name in taken if name],
+    )
+    return LogColumns(*found, others=named)
+
+
+def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
+    """Return the specification of the columns to read; with a hidden tide the times replace environments."""
+    return ColumnSpec.of(
+        columns.arm,
+        asked.time if asked.hidden_tide else columns.environment,
+        columns.reward,
+        n=asked.n,
+        variance=asked.sample_variance,
+        sd=asked.sd,
+        successes=asked.successes,
+        missing=asked.missing,
+        time_zone=asked.time_zone,
+        decimal=asked.decimal,
+        wide=asked.wide,
+    )
+
+
+def _test_shorter_environments(
+    rows: Dataset, request: ColumnSpec, wish: ReadOptions, cells: Cells, options: AnalysisOptions
+) -> WithinLabelTest | None:
+    """Test whether the shift changes within environments, if that is requested and the log allows it.
+
+    A large log is tested only if a time column is given, because the test takes long.
+    """
+    time = options.columns.time
+    if time is None and not (options.comparisons.shorter_environments and cells.n.sum() <= MOST):
+        return None
+    plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
+    return compare_with_shorter(rows, request, cells, time) if plain and request.environment else None
+
+
 @dataclass(frozen=True, eq=False)
 class LogAnalysis:
-    """A log, analyzed: its columns, cells, fit, decision and report.
+    """Result of the analysis of a log: its columns, cells, fit, decision and report.
 
     Attributes
     ----------
@@ -56,18 +239,18 @@ class LogAnalysis:
 
     @property
     def decision(self) -> Decision:
-        """The decision which arm is best, and if no winner can be named, the reason."""
+        """The decision on the best arm, with the reason if no winner can be named."""
         return self.fit.decision
 
     @cached_property
     def control(self) -> Any:
-        """The arm with which all others are compared; None without one."""
+        """The arm with which all other arms are compared, or None if no control arm was given."""
         control = self.options.comparisons.control
         return None if control is None else find_arm(control, self.fit.cells.arms)
 
     @cached_property
     def against(self) -> ControlComparison | None:
-        """The comparison of all other arms with the control; None without one."""
+        """The comparison of all other arms with the control arm, or None if no control arm was given."""
         if self.control is None:
             return None
         from tideproof.analysis.versus_control import ControlComparison, against
@@ -143,7 +326,11 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
-    """Fit cells; low rewards are good if `lower`, and `reading` holds what else is known of the log."""
+    """Fit the cells of one reward; with `lower`, low rewards are good.
+
+    `reading` is given for the deciding reward only: its tide, time bins and direction do not apply to
+    guardrails, which are maximized unless `lower`.
+    """
     asked = options.statistics
     return Fit(
         cells,

@@ -1,4 +1,4 @@
-"""Options of the analysis of a log in three groups, and the checks which of them can be combined.
+"""Options of the analysis of a log (columns, statistics, comparisons), and checks of their combinations.
 
 `tp.fit`, `tp.segments`, `tp.metrics`, `tideproof analyze`, the upload page and `plan --from` fill in these
 records, so that all of them refuse the same combinations with the same sentence.
@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from tideproof.analysis.outlier_exclusion import Robust, check_robust
-from tideproof.analysis.scale_selection import ScaleChoice
-from tideproof.checks import Direction
+from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.checks import Direction, Prior, require_prior
 from tideproof.data import Decimal, Missing
 from tideproof.errors import InputError, UnknownName
-from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.text import join_names
 
@@ -61,7 +60,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsOptions:
-    """How a log is analyzed; `fit` describes each option."""
+    """Options of the statistical analysis, such as the confidence level; `fit` describes each of them."""
 
     direction: Direction = "maximize"
     level: float = 0.95
@@ -76,7 +75,7 @@ class StatisticsOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonOptions:
-    """What is compared beside the arms of one reward.
+    """Options of further comparisons: with a control, by segment, of guardrails and of traffic shares.
 
     Attributes
     ----------
@@ -127,13 +126,14 @@ class AnalysisOptions:
         rewards = [*([] if columns.reward is None else [columns.reward]), *comparisons.guardrails]
         if comparisons.guardrails or comparisons.low:
             check_metrics(rewards, comparisons.low)
-        check_robust(statistics.robust)
+        if statistics.robust is not None:
+            check_robust(statistics.robust)
         if comparisons.by is not None:
             check_segments(statistics.adaptive, statistics.anytime)
             if statistics.robust is not None:
                 robust, by = self.spell("robust"), self.spell("by")
-                raise InputError(f"{robust} cannot be combined with {by}: analyse the segments one by one")
-        checked_prior(statistics.prior)
+                raise InputError(f"{robust} cannot be combined with {by}: analyze the segments one by one")
+        require_prior(statistics.prior)
         if columns.hidden_tide:
             self._check_hidden_tide()
         _ = self.variance

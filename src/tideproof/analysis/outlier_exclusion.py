@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.analysis.scale_options import ScaleChoice
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, TrustedCells, find_outlying_cells
-from tideproof.stats.scales.log_rewards import require_logs
-from tideproof.stats.scales.scale_choice import ScaleDecision
+from tideproof.stats.scales.reward_logarithms import require_logs
+from tideproof.stats.scales.scale_comparison import ScaleDecision
 from tideproof.table import Table, to_json_values
 
 Robust = Literal["cells"]
@@ -41,7 +41,7 @@ class ExcludedCells:
 
     @property
     def notable(self) -> bool:
-        """Whether cells were excluded, or too many are outlying to exclude any."""
+        """Whether to warn the user: cells were excluded, or so many are outlying that none could be."""
         return self.torn or len(self.table) > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,22 +55,20 @@ class ExcludedCells:
         }
 
 
-def check_robust(robust: Any) -> Robust | None:
-    """Return the option `robust` if it is valid, or raise an error."""
+def check_robust(robust: Any) -> None:
+    """Raise an error unless the option `robust` is None or "cells"."""
     if robust not in (None, "cells"):
         raise InputError(f"robust must be 'cells' or None, not {robust!r}")
-    return robust  # type: ignore[no-any-return]
 
 
 def exclude_outlying_cells(
-    cells: Cells, robust: Robust | None, scale: ScaleChoice | ScaleDecision, hidden: bool
-) -> ExcludedCells | None:
-    """Find and leave out outlying cells; return None if that was not requested.
+    cells: Cells, robust: Robust, scale: ScaleChoice | ScaleDecision, hidden: bool
+) -> ExcludedCells:
+    """Find and exclude outlying cells, as `robust` requests; raise an error if it is not a valid option.
 
     On the scale "log" the logarithms of rewards are tested.
     """
-    if robust is None:
-        return None
+    check_robust(robust)
     if hidden or cells.slope is not None:
         what = "a hidden tide" if hidden else "covariates"
         raise InputError(f"robust='cells' cannot be combined with {what}; leave out robust")

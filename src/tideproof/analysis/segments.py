@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.log_analysis import read_log
 from tideproof.analysis.log_options import (
     AnalysisOptions,
     ColumnOptions,
@@ -17,16 +18,15 @@ from tideproof.analysis.log_options import (
     LogOptions,
     StatisticsOptions,
 )
-from tideproof.analysis.log_reading import read_log
-from tideproof.analysis.scale_selection import ScaleChoice, resolve_variance, select_scale
-from tideproof.analysis.words.verdict_text import anytime_suffix
+from tideproof.analysis.scale_options import ScaleChoice, resolve_variance, select_scale
+from tideproof.analysis.words.fit_text import anytime_suffix
 from tideproof.checks import Direction
 from tideproof.checks import require_level as checked_level
 from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
-from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_comparison import ScaleDecision, ScaleName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_count, format_p, join_names
@@ -109,7 +109,7 @@ class Segments:
 
     @property
     def _alike(self) -> str:
-        """Clause of the verdict on the heterogeneity test, or an empty text without a test."""
+        """End of the verdict: the result of the heterogeneity test, or an empty text if it was not made."""
         test = self.heterogeneity
         if test is None:
             return ""
@@ -197,7 +197,7 @@ def segments(
 def fit_segments(
     found: CellReading, options: AnalysisOptions, direction: Direction | None = None
 ) -> Segments:
-    """Fit each segment of a log; `direction` is that of the options unless it is given.
+    """Fit each segment of a log; `direction`, if given, overrides that of the options.
 
     Confidence levels are adjusted by Sidak's method: with S segments, each is judged at level^(1/S), so that
     all statements hold at once with probability `level`. If pulls depended on rewards, segments are not

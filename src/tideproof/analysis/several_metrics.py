@@ -16,7 +16,7 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
     check_metrics,
 )
-from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.analysis.scale_options import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
@@ -170,7 +170,10 @@ def _compare_with_best(fit: Fit) -> list[dict[str, Any]]:
 
 
 def _best_reading(row: dict[str, Any], direction: str) -> str:
-    """Return what an interval of a comparison with the best arm says; a bound of 0 counts as a known sign."""
+    """Return "better", "worse" or "unclear" for the comparison of an arm with the best other arm.
+
+    The interval of such a comparison may end at 0, which counts as a known sign.
+    """
     low, high = row["low"], row["high"]
     if low is None or high is None or low < 0.0 < high:
         return "unclear"

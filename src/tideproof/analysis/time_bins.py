@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import Groups, assemble_cells
+from tideproof.data.cell_assembly import Groups, assemble_cells
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.sources.array_columns import cells_from_arrays
 from tideproof.data.time_ordered_rows import TimeOrderedRows
@@ -53,7 +53,10 @@ class TimeBins(NamedTuple):
 
 
 def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[Cells, TimeBins]:
-    """Group time-ordered rows into bins, which become environments; `logs`: see `ReadOptions`."""
+    """Group time-ordered rows into bins, which become environments.
+
+    `logs` says whether to read also the logarithms of rewards, as in `ReadOptions`.
+    """
     singles = rows.singles
     if singles is None:
         bin_of, labels = _assign_bins(rows.time, rows.n, len(rows.arms), rows.clock)

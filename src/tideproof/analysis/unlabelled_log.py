@@ -14,7 +14,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_choice import ScaleDecision
+from tideproof.stats.scales.scale_comparison import ScaleDecision
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit, follow_tide, moment_labels
@@ -46,7 +46,10 @@ class TideEstimate:
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
         self.on, self.cells = HiddenTideScale(followed), replace(followed.cells, dropped=rows.dropped)
         self.choice = ScaleDecision(
-            "difference", {}, False, "Arms are compared by differences, as a hidden tide adds to all arms."
+            "difference",
+            {},
+            False,
+            "Arms are compared by differences, because a hidden tide adds the same shift to all arms.",
         )
 
     @property
@@ -66,10 +69,10 @@ class TideEstimate:
         )
 
     def points(self, level: float = 0.95) -> Table:
-        """Return the estimated tide as a table: one row for each piece of time, or for each time if few.
+        """Return the estimated tide as a table with one row per time segment.
 
-        Columns: time (the start of the segment), n, shift (relative to the average over traffic), se, low,
-        high.
+        If there are few times, each is a segment. Columns: time (the start of the segment), n, shift
+        (relative to the average over traffic), se, low, high.
         """
         points = self._followed.points
         nu = np.full(points.n.size, float(self.freedom))
@@ -84,7 +87,7 @@ class TideEstimate:
 
     @property
     def places(self) -> list[float]:
-        """Positions of the jumps among the `points`: 2.5 is in the middle of the third segment."""
+        """Positions of the jumps, counted in time segments: 2.5 is the middle of the third segment."""
         return [self._followed.points.where(each.place) for each in self._followed.changes]
 
     @property
@@ -160,7 +163,7 @@ class TideEstimate:
 
 
 class UnlabelledCells(NamedTuple):
-    """Cells of a log without environments, with the estimated tide or the time bins behind them."""
+    """Cells of a log without environments, and the estimated tide or time bins that define them."""
 
     cells: Cells
     tide: TideEstimate | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from tideproof.analysis.arm_contrast import Contrast, finite_or_none
+from tideproof.analysis.arm_comparisons import Contrast, finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import f_tail

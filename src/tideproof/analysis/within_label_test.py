@@ -79,7 +79,11 @@ def shorter_environments(environment: str, time: str | None, columns: object) ->
 
 
 def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTest | None:
-    """Test environments against shorter ones: (RSS_c - RSS_f)/(f_c - f_f) over RSS_f/f_f."""
+    """Return the F test of environments against shorter ones, or None if too few rewards remain.
+
+    With residual sums of squares RSS and degrees of freedom f of the coarse and the fine environments,
+    F = [(RSS_coarse - RSS_fine) / (f_coarse - f_fine)] / (RSS_fine / f_fine).
+    """
     more, left = coarse.freedom - fine.freedom, fine.freedom
     if more <= 0 or left < ENOUGH or not fine.rss > 0.0:
         return None

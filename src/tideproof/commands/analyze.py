@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import parse_number
+from tideproof.commands.option_types import parse_number, read_expected, read_share, spell_option
 from tideproof.errors import InputError
 from tideproof.files import check_writable, write_text_atomically
 from tideproof.store.store_urls import public
@@ -17,7 +17,7 @@ from tideproof.store.store_urls import public
 EXIT_CODES = {"winner": 0, "open": 3, "not_comparable": 4}
 EXITS = {
     0: "one arm is the best at this confidence level",
-    3: "several may be the best",
+    3: "several arms may be the best",
     4: "arms cannot be compared",
 }
 
@@ -48,7 +48,7 @@ def _comparison(help: str, *names: str, metavar: str = "COLUMN") -> Any:
 
 
 def _output(help: str, *names: str, metavar: str = "") -> Any:
-    """Return an option of the output."""
+    """Return a command-line option in the help group "Output"."""
     return _option("Output", help, *names, metavar=metavar)
 
 
@@ -58,13 +58,13 @@ def analyze_command(
         typer.Argument(metavar="FILE", help="A table file, a database, or - for stdin."),
     ],
     arm: Annotated[str | None, _column("The arm (variant) of each row.")] = None,
-    environment: Annotated[str | None, _column("The day or batch; or 'day(ts)', a:b.")] = None,
+    environment: Annotated[str | None, _column("Day or batch; or derived: 'day(ts)', 'a:b'.")] = None,
     no_environment: Annotated[
         bool, _column("All rows share one environment.", "--no-environment", metavar="")
     ] = False,
-    time: Annotated[str | None, _column("Times, if there is no environment.")] = None,
-    reward: Annotated[list[str] | None, _column("The reward, or 'a / b'; more: guardrails.")] = None,
-    successes: Annotated[str | None, _column("Aggregated 0/1 rewards: ones among --n.")] = None,
+    time: Annotated[str | None, _column("The time, for logs without environments.")] = None,
+    reward: Annotated[list[str] | None, _column("The reward or ratio 'a / b'; repeat: guardrails.")] = None,
+    successes: Annotated[str | None, _column("Aggregated 0/1 rewards: number of ones.")] = None,
     n: Annotated[str | None, _column("Aggregated rows: number of rewards.")] = None,
     sample_variance: Annotated[str | None, _column("Aggregated rows: sample variance.")] = None,
     sd: Annotated[str | None, _column("Aggregated rows: standard deviation.")] = None,
@@ -72,7 +72,9 @@ def analyze_command(
     unit: Annotated[str | None, _column("User or unit ID; clusters standard errors.")] = None,
     covariate: Annotated[list[str] | None, _column("A number known before the assignment.")] = None,
     table: Annotated[str | None, _column("Table, query or sheet of a database.", metavar="TEXT")] = None,
-    time_zone: Annotated[str | None, _column("Zone of hours and days, default UTC.", metavar="ZONE")] = None,
+    time_zone: Annotated[
+        str | None, _column("Time zone of days and hours (default: UTC).", metavar="ZONE")
+    ] = None,
     decimal: Annotated[str | None, _column("Decimal separator of text: . or ,", metavar="SIGN")] = None,
     drop_missing: Annotated[
         bool, _column("Skip rows with missing values.", "--drop-missing", metavar="")
@@ -80,17 +82,17 @@ def analyze_command(
     minimize: Annotated[bool, _statistic("Lower rewards are better.", "--minimize")] = False,
     level: Annotated[float, _statistic("Confidence level.", metavar="NUMBER", parser=parse_number)] = 0.95,
     scale: Annotated[str, _choice("auto, difference, ratio, odds or log.")] = "auto",
-    variance: Annotated[str, _choice("auto, common, by-arm, robust, ... (guide).")] = "auto",
+    variance: Annotated[str, _choice("auto, common, by-arm, robust, ... (see guide).")] = "auto",
     prior: Annotated[str, _choice("exchangeable (default) or flat.")] = "exchangeable",
-    adaptive: Annotated[bool, _statistic("Arms were chosen by earlier rewards.", "--adaptive")] = False,
-    anytime: Annotated[bool, _statistic("You look repeatedly as the log grows.", "--anytime")] = False,
+    adaptive: Annotated[bool, _statistic("A policy chose arms by earlier rewards.", "--adaptive")] = False,
+    anytime: Annotated[bool, _statistic("Results stay valid if you look repeatedly.", "--anytime")] = False,
     robust: Annotated[str | None, _statistic("cells: exclude outlying cells.", metavar="cells")] = None,
     cap: Annotated[str | None, _statistic("Winsorizing quantile, such as 99.9%.", metavar="SHARE")] = None,
     control: Annotated[
         str | None, _comparison("Compare all other arms with this one.", metavar="ARM")
     ] = None,
     by: Annotated[str | None, _comparison("Analyze each segment separately.")] = None,
-    low: Annotated[list[str] | None, _comparison("A reward for which low is good.")] = None,
+    low: Annotated[list[str] | None, _comparison("A reward of which lower values are better.")] = None,
     expect: Annotated[
         str | None, _comparison("Intended shares, such as A=50,B=50.", metavar="SHARES")
     ] = None,
@@ -106,7 +108,6 @@ def analyze_command(
         ComparisonOptions,
         StatisticsOptions,
     )
-    from tideproof.commands.analyze_options import read_expected, read_share, spell_option
     from tideproof.report.terminal_report import TerminalObserver, print_report
 
     check_writable(html)

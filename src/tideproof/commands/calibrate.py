@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import (
+from tideproof.commands.option_types import (
     OUTPUT,
     Progress,
     flag_option,
@@ -38,23 +38,21 @@ SETTINGS, SIMULATION = "Settings", "Simulation"
 
 
 def calibrate_command(
-    part: Annotated[str, text_option("What to check (see above).", SETTINGS, "NAME")] = "logs",
-    only: Annotated[str, text_option("Rows to check, such as 'money*'.", SETTINGS, "PATTERN")] = "*",
+    part: Annotated[str, text_option("Part to check (listed above).", SETTINGS, "NAME")] = "logs",
+    only: Annotated[str, text_option("Rows to check by name: 'money*'.", SETTINGS, "PATTERN")] = "*",
     worlds: Annotated[int | None, whole_option("stops and ends: number of random worlds.", SETTINGS)] = None,
     caps: Annotated[
         str | None, text_option("stops: budgets in pulls, such as 300,1000.", SETTINGS, "NUMBERS")
     ] = None,
-    heavy: Annotated[bool, flag_option("--heavy", "stops: noise from Student's t.", SETTINGS)] = False,
-    once: Annotated[
-        bool, flag_option("--once", "looks: each analysis as if the only one.", SETTINGS)
-    ] = False,
+    heavy: Annotated[bool, flag_option("--heavy", "stops: noise with heavy tails.", SETTINGS)] = False,
+    once: Annotated[bool, flag_option("--once", "looks: intervals for one analysis only.", SETTINGS)] = False,
     prior: Annotated[
         str | None, text_option("chances: prior, exchangeable or flat.", SETTINGS, "NAME")
     ] = None,
-    logs: Annotated[int | None, whole_option("logs: logs of each setting.", SIMULATION)] = None,
-    runs: Annotated[int | None, whole_option("All other parts: runs of each row.", SIMULATION)] = None,
-    replications: Annotated[int | None, whole_option("plans: as of tideproof plan.", SIMULATION)] = None,
-    seed: Annotated[int | None, whole_option("Random seed; not of logs and looks.", SIMULATION)] = None,
+    logs: Annotated[int | None, whole_option("logs: number of logs of each row.", SIMULATION)] = None,
+    runs: Annotated[int | None, whole_option("Other parts: number of runs of each row.", SIMULATION)] = None,
+    replications: Annotated[int | None, whole_option("plans: as in tideproof plan.", SIMULATION)] = None,
+    seed: Annotated[int | None, whole_option("Random seed; not for logs and looks.", SIMULATION)] = None,
     engine: Annotated[
         str | None, text_option("stops and plans: cpu, cuda or auto.", SIMULATION, "NAME")
     ] = None,
@@ -65,16 +63,16 @@ def calibrate_command(
 ) -> None:
     """Check error rates and coverage by simulation, in worlds whose true values are known.
 
-    An error rate is marked with ! if it is above its promise by more than chance explains (with probability
-    below 0.001).
+    A result is marked with ! if it breaks its promise by more than chance explains (probability below 0.001).
 
     The parts are logs, stops (stopping rules), ends (final estimates of adaptive runs), looks (repeated
     analyses), chances (probabilities of being the best), plans, interactions, wrong_cells (outlying cells)
-    and times (logs without environments). An option that starts with the name of a part is for that part.
+    and times (logs without environments). A description that starts with the name of a part means that the
+    option is only for that part.
 
     By default, logs has 2,000 logs of each setting, stops 200 worlds (20 for the budget 5000), ends 40 worlds
-    besides those of the paper. --heavy has 5 degrees of freedom. There is one worker per core; plans always
-    uses all cores.
+    besides those of the paper. --heavy uses Student's t distribution with 5 degrees of freedom. By default,
+    there is one worker per core; plans always uses all cores.
     """
     given: dict[str, Any] = {
         "logs": logs,
@@ -115,7 +113,7 @@ def _read_caps(text: str) -> tuple[int, ...]:
 
 
 def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Raise `InputError` if an option was given that has no effect on a part."""
+    """Raise `InputError` if an option was given that has no effect on this part of the calibration."""
     for name in given:
         if name not in allowed:
             options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
@@ -155,13 +153,13 @@ def _check_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Run the simulations of another part, print which promises were broken, and write all rows."""
+    """Simulate a part other than `logs`, print its results and broken promises, and save the rows."""
     from tideproof.checks import require_whole_number
     from tideproof.research.trust.ledger_part import broken_rows
 
     for option in ("runs", "workers", "worlds", "replications"):
         if getattr(asked, option) is not None:
-            require_whole_number(option, getattr(asked, option), 0 if option == "worlds" else 1)
+            require_whole_number(f"--{option}", getattr(asked, option), 0 if option == "worlds" else 1)
     rows = _simulate_rows(part, asked, only, _create_folder(out), name, progress)
     found = part.table(rows)
     failed = broken_rows(found)
@@ -170,7 +168,7 @@ def _check_part(
     for row in failed if asked.is_promised else ():
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
-    what = "broken" if asked.is_promised else "not promised here, and exceeded"
+    what = "broken" if asked.is_promised else "not promised with these options, and exceeded"
     typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}")
     if plot is not None and part.draw is not None:
         part.draw(rows, plot)
@@ -194,10 +192,12 @@ def _simulate_rows(
     available = part.cells(asked)
     cells = filter_by_name(available, only)
     if not cells:
-        raise no_match_error(f"cell of {name}", only, available)
+        raise no_match_error(f"row of --part {name}", only, available)
     rows: list[Any] = []
     written = time.monotonic()
-    watch = progress_bar("playing", len(cells), "cells") if progress else nullcontext(lambda _: None)
+    watch = (
+        progress_bar("simulating", len(cells), "combinations") if progress else nullcontext(lambda _: None)
+    )
     with watch as show:
         for done, more in enumerate(part.play(cells, asked), 1):
             rows += more
@@ -210,7 +210,7 @@ def _simulate_rows(
 
 def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
     """Yield tables of the error rates for a terminal of the given width."""
-    from tideproof.report.terminal_tables import Column, make_tables
+    from tideproof.report.table_layout import Column, make_tables
     from tideproof.research.trust.trust_ledger import display_tables, title
 
     for columns in display_tables(played):
@@ -236,5 +236,5 @@ COMMAND = Command(
         "tideproof calibrate --part logs --only 'money*' --logs 500",
         "tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300",
     ),
-    hint="docs/trust.md says what each number promises",
+    hint="docs/trust.md explains what each number promises",
 )

@@ -17,7 +17,7 @@ class Command(NamedTuple):
     run : the function of the command; typer reads options and help from its signature and docstring.
     exits : meanings of exit codes that differ from those of all commands.
     examples : command lines that the help page shows before the options.
-    hint : a suggestion for the next command, printed afterwards in an interactive terminal.
+    hint : a suggestion for the next command, printed after the command in an interactive terminal.
     """
 
     name: str

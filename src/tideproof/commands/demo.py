@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import OUTPUT, flag_option, number_option, text_option
+from tideproof.commands.option_types import OUTPUT, flag_option, number_option, text_option
 
 
 def demo_command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import AsJson
+from tideproof.commands.option_types import AsJson
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ COMMAND = Command(
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print a table of experiments, one row for each."""
     from tideproof.report.event_text import format_age
-    from tideproof.report.terminal_tables import PLAIN, Column, make_tables
+    from tideproof.report.table_layout import PLAIN, Column, make_tables
 
     def numbers(name: str) -> list[str]:
         """Return the cells of a numeric column."""

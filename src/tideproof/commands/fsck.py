@@ -9,7 +9,7 @@ import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.commands.number_options import AsJson
+from tideproof.commands.option_types import AsJson
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def show(console: Console, found: StoreFindings) -> None:
     """Print how much of each experiment was checked, and all faults that were found."""
     from rich.text import Text
 
-    from tideproof.report.terminal_tables import PLAIN, Column, make_tables
+    from tideproof.report.table_layout import PLAIN, Column, make_tables
 
     rows = found.experiments
     if rows:
@@ -73,7 +73,7 @@ def show(console: Console, found: StoreFindings) -> None:
             Column("choices recomputed", [f"{row.asked:,}" for row in rows]),
             Column("choices not recomputed", [f"{row.trusted:,}" for row in rows]),
             Column("snapshots compared", [f"{row.snapshots:,}" for row in rows]),
-            Column("of another version", [f"{row.others:,}" for row in rows]),
+            Column("snapshots not compared", [f"{row.others:,}" for row in rows]),
             Column("faults", [f"{len(row.faults):,}" for row in rows]),
         ]
         names = Column("experiment", [escape_control_characters(row.name) for row in rows], left=True)

@@ -55,7 +55,7 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
 
 
 def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return the lines of each panel: the name of an option with its value, and its description."""
+    """Return the panels of the help page: for each option, its name with its value, and its description."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
@@ -67,7 +67,7 @@ def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[s
 
 
 def _describe_parameter(parameter: Any) -> tuple[str, str]:
-    """Return the name of a parameter with its value, and its description with its default."""
+    """Return a parameter's line of the help page: its name and value, and its description with default."""
     text = parameter.help or ""
     default = _default_text(parameter)
     description = f"{text} [default: {default}]" if default else text

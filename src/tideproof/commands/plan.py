@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import (
+from tideproof.commands.option_types import (
     OUTPUT,
     AsJson,
     Progress,
@@ -36,30 +36,38 @@ def plan_command(
     arms: Annotated[int | None, whole_option("Number of arms.", "Test")] = None,
     per_environment: Annotated[int | None, whole_option("Pulls in one environment (a day).", "Test")] = None,
     error: Annotated[float, number_option("Allowed risk of a wrong arm.", "Test")] = 0.05,
-    gap: Annotated[float | None, number_option("Lead of the best mean.", "Means")] = None,
-    sigma: Annotated[float | None, number_option("Noise of a reward.", "Means", default="1")] = None,
-    rate: Annotated[float | None, number_option("Usual rate of conversion.", "Conversions")] = None,
-    lift: Annotated[float | None, number_option("Relative lead: 0.1 means 10 %.", "Conversions")] = None,
+    gap: Annotated[float | None, number_option("Lead of the best mean over the others.", "Means")] = None,
+    sigma: Annotated[
+        float | None, number_option("Standard deviation of the noise.", "Means", default="1")
+    ] = None,
+    rate: Annotated[
+        float | None, number_option("Conversion rate of all arms but the best.", "Conversions")
+    ] = None,
+    lift: Annotated[
+        float | None, number_option("Relative lead of the best: 0.1 is 10 %.", "Conversions")
+    ] = None,
     log: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="Log, as for tideproof analyze.", rich_help_panel=PILOT),
+        typer.Option(
+            "--from", metavar="FILE", help="Pilot log, as for tideproof analyze.", rich_help_panel=PILOT
+        ),
     ] = None,
     arm: Annotated[str | None, text_option("Column with the arm.", PILOT, "COLUMN")] = None,
     environment: Annotated[str | None, text_option("Column with the environment.", PILOT, "COLUMN")] = None,
     reward: Annotated[str | None, text_option("Column with the reward.", PILOT, "COLUMN")] = None,
     table: Annotated[str | None, text_option("Table, SQL query or Excel sheet.", PILOT)] = None,
-    replications: Annotated[int | None, whole_option("Runs of each budget.", "Simulation")] = None,
+    replications: Annotated[int | None, whole_option("Simulated runs of each budget.", "Simulation")] = None,
     seed: Annotated[int, whole_option("Random seed.", "Simulation")] = 0,
     plot: Annotated[Path | None, text_option("Save a picture of error by budget.", OUTPUT, "FILE")] = None,
-    csv: Annotated[Path | None, text_option("Save that curve as a CSV file.", OUTPUT, "FILE")] = None,
+    csv: Annotated[Path | None, text_option("Save error by budget as a CSV file.", OUTPUT, "FILE")] = None,
     as_json: AsJson = False,
     progress: Progress = True,
 ) -> None:
     """Find how many pulls a test needs, and how many environments it takes.
 
     The test is simulated in the least favourable case: one best arm, and all others equal. A pilot log
-    provides what is not given: arms, lengths of environments, noise or rate. Without --replications there are
-    as many as a few seconds allow.
+    provides the numbers that are not given: arms, lengths of environments, noise or rate. By default, there
+    are as many replications as a few seconds allow.
     """
     from rich.console import Console
 
@@ -69,7 +77,9 @@ def plan_command(
     if plot is not None:
         check_picture_path(plot)
     if log is None and any(each is not None for each in (arm, environment, reward, table)):
-        raise InputError("--arm, --environment, --reward and --table describe a log: they need --from FILE")
+        raise InputError(
+            "--arm, --environment, --reward and --table describe a pilot log: they need --from FILE"
+        )
     pilot = None if log is None else _read_pilot(log, arm, environment, reward, table)
     found = plan(
         arms=arms,
@@ -122,19 +132,23 @@ def show(console: Console, found: Plan) -> None:
 
 def _design_tables(found: Plan, width: int) -> list[RichTable]:
     """Return the table of designs; a narrow terminal needs several tables."""
-    from tideproof.report.terminal_tables import Column, make_tables
+    from tideproof.report.table_layout import Column, make_tables
 
     rows = found.table.to_dicts()
     errors = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
-        Column("nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
+        Column(
+            "nine of ten\nend by", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]
+        ),
         Column("environ-\nments", [f"{row['environments']:,}" for row in rows]),
         Column("% wrong in simulation", errors),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
     ]
-    caption = f"runs that stop early had a budget of {found.calibrated_stop.cap:,} pulls"
-    first = Column("way", [row["way"] for row in rows], left=True)
+    caption = (
+        f"tests that can stop early had a budget of {found.calibrated_stop.cap:,} pulls in the simulation"
+    )
+    first = Column("design", [row["way"] for row in rows], left=True)
     return list(make_tables(first, columns, width, caption=caption))
 
 

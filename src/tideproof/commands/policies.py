@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import AsJson
+from tideproof.commands.option_types import AsJson
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,9 +33,10 @@ def policies_command(
     console = Console()
     console.print(_as_list(table) if console.width < NARROW else _as_table(table))
     console.print()
-    console.print("A suffix chooses the selection rule: round-robin+ols.", highlight=False)
+    console.print("A suffix such as +ols chooses the selection rule: round-robin+ols.", highlight=False)
     console.print(
-        "The prefix reduce: subtracts the estimated shifts from the rewards: reduce:lucb.", highlight=False
+        "The prefix reduce: removes the estimated shifts from the rewards of a policy: reduce:lucb.",
+        highlight=False,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import (
+from tideproof.commands.option_types import (
     OUTPUT,
     Progress,
     Scheduler,
@@ -48,14 +48,14 @@ def reproduce_command(
     from tideproof.research.paper.reproduction import reproduce
 
     if quick and replications is not None:
-        raise InputError("give --quick or --replications, not both")
+        raise InputError(f"give --quick or --replications, not both: --quick means --replications {QUICK}")
     count = QUICK if quick else FULL if replications is None else replications
     try:
         with dask(scheduler) if scheduler else nullcontext() as executor:
             made = reproduce(figures or [], count, seed, out, executor, progress, engine)
     except KeyboardInterrupt:
         typer.echo(
-            f"interrupted; finished panels are in {out}: the same command continues from there", err=True
+            f"interrupted: finished simulations are in {out}; repeat the same command to continue", err=True
         )
         raise typer.Exit(130) from None
     console = Console()

@@ -10,7 +10,7 @@ import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.commands.number_options import OUTPUT, AsJson, whole_option
+from tideproof.commands.option_types import OUTPUT, AsJson, whole_option
 from tideproof.text import PERCENT, PLAIN, NumberFormat, escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def show(console: Console, found: dict[str, Any]) -> None:
 
 def _print_table(console: Console, columns: Sequence[Any]) -> None:
     """Print columns as a table; a narrow terminal needs several tables."""
-    from tideproof.report import terminal_tables
+    from tideproof.report.table_layout import PLAIN, make_tables
 
     first, *others = columns
     console.print()
-    for table in terminal_tables.make_tables(first, others, console.width, space=2, **terminal_tables.PLAIN):
+    for table in make_tables(first, others, console.width, space=2, **PLAIN):
         console.print(table)
 
 
@@ -114,7 +114,7 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
     from tideproof.report.event_text import format_time
-    from tideproof.report.terminal_tables import PLAIN
+    from tideproof.report.table_layout import PLAIN
 
     table = RichTable(**PLAIN)
     table.add_column("event", justify="right", no_wrap=True)
@@ -131,14 +131,14 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
 
 def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
     """Return the columns of the table of arms."""
-    from tideproof.report.terminal_tables import Column
+    from tideproof.report.table_layout import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
-        """Return a column whose cells `write` formats."""
+        """Return a column in which `write` turns each row into the text of a cell."""
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        """Return a function that formats the mean `name` of a row."""
+        """Return a function that formats the mean in column `name` of a row."""
         return lambda row: (
             _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
         )
@@ -159,7 +159,7 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
 def _pending_columns(pulls: list[dict[str, Any]]) -> list[Any]:
     """Return the columns of the table of pending pulls."""
     from tideproof.report.event_text import format_age
-    from tideproof.report.terminal_tables import Column
+    from tideproof.report.table_layout import Column
 
     return [
         Column("pending pull", [pull["id"] for pull in pulls], left=True),

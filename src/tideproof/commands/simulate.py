@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.number_options import (
+from tideproof.commands.option_types import (
     OUTPUT,
     AsJson,
     Progress,
@@ -54,7 +54,7 @@ def simulate_command(
     delta: Annotated[float, number_option("Difference between successive means.", "World")] = 0.5,
     sigma: Annotated[float, number_option("Standard deviation of the noise.", "World")] = 1.0,
     suite: Annotated[bool, flag_option("--suite", "Use a fixed collection of worlds.", "World")] = False,
-    worlds: Annotated[str, text_option("Which suite: even or uneven.", "World", "NAME")] = "even",
+    worlds: Annotated[str, text_option("Worlds of --suite: even or uneven.", "World", "NAME")] = "even",
     policies: Annotated[
         list[str],
         text_option("Policies, separated by commas.", "Simulation", "NAMES", default=False),
@@ -78,9 +78,9 @@ def simulate_command(
     In mdm, each arm is better than the one before by --delta; in slippage, only the best arm differs. The
     scenarios are worst-case, cannot-sample-all-arms, sample-1-to-10, general and stationary.
 
-    With --suite, the first policy is compared with the others, or with default policies, in worlds and at
-    budgets of the suite. This takes some minutes. The suite "uneven" has unequal noise, interactions and
-    outlying cells.
+    With --suite, the first policy is compared with the others, or with default policies, in a fixed
+    collection of worlds, each with its own budget. This takes some minutes. The collection "uneven" has
+    unequal noise, interactions and outlying cells.
     """
     from contextlib import nullcontext
 
@@ -97,7 +97,7 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     if worlds != "even" and not suite:
-        raise InputError("--worlds needs --suite")
+        raise InputError(f"--worlds needs --suite: {worlds!r} names a collection of worlds of the suite")
     if suite:
         given = _given_parameters(context)
         _check_suite_parameters(context, given)
@@ -175,7 +175,7 @@ def _check_suite_parameters(context: typer.Context, given: list[str]) -> None:
 
 def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
     """Yield tables of the error of each policy, with as many budgets as fit into the terminal."""
-    from tideproof.report.terminal_tables import Column, make_tables
+    from tideproof.report.table_layout import Column, make_tables
 
     cells = []
     for label in study.policies:

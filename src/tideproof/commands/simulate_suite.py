@@ -1,4 +1,4 @@
-"""Part of `tideproof simulate` for `--suite`: compare policies in a fixed collection of worlds."""
+"""The `--suite` option of `tideproof simulate`: compare policies in a fixed collection of worlds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_suite(
     progress: bool,
     worlds: str = "even",
 ) -> None:
-    """Run the suite and print its results; None stands for the default policies or replications."""
+    """Run the policy suite and print its results; None stands for the default policies or replications."""
     from rich.console import Console
 
     from tideproof.lab.executors import dask
@@ -65,7 +65,7 @@ def _as_dict(found: Suite) -> dict[str, object]:
 
 def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
     """Yield tables with a row for each world: the PICS of each policy relative to the best policy there."""
-    from tideproof.report.terminal_tables import Column, make_tables
+    from tideproof.report.table_layout import Column, make_tables
     from tideproof.research.suite.policy_suite import geometric_mean
 
     studies = found.studies.values()

@@ -29,7 +29,7 @@ def add_at(x, i, n):
 
 @kernel
 def entry(P, i, k):
-    """Return P[i, k] of a symmetric matrix, where i and k are loop variables."""
+    """Return P[i, k] of a symmetric matrix, for loop variables i and k, which are constants on a GPU."""
     return P[i, k]
 
 
@@ -41,26 +41,28 @@ def diagonal(P, i):
 
 @kernel
 def fetch(P, i, row):
-    """Prepare `fetched` for row i of a symmetric matrix, with i known only at run time; `row` is a buffer."""
+    """Prepare `fetched` to read row i of a symmetric matrix; a GPU copies the row to the buffer `row`."""
 
 
 @kernel
 def fetched(P, i, row, k):
-    """Return P[i, k], where k is a loop variable, after `fetch(P, i, row)`."""
+    """Return P[i, k] for a loop variable k; the caller must have called `fetch(P, i, row)` before."""
     return P[i, k]
 
 
 @kernel
 def put(P, i, k, value):
-    """Set P[i, k] = value in a symmetric matrix, in a loop that also sets P[k, i]."""
+    """Set P[i, k] of a symmetric matrix; the loop of the caller must set P[k, i] to the same value."""
     P[i, k] = value
 
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Compute out = Pg for g = e_arm - each counts, and return the products g'x and g'Pg.
+    """Write Pg to `out`, for g = (unit vector of `arm`) - each * counts, and return g'x and g'Pg.
 
-    The loops run over rows of P, which is symmetric, so that the inner loop reads adjacent memory.
+    With the pulls of an environment as `counts` and 1 over their sum as `each`, g is the difference between
+    the arm and the average pull of the environment. The loops run over rows of P, which is symmetric, so
+    that the inner loop reads adjacent memory.
     """
     K = x.size
     own = 1.0 - counts[arm] * each
@@ -81,7 +83,7 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Compute out = each Px, and return each x'out; x holds counts, of which at least one is not 0."""
+    """Write each * Px to `out`, and return each * x'out; at least one of the counts x must not be 0."""
     K = x.size
     fresh, total = True, 0.0
     for k in range(K):
@@ -101,13 +103,20 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Precompute the results of `weighted_squares` with base P_ka - x_k, or return 0 without doing so."""
+    """Return the results of `weighted_squares` for all rows of P at once, or 0 to compute them one by one.
+
+    The results are those with base = P[k, a] - x[k]. This version always returns 0; `interpreted_kernels`
+    has a version that computes them.
+    """
     return 0
 
 
 @kernel
 def weighted_squares(rows, P, a, x, base, weights):
-    """Return the sum of w_i (P_ai - x_i - base)^2 over the positive weights; a is a loop variable."""
+    """Return the sum of weights[i] (P[a, i] - x[i] - base)^2 over i, for a loop variable a.
+
+    `rows` is the result of `square_rows`. Weights that are not positive are skipped.
+    """
     total = 0.0
     for i in range(x.size):
         if weights[i] > 0.0:

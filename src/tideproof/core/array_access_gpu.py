@@ -14,7 +14,7 @@ rsqrt = hole("rsqrt")  # 1/sqrt(x)
 
 @kernel
 def at(x, i):
-    """Return x[i], as a sum over all indices."""
+    """Return x[i] as a sum over all elements, so that every index is a constant."""
     value = 0.0
     for m in range(x.size):
         value += (1.0 if m == i else 0.0) * x[m]
@@ -23,7 +23,7 @@ def at(x, i):
 
 @kernel
 def add_at(x, i, n):
-    """Add n to x[i], in a loop over all indices."""
+    """Add n to x[i] in a loop over all elements, so that every index is a constant."""
     for m in range(x.size):
         x[m] += n if m == i else 0
 
@@ -36,7 +36,7 @@ def entry(P, i, k):
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i], as a sum over the diagonal."""
+    """Return P[i, i] as a sum over the diagonal, so that every index is a constant."""
     value = 0.0
     for m in range(P.shape[0]):
         value += (1.0 if m == i else 0.0) * P[m, m]
@@ -68,7 +68,7 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Compute out = Pg for g = e_arm - each counts, and return the products g'x and g'Pg."""
+    """Write Pg to `out`, for g = (unit vector of `arm`) - each * counts, and return g'x and g'Pg."""
     K = x.size
     total, quadratic = 0.0, 0.0
     for i in range(K):
@@ -86,7 +86,7 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Compute out = each Px, and return each x'out."""
+    """Write each * Px to `out`, and return each * x'out."""
     K = x.size
     total = 0.0
     for i in range(K):

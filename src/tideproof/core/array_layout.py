@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class EmptyState(NamedTuple):
-    """State without arrays, for a part that the policy does not use."""
+    """State without arrays, in place of statistics that the policy does not use."""
 
 
 class Scratch(NamedTuple):

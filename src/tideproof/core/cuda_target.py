@@ -27,7 +27,7 @@ def explain_missing_gpu() -> str | None:
     """Return the reason why no GPU can be used, or None if a GPU can be used."""
     if cuda.is_available():
         return None
-    return " ".join(str(cuda.cuda_error() or "no driver answers").split())
+    return " ".join(str(cuda.cuda_error() or "no CUDA driver responds").split())
 
 
 def copy_to_gpu(array: Any) -> Any:
@@ -129,7 +129,7 @@ def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[s
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of the thread program; the classes of its state are added to `scope`."""
+    """Yield the source lines of the program of a GPU thread, and add the state types it uses to `scope`."""
     leaves = enumerate(list_arrays(kind, arms))  # an empty array gets one unused element: CUDA has none
     arrays = [(f"a{i}", _GPU_TYPES[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def thread(params, world, seed, first, budgets, score):"

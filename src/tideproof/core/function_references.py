@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Reference(NamedTuple):
-    """Name that a function looks up, with the attributes that are read from it immediately.
+    """One use of a name in a function, with the attributes that are read from its value there.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ def find_references(code: types.CodeType) -> tuple[Reference, ...]:
 
 
 def _scan(code: types.CodeType) -> Iterator[Reference]:
-    """Yield the references in a code object, in the order of its bytecode."""
+    """Yield every use of a name in a code object, in the order of its bytecode."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("EXTENDED_ARG", "CACHE")]
     for position, step in enumerate(steps):
         if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")):
@@ -66,6 +66,6 @@ def _attributes(steps: list[dis.Instruction]) -> Iterator[str]:
 
 
 def locate(f: types.FunctionType | types.CodeType, line: int | None = None) -> str:
-    """Return a function's name, file and line as text; without `line`, the line where it begins."""
+    """Return a function's name, file and line as text; the default is the line where the function begins."""
     code = f.__code__ if isinstance(f, types.FunctionType) else f
     return f"{code.co_name!r} ({code.co_filename}, line {line or code.co_firstlineno})"

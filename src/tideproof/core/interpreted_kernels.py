@@ -21,7 +21,10 @@ from tideproof.core.kernel_linker import kernel
 
 
 class Matrix:
-    """Matrix with plain rows for access to single elements, and the NumPy array for all of it."""
+    """NumPy matrix whose single elements can be read and written as plain Python numbers.
+
+    `rows` are ctypes vectors in the memory of `array`. Operations on the whole matrix use `array`.
+    """
 
     __slots__ = ("array", "rows", "shape")
 
@@ -37,7 +40,7 @@ class Matrix:
 
 
 class Cube:
-    """Array with three axes, as a list of matrices with plain rows."""
+    """NumPy array with three axes, whose elements can be read and written as plain Python numbers."""
 
     __slots__ = ("array", "parts", "shape")
 
@@ -63,7 +66,10 @@ _KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_in
 
 
 def wrap_state(view: Any) -> Any:
-    """Wrap an array, or a state of arrays, for kernels linked with `PLAIN_REPLACEMENTS`."""
+    """Wrap an array, or a state of arrays, so that its elements are plain Python numbers.
+
+    Only kernels that were linked with `PLAIN_REPLACEMENTS` accept the result.
+    """
     if isinstance(view, tuple):
         return type(view)(*(wrap_state(part) for part in view))
     if view.ndim == 2:

@@ -1,8 +1,9 @@
 """Link kernels: copy a plain Python function with all kernels it calls, for the interpreter, a CPU or a GPU.
 
-`link` fills the holes that a kernel leaves open, such as the policy or its statistics, and passes each copy
-to a target: the interpreter (in this module), `core.cpu_target` or `core.cuda_target`. Code that cannot be
-linked correctly raises a `KernelError` that names the kernel, its file and line.
+`link` fills the holes of a kernel, which are placeholders for other kernels or constants, such as the policy
+or its statistics. It passes each copy to a target: the interpreter (in this module), `core.cpu_target` or
+`core.cuda_target`. Code that cannot be linked correctly raises a `KernelError` that names the kernel, its
+file and line.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def hole(name: str) -> Any:
 
 
 def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
-    """Copy the kernel `f` and all kernels it calls, with holes filled, and pass each copy to `jit`.
+    """Copy the kernel `f` and all kernels it calls, fill their placeholders, and pass each copy to `jit`.
 
-    `fill` gives the values of holes by name. A kernel that is a key of `fill` is replaced by its value
-    wherever it is called.
+    `fill` gives the values of the placeholders (holes) by name. A kernel that is a key of `fill` is replaced
+    by its value wherever it is called.
 
     Names are resolved once, in the module of the function that uses them, so a kernel must import the
     kernels it calls by name. Kernels without holes are compiled once for all callers with the same

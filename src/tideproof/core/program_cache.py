@@ -39,7 +39,11 @@ class UnhashableValue(Exception):
 def attach_disk_cache(
     program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[Any, Any], packing: ProgramPacking | None = None
 ) -> Kernel:
-    """Attach the disk cache to `program`, which must be `link(f, jit, fill)`, and return it."""
+    """Make a compiled program use the disk cache, and return the program.
+
+    `program` must be the result of `link(f, jit, fill)`. It stays without a cache if the cache is off, or if
+    a kernel uses a value that cannot be hashed.
+    """
     folder, dispatcher = _cache_folder(), cast(Any, program)
     if folder is not None:
         with contextlib.suppress(UnhashableValue):
@@ -79,7 +83,7 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 
 def is_missing(program: Kernel, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a program is cached on disk in principle, but not yet for arguments of these types."""
+    """Return whether a program uses the disk cache, but is not stored there for arguments of these types."""
     dispatcher = cast(Any, program)
     cache = getattr(dispatcher, "_cache", None)
     if not isinstance(cache, DiskCache) or not cache.is_open():
@@ -103,7 +107,10 @@ def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
 
 
 def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
-    """Yield texts that identify a function or constant; `seen` numbers the functions described so far."""
+    """Yield texts that together identify a function or constant.
+
+    `seen` maps each function that was described already to a number, which is yielded if it occurs again.
+    """
     if isinstance(value, Hole):
         yield from _describe(fill[value.name], fill, seen)
     elif isinstance(value, types.FunctionType):
@@ -114,7 +121,7 @@ def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iter
         code = value.__code__
         if value.__closure__:
             raise UnhashableValue(value)
-        yield f"{code.co_code!r} {code.co_consts!r} {code.co_names} {code.co_varnames} {value.__defaults__}"
+        yield f"{_describe_code(code, value.__doc__)} {value.__defaults__}"
         for reference in dict.fromkeys(str(each) for each in find_references(code) if not each.local):
             name, *attributes = reference.split(".")
             if name not in value.__globals__:
@@ -137,6 +144,17 @@ def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iter
             yield from _describe(part, fill, seen)
     else:
         raise UnhashableValue(value)
+
+
+def _describe_code(code: types.CodeType, docstring: str | None) -> str:
+    """Return a text that identifies compiled code, without its docstring and addresses in memory."""
+    constants = [
+        _describe_code(each, None)
+        if isinstance(each, types.CodeType)
+        else repr(None if each is docstring else each)
+        for each in code.co_consts
+    ]
+    return f"{code.co_code!r} {constants} {code.co_names} {code.co_varnames}"
 
 
 _CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # types that compile as constants
@@ -224,7 +242,7 @@ class DiskCache:
 
 
 def _describe_type(kind: Any) -> str:
-    """Return a text that identifies a numba type; a NamedTuple by its fields, which code finds by name."""
+    """Return text that identifies a numba type; a NamedTuple by its field names, which its own text omits."""
     if hasattr(kind, "instance_class"):
         fields = ", ".join(f"{f}: {_describe_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
         return f"{kind.instance_class.__name__}({fields})"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.data.cell_groups import Groups, assemble_cells
+from tideproof.data.cell_assembly import Groups, assemble_cells
 from tideproof.data.central_moments import MomentSums
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.column_values import check_lengths, to_numbers

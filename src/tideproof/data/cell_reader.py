@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Ints
-from tideproof.data.cell_groups import index_labels
+from tideproof.data.cell_assembly import index_labels
 from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.dataset import Dataset, Progress
+from tideproof.data.dataset import Dataset
+from tideproof.data.group_by_sql import Progress
 from tideproof.data.joint_moments import JointMoments, group_jointly, merge_cells
-from tideproof.data.log_reward_rows import should_read_logs
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, UnitRewards
+from tideproof.stats.scales.reward_logarithms import should_read_logs
 from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates
 from tideproof.stats.solve.ratio_metric import ratio_cells
 
@@ -48,7 +49,7 @@ class ReadOptions:
 
 
 class WinsorizingThreshold(NamedTuple):
-    """Winsorizing threshold: rewards above `at`, the quantile of `share` of all, are replaced by it."""
+    """Winsorizing threshold: rewards above `at`, the quantile of all rewards at `share`, become `at`."""
 
     share: float
     at: float
@@ -80,7 +81,7 @@ class LabelStructure(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether rewards are analyzed unchanged: one factor, no units, no ratio metric, no covariates."""
+        """Whether rewards are analyzed unchanged: no second factor, units, ratio metric or covariates."""
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
@@ -94,9 +95,9 @@ def read_cells(
 
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector for a while.
+    """Context manager that disables the garbage collector inside the `with` block.
 
-    It would repeatedly inspect millions of tuples, none of which is garbage.
+    The collector would repeatedly inspect millions of tuples, none of which is garbage.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -146,7 +147,7 @@ def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, 
 def _parse_names(
     request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
 ) -> tuple[ColumnSpec, LabelStructure]:
-    """Parse the operators in names, and request the labels that the options need."""
+    """Parse names such as "a / b", and add the columns of segments, units and a second factor."""
     reward, per = _split_name(request.reward, "/", columns)
     environment, second = _split_name(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
@@ -192,7 +193,7 @@ def _split_name(name: str, sign: str, columns: Collection[str]) -> tuple[str, st
 
 
 def columns_in_name(name: str, columns: Collection[str]) -> list[str]:
-    """Return the columns in a name with an operator; an empty list without one.
+    """Return the columns that a name such as "a / b" combines; an empty list for a simple name.
 
     >>> columns_in_name("revenue / sessions", ["revenue", "sessions"]), columns_in_name("a", [])
     (['revenue', 'sessions'], [])
@@ -215,7 +216,7 @@ def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> 
 
 
 def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) -> Cells:
-    """Return the cells of grouped rows; `apart` omits the segment from the labels of environments."""
+    """Return the cells of grouped rows; with `apart`, labels of environments do not name the segment."""
     if shape.unit:
         found, cell = merge_cells(fine, len(fine.cells.environments[0]) - 1)
     else:

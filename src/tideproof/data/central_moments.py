@@ -30,9 +30,9 @@ class MomentSums(NamedTuple):
 
 
 def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
-    """Return whether the squared deviations of some arm lost too many digits.
+    """Return whether rounding has made the squared deviations of some arm too inaccurate.
 
-    They do if they are computed as the difference of two large sums.
+    That happens if they are computed as the difference of two large sums.
 
     >>> has_lost_digits(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
     True

@@ -1,4 +1,7 @@
-"""Guesses which columns hold arm, environment and reward, if there is only one plausible choice."""
+"""Guess the columns of arm, environment and reward, where only one choice is plausible.
+
+These three are called the roles of columns.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 
 from tideproof.data.column_spec import columns_behind
 from tideproof.data.sources.csv_header import looks_like_data
-from tideproof.data.sql_quoting import can_be_reward, is_text, is_timestamp
+from tideproof.data.sql_expressions import can_be_reward, is_text, is_timestamp
 from tideproof.errors import InputError
 
 ROLES = ("arm", "environment", "reward")
@@ -23,7 +26,7 @@ _TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_t
 
 
 class GuessedColumns(NamedTuple):
-    """Names of the three columns, None where one is not needed, and which of them were guessed."""
+    """Columns of arm, environment and reward (None if not needed), and which of them were guessed."""
 
     arm: str | None
     environment: str | None
@@ -87,7 +90,7 @@ def _successes_hint(free: list[str]) -> str:
 
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
-    """Return the only free column with a typical name for the role, or the day of the only timestamp."""
+    """Return the only unused column whose name is typical of the role; a timestamp becomes `day(...)`."""
     free = _free_columns(types, columns)
     names = [name for name in free if name.lower() in _NAMES[role].split()]
     if role == "reward":
@@ -104,7 +107,7 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
 def _only_one_left(
     role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
 ) -> str | None:
-    """Return the only free column, if its type fits and all other roles are filled."""
+    """Return the only unused column, if its type fits and only this role still lacks a column."""
     free = _free_columns(types, columns)
     others = [name for other, name in columns.items() if other != role and other in needed]
     if len(free) != 1 or None in others:
@@ -114,13 +117,13 @@ def _only_one_left(
 
 
 def _free_columns(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
-    """Return the columns that no role uses yet."""
+    """Return the columns that are neither the arm nor the environment nor the reward."""
     taken = {column for name in columns.values() if name for column in (name, *columns_behind(name))}
     return [name for name in types if name not in taken]
 
 
 def _text_columns(names: list[str], types: Mapping[str, str]) -> list[str]:
-    """Return the columns of text.
+    """Return those of the columns `names` that have a text type.
 
     They may hold numbers except for a few entries, which the error names when they are read.
     """

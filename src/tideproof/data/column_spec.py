@@ -76,7 +76,7 @@ class ColumnSpec:
         wide: Sequence[str] | None = None,
         extra: Sequence[str] = (),
     ) -> ColumnSpec:
-        """Return a specification, after all checks that are possible without the table."""
+        """Check the arguments as far as possible without the table, and return the column specification."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
         named = {"arm": arm, "environment": environment, "reward": reward, "successes": successes}
@@ -147,8 +147,10 @@ class ColumnSpec:
             if name not in columns:
                 raise UnknownName.with_suggestion("column", name, columns)
         if len(set(resolved.names)) < len(resolved.names):
+            twice = next(name for name in resolved.names if resolved.names.count(name) > 1)
             raise InputError(
-                f"{self.environment!r} must be made of columns without another role, each used once"
+                f"column {twice!r} is used twice; arm, reward, segments, units and each part of the "
+                f"environment {self.environment!r} must be different columns"
             )
         return resolved
 
@@ -158,7 +160,7 @@ class ColumnSpec:
 
     @property
     def as_they_are(self) -> bool:
-        """Whether labels are tuples of column values: one for the environment, then those of `extra`."""
+        """Whether labels of environments are unchanged tuples: a column's value, then those of `extra`."""
         plain = not any(isinstance(part, Period) for part in self.parts)
         return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 

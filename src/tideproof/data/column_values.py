@@ -15,7 +15,7 @@ from tideproof.errors import InputError
 
 
 def to_numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
-    """Return the values of a column as floats, NaN for missing values; `parse_numbers` reads text."""
+    """Return the values of a column as floats; text is parsed, and missing values become NaN."""
     array = np.asarray(values)
     if array.dtype.kind == "O":  # also the type of values from an iterator
         entries = [math.nan if is_missing(value) else value for value in array.tolist()]

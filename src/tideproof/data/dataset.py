@@ -1,30 +1,46 @@
-"""Access to a table of any kind: its columns, its cells, a quantile of its rewards, its rows by time."""
+"""Opening of a log of any kind: columns in memory, data frames, files, databases, standard input.
+
+`open_dataset` returns a `Dataset`, the operations on the rows of the log. Paths and URLs are opened by
+`open_source`; the kind of a file is detected from its first bytes.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
 
 from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.group_by_sql import Progress
 from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
 from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
+from tideproof.errors import InputError
+from tideproof.files import is_store_open
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
 
-if TYPE_CHECKING:
-    from tideproof.data.sources.source_dispatch import Source
-
-Progress = Callable[[float], None]
+_DUCKDB = (".duckdb", ".ddb", ".db")
+_SQLITE = (".sqlite", ".sqlite3")
+EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_SIGNS = {
+    b"SQLite format 3\x00": ".sqlite",
+    b"PAR1": ".parquet",
+    b"PK\x03\x04": ".xlsx",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+}
+_LENGTH = 512
 
 
 class Grouping(Protocol):
     """Function that groups rows by arm and environment; it calls `progress` with the percentage done."""
 
     def __call__(self, request: ColumnSpec, progress: Progress | None = None, /) -> Cells:
-        """Return the cells."""
+        """Return the cells of the rows: statistics of each arm in each environment."""
 
 
 class Dataset(NamedTuple):
@@ -52,7 +68,7 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
     if isinstance(data, Table):
         data = {name: data[name] for name in data.columns}
     if isinstance(data, (str, os.PathLike)):
-        from tideproof.data.sources.source_dispatch import open_source
+        from tideproof.data.dataset import open_source
 
         with open_source(os.fspath(data), table) as source:
             yield source_dataset(source)
@@ -92,3 +108,118 @@ def _without_progress(group: Callable[[Any, ColumnSpec], Cells], data: Any) -> G
 def _package(data: Any) -> str:
     """Return the name of the package that defines the type of an object."""
     return type(data).__module__.split(".")[0]
+
+
+class Source(Protocol):
+    """Opened table: the types of its columns, its cells, a quantile of its rewards, its rows by time."""
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The SQL type of each column, in capitals."""
+
+    def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
+        """Return the cells: the rows grouped by arm and environment; `progress` gets the percentage done."""
+
+    def quantile(self, request: ColumnSpec, share: float) -> float:
+        """Return the quantile of the rewards at `share`, NaN without rewards."""
+
+    def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
+        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
+
+
+def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
+    """Return a context manager that opens a file, several files, or a table in a database.
+
+    Parameters
+    ----------
+    place
+        A path, a glob pattern, a URL, or "-" for standard input.
+    table
+        In a database, the name of a table, or a query. In an Excel file, the name of a sheet.
+    """
+    if place == "-":
+        from tideproof.data.sources.pipe import open_pipe
+
+        return open_pipe(table)
+    scheme = urlsplit(place).scheme if "://" in place else ""
+    if scheme in ("postgresql", "postgres"):
+        from tideproof.data.sources.postgres_tables import open_postgres
+
+        return open_postgres(place, table)
+    if scheme not in ("", "file", "duckdb", "sqlite"):
+        raise InputError(
+            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, sqlite:///path, "
+            f"or, for other sources, a DuckDB relation"
+        )
+    path = _path_of_url(place) if scheme else place
+    found = detect_kind_of_file(path)
+    if found == ".store":
+        raise InputError(
+            f"{place!r} is a store of experiments, not a log: use tideproof show to list them, or "
+            f"tp.Experiment.open(url, name).fit() to fit one"
+        )
+    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _select_kind(path, found)
+    if kind in _SQLITE:
+        from tideproof.data.sources.sqlite_tables import open_sqlite
+
+        return open_sqlite(path, table)
+    if kind in _DUCKDB:
+        from tideproof.data.sources.duckdb_database import open_duckdb
+
+        return open_duckdb(path, table)
+    if kind in EXCEL:
+        from tideproof.data.sources.excel import open_excel
+
+        return open_excel(path, table)
+    if table is not None:
+        raise InputError(f"table is for databases and Excel files only, not for {place!r}; leave it out")
+    from tideproof.data.sources.duckdb_files import open_files
+
+    return open_files(path)
+
+
+def _select_kind(path: str, found: str) -> str:
+    """Return the kind of a file: databases by their first bytes, other files by the extension of the name."""
+    return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
+
+
+def _path_of_url(url: str) -> str:
+    """Return the path in the URL of a file.
+
+    In `duckdb:` and `sqlite:` URLs, a path after three slashes is relative to the current folder, and after
+    four absolute. In `file:` URLs, a path after three slashes is absolute.
+
+    >>> _path_of_url("duckdb:///a.db"), _path_of_url("duckdb:////tmp/a.db"), _path_of_url("file:///tmp/a%20b.csv")
+    ('a.db', '/tmp/a.db', '/tmp/a b.csv')
+    """
+    parts = urlsplit(url)
+    path = unquote(parts.netloc + parts.path)
+    return path[1:] if parts.scheme != "file" and path.startswith("/") else path
+
+
+def detect_kind(first: bytes) -> str:
+    r"""Return the file name extension that fits the first bytes of a file; ".csv" if nothing else fits.
+
+    >>> [detect_kind(first) for first in (b"PAR1...", b'{"arm": "A"}\n', b'[{"arm": "A"}]', b"arm,day\n")]
+    ['.parquet', '.jsonl', '.json', '.csv']
+    """
+    if first[8:12] == b"DUCK":
+        return ".duckdb"
+    if first.startswith(b"SQLite") and first[68:72] == b"TIDE":
+        return ".store"
+    for sign, ending in _SIGNS.items():
+        if first.startswith(sign):
+            return ending
+    text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return {b"{": ".jsonl", b"[": ".json"}.get(text[:1], ".csv")
+
+
+def detect_kind_of_file(path: str) -> str:
+    """Return the file name extension that fits the contents of a file; "" if it cannot be read."""
+    if is_store_open(path):
+        return ".store"
+    try:
+        with open(path, "rb") as file:
+            return detect_kind(file.read(_LENGTH))
+    except OSError:
+        return ""

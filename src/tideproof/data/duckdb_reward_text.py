@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tideproof.data.group_by_sql import Query
 from tideproof.data.number_text import (
@@ -21,8 +22,10 @@ from tideproof.data.number_text import (
     detect_style,
     not_a_number_error,
 )
-from tideproof.data.sources.duckdb_readers import Files
-from tideproof.data.sql_quoting import quote_name, quote_text
+from tideproof.data.sql_expressions import quote_name, quote_text
+
+if TYPE_CHECKING:
+    from tideproof.data.sources.duckdb_files import Files
 
 
 def number_sql(run: Query, files: Files, name: str, decimal: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tideproof.data import row_checks
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells, index_labels
+from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells, index_labels
 from tideproof.data.central_moments import (
     USELESS,
     WORTH_ANOTHER_LOOK,
@@ -35,7 +35,7 @@ from tideproof.data.row_checks import (
     not_numeric_error,
     too_many_arms_error,
 )
-from tideproof.data.sql_quoting import (
+from tideproof.data.sql_expressions import (
     base_type,
     can_be_nan,
     can_be_reward,
@@ -164,7 +164,7 @@ def _fetch_by_time(table: SqlRows, request: ColumnSpec, most: int) -> TimeOrdere
 
 
 def _group_observations(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:
-    """Return the cells of rows that are one observation each."""
+    """Group rows that are one observation each by arm and environment, and return the cells."""
     reward = _reward_sql(table, request)
     labels = _label_sql(table, request)
     if table.sampled:
@@ -280,7 +280,7 @@ def _fetch_groups(
 
 
 def _all_finite(groups: Columns) -> bool:
-    """Return whether all means and squares that exist are finite."""
+    """Return whether all means and sums of squares are finite; groups without rewards are ignored."""
     for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
@@ -325,7 +325,9 @@ def _not_finite_error(table: SqlRows, request: ColumnSpec, reward: str, rows: in
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
     infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
     check_finite(request.reward, infinite, rows)
-    return InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
+    return InputError(
+        f"rewards in {request.reward!r} are too large: the square of one overflows; rescale the column"
+    )
 
 
 def _group_summaries(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:

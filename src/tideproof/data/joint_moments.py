@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import RewardRange, index_labels, index_tuples, merge_groups, merge_ranges
+from tideproof.data.cell_assembly import RewardRange, index_labels, index_tuples, merge_groups, merge_ranges
 from tideproof.data.central_moments import MomentSums
 from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.dataset import Dataset, Progress
+from tideproof.data.dataset import Dataset
+from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, sum_by_index
 
@@ -36,7 +37,7 @@ class JointMoments(NamedTuple):
     products: Floats
 
     def select(self, cells: Ints) -> JointMoments:
-        """Return the statistics of some of the cells."""
+        """Return the statistics of the cells whose indices are given."""
         return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, JointMoments]:
@@ -49,7 +50,7 @@ class JointMoments(NamedTuple):
 def group_jointly(
     rows: Dataset, request: ColumnSpec, others: Sequence[str], progress: Progress | None = None
 ) -> JointMoments:
-    """Group the reward and `others`, which are columns of numbers of the same rows.
+    """Group rows, and return means and products of the reward and the columns `others` in each cell.
 
     Rows that lack any of these numbers are refused, or skipped for all of them.
     """
@@ -58,7 +59,8 @@ def group_jointly(
         raise InputError(f"reward, divisor and covariates must be different columns, not {names}")
     if others and (request.n or request.wide):
         raise InputError(
-            "a divided reward and covariates need one row for each reward, not aggregated or wide tables"
+            "a ratio of two columns as reward, and covariates, need a table with one row for each reward, "
+            "not an aggregated or wide table"
         )
     every = request.missing == "drop"
 

@@ -101,7 +101,7 @@ def not_a_number_error(name: str, count: int, places: list[str], of: str = "") -
 
 
 def _to_float(entry: Any, read: dict[str, float | None]) -> float:
-    """Return the number for an entry, NaN if it is missing."""
+    """Return the number of a column entry, NaN if it is missing; `read` holds the numbers of texts."""
     if isinstance(entry, str):
         return read.get(entry, math.nan)  # type: ignore[return-value]  # None was refused before
     return math.nan if entry is None else float(entry)

@@ -47,7 +47,10 @@ def check_finite(name: str, infinite: int, rows: int) -> None:
 def check_arms(arms: Sequence[Any]) -> None:
     """Raise an error for fewer than two arms, or for more than can be compared."""
     if not arms:
-        raise InputError("no row is complete; a fit needs at least two arms")
+        raise InputError(
+            "no row is complete (a complete row has a value in every column that is used); a fit needs at "
+            "least two arms"
+        )
     if len(arms) < 2:
         raise InputError(
             f"a comparison needs at least two arms; the only one here is {describe_value(arms[0])}"

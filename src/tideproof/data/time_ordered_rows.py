@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_groups import index_labels, merge_groups
+from tideproof.data.cell_assembly import index_labels, merge_groups
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.column_values import check_lengths, index_column, to_numbers
 from tideproof.data.row_checks import (

@@ -102,7 +102,8 @@ class Period:
         seconds /= 1000.0 ** sum(abs(seconds) >= limit for limit in UNITS)
         if seconds < FIRST:
             raise self.not_a_timestamp(
-                "numbers that are not seconds or milliseconds since 1970, as they would be before March 1973"
+                "numbers that are too small for seconds or milliseconds since 1970 (times before March 1973 "
+                "are not supported)"
             )
         return dt.datetime(1970, 1, 1) + dt.timedelta(seconds=math.floor(seconds))
 

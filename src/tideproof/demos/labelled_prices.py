@@ -33,8 +33,8 @@ from tideproof.demos.shop_prices import (
 from tideproof.draw.demo_picture import DayInfo, DemoInfo
 from tideproof.errors import InputError
 from tideproof.experiment.experiment import Experiment
-from tideproof.report.arms_table import format_chance
-from tideproof.report.terminal_tables import Column, make_tables
+from tideproof.report.report_tables import format_chance
+from tideproof.report.table_layout import Column, make_tables
 
 DAYS = 30
 SEED = 1
@@ -50,13 +50,13 @@ class Day(NamedTuple):
 
 @dataclass
 class DemoRun:
-    """State of a running demonstration: the days, the current fit and the leaders so far.
+    """State of a running demonstration: its days, the latest fit, and the best prices by each method.
 
     Attributes
     ----------
     days : the simulated days.
     fit : the latest fit, once the data connect all prices.
-    raw_leader, leader : the price with the highest raw mean and adjusted mean after each day from then on.
+    raw_leader, leader : prices with the highest raw and the highest adjusted mean, for each day with a fit.
     """
 
     days: list[Day]
@@ -65,13 +65,16 @@ class DemoRun:
     leader: list[str] = field(default_factory=list)
 
     def level(self, days: int) -> float:
-        """Return the average shift over the visitors of the first days; estimated means contain it."""
+        """Return the average shift over the visitors of the first `days` days.
+
+        Estimated means contain this average, so it is added to true means before they are compared.
+        """
         visitors = [day.visitors for day in self.days[:days]]
         return float(np.average([day.shift for day in self.days[:days]], weights=visitors))
 
 
 def calendar(random: np.random.Generator) -> list[Day]:
-    """Draw thirty days: weekends sell better, weather varies at random, and the season fades slowly."""
+    """Simulate thirty days: weekends sell better, weather varies at random, and the season fades slowly."""
     days = []
     for d in range(DAYS):
         weekend = 2.5 if d % 7 in (5, 6) else 0.0
@@ -103,14 +106,14 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoR
 
 
 def _record_day(demo_run: DemoRun, fit: Fit) -> None:
-    """Store the day's fit, and the prices that lead by raw mean and by adjusted mean."""
+    """Add the fit after one day to the run, with the prices that lead by raw mean and by adjusted mean."""
     demo_run.fit = fit
     demo_run.raw_leader.append(leader_by_raw_mean(fit))
     demo_run.leader.append(fit.best)
 
 
 def picture_info(demo_run: DemoRun) -> DemoInfo:
-    """Return the data of the picture of a finished run; means and their truth contain the average shift."""
+    """Return the data for a picture of a finished run."""
     fit = demo_run.fit
     if fit is None:
         raise InputError("a demo without a fit cannot be drawn: no environment connects all prices yet")
@@ -126,11 +129,13 @@ def picture_info(demo_run: DemoRun) -> DemoInfo:
 def _headline(demo_run: DemoRun, d: int) -> Text:
     day = demo_run.days[d]
     lift = f"{day.shift:+.1f}"
-    return Text(f"{day.name} of {DAYS}: {day.visitors} visitors, every price moved by {lift} (hidden)")
+    return Text(
+        f"{day.name} of {DAYS}: {day.visitors} visitors, all prices shifted by {lift} (not told to tideproof)"
+    )
 
 
 def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
-    """Yield tables of the prices so far; means and the truth beside them contain the average shift."""
+    """Yield tables of the prices with raw, adjusted and true means; all of them include the average shift."""
     rows, level = fit.arms.to_dicts(), demo_run.level(days)
     prices = [row["arm"] for row in rows]
     raw = [f"{leader_mark(row['arm'], demo_run.raw_leader[-1])}{row['raw_mean']:.2f}" for row in rows]
@@ -153,10 +158,10 @@ def _half_width(row: dict[str, Any]) -> float:
 
 
 def verdict(demo_run: DemoRun, fit: Fit) -> Text:
-    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
+    """Return sentences on the price that each method selects, how sure it is, and how often it was wrong."""
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
-    text.append(f"\nHow sure: {format_chance(fit.p_best[ours])}. ")
+    text.append(f"\nChance that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")
     wrong = sum(leader != BEST for leader in demo_run.raw_leader)
     also = sum(leader != BEST for leader in demo_run.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")

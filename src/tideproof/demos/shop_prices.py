@@ -1,4 +1,4 @@
-"""What both demonstrations share: the prices of the shop, their truth, and the comparison of the picks."""
+"""Prices of the simulated shop, their true means, and texts that both demonstrations show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ BEST = max(TRUTH, key=lambda price: TRUTH[price])
 
 
 def price_infos(fit: Fit, shift: float) -> list[PriceInfo]:
-    """Return the prices for a picture; the average shift is added to the truth, as estimates contain it."""
+    """Return the prices for a picture, with their estimated means and their true means.
+
+    The average shift `shift` is added to the true means, because estimated means contain it.
+    """
     rows = {row["arm"]: row for row in fit.arms}
     return [
         PriceInfo(price, truth + shift, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
@@ -26,17 +29,17 @@ def leader_by_raw_mean(fit: Fit) -> str:
 
 
 def leader_mark(price: str, leader: str) -> str:
-    """Return the word before the number of a price that leads, or an empty string."""
+    """Return the label "leads " if the price is the leader, else an empty string."""
     return "leads " if price == leader else ""
 
 
 def best_mark(price: str) -> str:
-    """Return the word before the truth of the best price, or an empty string."""
+    """Return the label "best " for the price with the highest true mean, else an empty string."""
     return "best " if price == BEST else ""
 
 
 def compare_picks(raw: str, ours: str) -> Text:
-    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
+    """Return sentences that say whether the raw mean and tideproof select the best price."""
     text = Text()
     for method, price in (("The raw mean", raw), ("tideproof", ours)):
         right = price == BEST
@@ -44,7 +47,7 @@ def compare_picks(raw: str, ours: str) -> Text:
         text.append(
             "right"
             if right
-            else f"wrong, it earns {TRUTH[BEST] - TRUTH[price]:.2f} less a visitor than {BEST}",
+            else f"wrong, it earns {TRUTH[BEST] - TRUTH[price]:.2f} less per visitor than {BEST}",
             style="bold green" if right else "bold red",
         )
     return text

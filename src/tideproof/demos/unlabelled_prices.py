@@ -28,8 +28,8 @@ from tideproof.demos.shop_prices import (
     price_infos,
 )
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
-from tideproof.report.arms_table import format_chance
-from tideproof.report.terminal_tables import Column, make_tables
+from tideproof.report.report_tables import format_chance
+from tideproof.report.table_layout import Column, make_tables
 
 VISITORS = 500
 MINUTES = 40  # between two visitors
@@ -37,7 +37,7 @@ SEED = 4
 
 
 class ShopLog(NamedTuple):
-    """The simulated log of the shop, and the tide, which the shop did not record.
+    """Simulated log of the shop, and the shift at each visitor, which the log does not contain.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ShopLog(NamedTuple):
 
 
 def draw_log(seed: int = SEED) -> ShopLog:
-    """Draw the log: a tide with a slow season and four jumps, and shares of prices that change over time."""
+    """Simulate the log: the shift drifts and jumps four times, and the price shown most changes over time."""
     random = np.random.default_rng(seed)
     t = np.arange(VISITORS) / VISITORS
     tide = 1.2 * np.sin(2.0 * np.pi * t) + np.cumsum(0.04 * random.standard_normal(VISITORS))
@@ -69,7 +69,7 @@ def draw_log(seed: int = SEED) -> ShopLog:
 
 
 def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
-    """Fit the log, print the results on `console`, and return the data of the picture."""
+    """Analyze a simulated log, print the results on `console`, and return the data for a picture of them."""
     log = draw_log(seed)
     data = {"ts": log.time, "price": log.price, "revenue": log.revenue}
     found = fit(data, arm="price", reward="revenue", time="ts")
@@ -87,7 +87,7 @@ def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
 
 
 def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
-    """Return the data of the picture; means and their truth contain the average tide."""
+    """Return the data for a picture of the analyzed log; all means contain the average shift."""
     level = float(log.tide.mean())
     tide: Any = found.tide
     points = tide.points(found.level).to_dicts()
@@ -114,7 +114,7 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
             [f"{leader_mark(price.name, info.raw_pick)}{price.raw_mean:.2f}" for price in info.prices],
         ),
         Column(
-            "tide followed",
+            "adjusted mean",
             [f"{leader_mark(price.name, info.pick)}{price.mean:.2f}" for price in info.prices],
         ),
         Column("truth", [f"{best_mark(p.name)}{p.truth:.2f}" for p in info.prices]),
@@ -125,7 +125,7 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
 
 
 def verdict(info: HiddenInfo, found: Fit) -> Text:
-    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
+    """Return sentences that say which price each method selects, and how sure tideproof is."""
     text = compare_picks(info.raw_pick, info.pick)
-    text.append(f"\nHow sure: {format_chance(found.p_best[info.pick])}.")
+    text.append(f"\nChance that {info.pick} is the best price: {format_chance(found.p_best[info.pick])}.")
     return text

@@ -6,7 +6,9 @@ LIGHT.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from importlib.resources import files
 
 # Roles: ink, quiet: text; line: grids, frames; paper, card: backgrounds; tide, band: estimates, and their
 # intervals; raw: values without adjustment; good, half, bad: results; share0 to share5: arms in bars of
@@ -71,5 +73,15 @@ def css(selector: str = ":root") -> str:
 
 
 def _variables(colours: Mapping[str, str]) -> str:
-    """Return CSS declarations of one variable per role."""
+    """Return CSS declarations of one variable for each colour role, such as `--ink: #22313f;`."""
     return " ".join(f"--{role}: {colour};" for role, colour in colours.items())
+
+
+def chart_css(scope: str = "") -> str:
+    """Return the CSS of chart elements, limited to `scope`; its colours are variables."""
+    return scoped_css(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
+
+
+def scoped_css(style: str, scope: str) -> str:
+    """Return CSS with `scope` in front of every rule."""
+    return re.sub(r"^(?=\S)", scope, style, flags=re.MULTILINE)

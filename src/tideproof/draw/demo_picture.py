@@ -1,4 +1,4 @@
-"""Picture of the demo: the estimated tide above, and the result of each way of averaging below."""
+"""Picture of the price demo: estimated shifts of all days above, raw and adjusted means of prices below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class DayInfo(NamedTuple):
-    """One day: its true shift relative to the average visitor, and the estimate with its interval."""
+    """One day: its true shift relative to the average visitor, and the estimated shift with its interval."""
 
     truth: float
     shift: float
@@ -33,7 +33,7 @@ class PriceInfo(NamedTuple):
 
 
 class DemoInfo(NamedTuple):
-    """Results of a demo; `level` is the confidence level, and the last three fields are names of prices."""
+    """Results of the price demo; `best`, `raw_pick` and `pick` are names of prices."""
 
     days: Sequence[DayInfo]
     prices: Sequence[PriceInfo]

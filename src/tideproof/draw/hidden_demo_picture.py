@@ -1,4 +1,4 @@
-"""Picture of the demo with a hidden tide: rewards and the estimated tide above, the selections below."""
+"""Picture of the demo without environments: rewards and the estimated tide above, selections below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class MomentInfo(NamedTuple):
-    """Estimated tide at one time, in days, with its interval."""
+    """Estimated shift at one time, with its interval; times are in days."""
 
     day: float
     shift: float
@@ -24,7 +24,7 @@ class MomentInfo(NamedTuple):
 
 
 class HiddenInfo(NamedTuple):
-    """Results of the demo with a hidden tide.
+    """Results of the demo with a hidden tide, in which the log has times but no environments.
 
     Attributes
     ----------

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg_axes import BELOW, BOTTOM, Axis, over_environments
-from tideproof.draw.svg_elements import drawing, element, format_points, tooltip
+from tideproof.draw.svg_elements import (
+    BELOW,
+    BOTTOM,
+    Axis,
+    drawing,
+    element,
+    format_points,
+    over_environments,
+    tooltip,
+)
 
 _MAXIMUM_DOTS = 120
 

@@ -173,7 +173,7 @@ def _free_box(points: NDArray[np.float64]) -> Box | None:
 
 
 def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
-    """Return the indices of points with markers: all of a few, else seven that differ between curves."""
+    """Return the indices of the points with a marker: up to twelve all, else seven, offset by curve."""
     x = np.array(curve.x, float)
     marked = set(range(len(x)))
     if len(x) > 12:

@@ -69,7 +69,10 @@ def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
 
 @in_print_style
 def draw_graph(table: Table) -> Any:
-    """Draw the arm graph after each environment, with one row of panels per policy."""
+    """Draw which arms have shared an environment, after each environment and for each policy.
+
+    Arms are connected by a line from the first environment that they share. Each policy has a row of panels.
+    """
     names = list(dict.fromkeys(table["policy"]))
     across = max(table["environment"]) + 1
     figure, grid = new_subplots(len(names), across, (COLUMN, 1.32 * len(names)), squeeze=False)
@@ -167,7 +170,10 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: Any, marker: str = ""
 ) -> Any:
-    """Draw an exact quantity as a line, with `marker` also its simulations, and return the legend entries."""
+    """Draw an exact quantity as a line and, if `marker` is given, its simulated values as points.
+
+    Returns the handles for the legend.
+    """
     x, exact = _series(table, name, quantity, "exact")
     (formula,) = axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.0)
     axes.set_xscale("log")
@@ -185,7 +191,7 @@ def _growth(
 
 
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
-    """Return the numbers of environments, and the values of a quantity for one design."""
+    """Return a quantity of one design: the numbers of environments, and the values of a column."""
     rows = [row for row in table if row["design"] == name and row["quantity"] == quantity]
     return [row["environments"] for row in rows], [row[column] for row in rows]
 

@@ -13,7 +13,7 @@ _COLUMNS = 3  # maximum number of panels per row
 
 
 class ReliabilityCurve(NamedTuple):
-    """One setting: the mean probability in each bin, the observed frequency, and its interval."""
+    """One reliability curve: mean stated probability, observed share and its interval in each bin."""
 
     label: str
     predicted: Sequence[float]
@@ -45,11 +45,11 @@ def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
             (looks[curve.label],) = axes.plot(
                 curve.predicted, curve.observed, style, marker="o", color=colour, ms=3.0, lw=1.1
             )
-        axes.set(xlabel="said", xlim=(0.48, 1.0), ylim=(0.4, 1.0))
+        axes.set(xlabel="stated probability", xlim=(0.48, 1.0), ylim=(0.4, 1.0))
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(alpha=0.25)
     for row in grid:
-        row[0].set_ylabel("happened")
+        row[0].set_ylabel("observed share")
     figure.legend(looks.values(), looks, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 

@@ -7,11 +7,10 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Protocol
 
-from tideproof.draw.colour_palette import DARK, LIGHT, css
+from tideproof.draw.colour_palette import DARK, LIGHT, chart_css, css, scoped_css
 from tideproof.draw.svg_elements import WIDTH, element
 from tideproof.errors import InputError
 from tideproof.files import check_writable, require_path, write_text_atomically
@@ -71,7 +70,9 @@ class Picture:
         """Save the picture as a self-contained file: `.svg` or `.html`, depending on the suffix of `path`."""
         suffix = Path(require_path(path)).suffix.lower()
         if suffix not in _FORMATS:
-            raise InputError(f"a picture must end in {' or '.join(_FORMATS)}; {os.fspath(path)!r} does not")
+            raise InputError(
+                f"the name of a picture must end in {' or '.join(_FORMATS)}, not {os.fspath(path)!r}"
+            )
         check_writable(path)
         page = f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(self.said)}</title>\n'
         write_text_atomically(path, self.svg if suffix == ".svg" else page + self._repr_html_())
@@ -115,7 +116,7 @@ class Picture:
             css(".tideproof")
             + _PAGE
             + chart_css(".tideproof ")
-            + _scoped(_LOOK, ".tideproof ")
+            + scoped_css(_LOOK, ".tideproof ")
             + _SMALL_SCREEN
         )
         return (
@@ -132,16 +133,6 @@ def save_if_requested(picture: Picture, path: str | os.PathLike[str] | None) -> 
     if path is not None:
         picture.save(path)
     return picture
-
-
-def chart_css(scope: str = "") -> str:
-    """Return the CSS of chart elements, limited to `scope`; its colours are variables."""
-    return _scoped(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
-
-
-def _scoped(style: str, scope: str) -> str:
-    """Return CSS with `scope` in front of every rule."""
-    return re.sub(r"^(?=\S)", scope, style, flags=re.MULTILINE)
 
 
 def _coloured(colours: Mapping[str, str]) -> str:
@@ -164,7 +155,7 @@ def _wrapped(words: str, letters: int) -> list[str]:
 
 
 def _text(content: str, y: float, kind: str) -> str:
-    """Return one line of text at the left margin."""
+    """Return one line of SVG text at the left margin of the picture."""
     return element("text", html.escape(content), x=_EDGE, y=y, class_=kind)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tideproof.draw.svg_axes import choose_labels
-from tideproof.draw.svg_elements import WIDTH, drawing, element, line, shorten, text, tooltip
+from tideproof.draw.svg_elements import WIDTH, choose_labels, drawing, element, line, shorten, text, tooltip
 
 _TOP, _BOTTOM, _LEFT = 12.0, 190.0, 46.0
 _HUES = 6  # number of colours, .share0 to .share5; all further arms share the last one

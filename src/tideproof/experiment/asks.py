@@ -92,14 +92,14 @@ class AskMethods(QueryMethods):
         self._hide_tide(environment)
         before = len(book.pulls)
         if self._state.ask(label, count, self._now(), by, None) is None:
-            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
         self._thread.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
 
     @writes_events
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
-        """Return the pull of a unit, or None if shares must be computed first."""
+        """Return the pull of a unit, or None if the shares of the arms must be computed first."""
         book = self._state.book
         label = self._environment_label(environment)
         known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
@@ -125,7 +125,7 @@ class AskMethods(QueryMethods):
         lookahead, n, play, label = self._unit_lookahead(environment)
         shares = lookahead.shares(n, play).tolist()
         if not any(shares):
-            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
         self._record_shares(label, n, tuple(shares), lookahead.active)
 
     @locked
@@ -161,7 +161,7 @@ class AskMethods(QueryMethods):
         lookahead, count, play = self._lookahead(self._today() if environment is None else environment, n)
         found = lookahead.shares(count, play).tolist()
         if not any(found):
-            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
         return dict(zip(self.arms, found, strict=False))
 
     @locked
@@ -215,7 +215,7 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Record that units have seen their arms; with `reserve`, only such pulls count.
+        """Record that units have seen their arms, which the option `reserve` requires for rewards to count.
 
         A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
         """
@@ -224,7 +224,9 @@ class AskMethods(QueryMethods):
         numbers = dict.fromkeys(self._pull_number(pull) for pull in given)
         for number in numbers:
             if book.status[number] == PullStatus.CANCELLED:
-                raise InputError(f"pull {book.pulls[number].id} was cancelled: ask for its unit again")
+                raise InputError(
+                    f"pull {book.pulls[number].id} was cancelled: get a new pull by ask(unit=...)"
+                )
         new = tuple(number for number in numbers if number in book.reserved)
         if new:
             self._state.add(e.Exposed(self._now(), by, new))

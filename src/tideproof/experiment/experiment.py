@@ -241,7 +241,9 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         it is unknown whether an earlier call succeeded.
         """
         if self._shared is None:
-            raise InputError(f"once={key!r} is for experiments in a database: Experiment.open(url, name)")
+            raise InputError(
+                f"once({key!r}, ...) needs an experiment in a database: open it by Experiment.open(url, name)"
+            )
         return self._shared.once(key, command, args, kwargs)
 
     def __repr__(self) -> str:
@@ -253,9 +255,9 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         )
 
     def _repr_html_(self) -> str:
-        found, _ = self._recommend()
-        tables = [self.fit().arms] if found.told else []
-        return render_notebook_html(f"{repr(self)[1:-1]}\n{found}", *tables)
+        found = self._read()
+        tables = [] if found.fit is None else [found.fit.arms]
+        return render_notebook_html(f"{repr(self)[1:-1]}\n{found.recommendation}", *tables)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the experiment to a JSON file, which `load` reads.
@@ -320,16 +322,12 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             lock=self._lock,
             clock=self._clock,
             rule=self._rule,
-            usage_monitor=self._usage_monitor,
-            has_hidden_tide=self._has_hidden_tide,
             policy_state=self._policy_state,
             now=self._now,
             update=self._update,
-            recommend=self._recommend,
+            read=self._read,
+            status=self._status,
             selected=self._selected,
-            evidence=self._evidence,
-            copy_cells=self._copy_cells,
-            fit_cells=self._fit_cells,
             next_arm=self._next_arm,
             pull_number=self._pull_number,
             replace_state=self._replace_state,

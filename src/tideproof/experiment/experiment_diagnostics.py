@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError, NotComparable
-from tideproof.experiment.usage_warnings import UsageFacts
+from tideproof.experiment.read_model import ReadModel
+from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
-from tideproof.stats.scales.scale_choice import ScaleName
+from tideproof.stats.scales.scale_comparison import ScaleName
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.table import to_json_values
 from tideproof.text import format_count, format_rounded
@@ -83,30 +84,25 @@ class Diagnostics:
         return found
 
 
-def diagnose(
-    fit: Fit | None,
-    facts: UsageFacts,
-    lost: int,
-    oldest_out: float | None,
-    remarks: tuple[str, ...],
-    tide: str | None = None,
-) -> Diagnostics:
-    """Run the tests that the fit allows, and return them with the counts as `Diagnostics`."""
+def diagnose(found: ReadModel) -> Diagnostics:
+    """Run the tests that the rewards of an experiment allow, and return them with its counts."""
+    facts, oldest = found.facts, found.pending_pulls(1)
+    fit = found.fit if isinstance(found.fit, Fit) else None
     return Diagnostics(
         asked=facts.pulls,
         told=facts.told,
         out=facts.pending,
-        lost=lost,
-        oldest_out=oldest_out,
+        lost=found.status.lost,
+        oldest_out=oldest[0][1] if oldest else None,
         environments=facts.environments,
         sample_ratio=None if fit is None or fit.adaptive else _run_test(fit.sample_ratio),
         additivity=None if fit is None else _run_test(fit.additivity),
         spread=None
         if fit is None or fit.scale != "difference" or fit.cells.binary
         else _run_test(fit.spread),
-        remarks=remarks,
+        remarks=found.warnings,
         scale="difference" if fit is None else fit.scale,
-        tide=tide,
+        tide=found.fit.said() if isinstance(found.fit, TideFit) else None,
     )
 
 

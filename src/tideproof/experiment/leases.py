@@ -53,7 +53,10 @@ def lease_of(settings: ExperimentSettings) -> Lease:
 
 
 def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dict[str, float]:
-    """Return the lease parameters as options to store, or raise an error; `default` was checked before."""
+    """Return the lease parameters that are given as options to store, or raise an error.
+
+    `default` must be a valid reward.
+    """
     if lease is None:
         if default is not None:
             raise InputError(

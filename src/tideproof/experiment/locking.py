@@ -101,22 +101,22 @@ class ExperimentBase:
         self._has_session = has_session  # whether this process has its own prefix of pull IDs
 
     def _replace_state(self, state: State) -> None:
-        """Continue with this state, and forget what was remembered about another."""
+        """Replace the state, and reset everything that was derived from the previous state."""
         self._state, self._next_lease_check = state, -math.inf
         self._usage_monitor = UsageMonitor()
         self._check_schedule = StopCheckSchedule()
         self._single_rewards = SingleRewards()
 
     def _renew_lock(self) -> None:
-        """Replace the lock: a child process may inherit one that a thread of its parent holds."""
+        """Create a new lock, because a forked child may inherit a lock that another thread holds."""
         self._lock = threading.RLock()
 
     def _share(self, log: SharedLog) -> None:
-        """Read from and write to a log that processes share, from now on."""
+        """Read from and write to this shared event log from now on."""
         self._shared = log
 
     def _forget_environment(self) -> None:
-        """Forget the environment of this thread's last ask, which is the default of the next one."""
+        """Forget the environment of this thread's last ask, so that it is no longer the default."""
         vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
@@ -141,7 +141,7 @@ class ExperimentBase:
 
     @property
     def budget(self) -> int | None:
-        """Number of pulls that may be asked for; None without a limit."""
+        """Total number of pulls that may be asked for; None without a limit."""
         return self._state.book.budget
 
     @property
@@ -161,7 +161,7 @@ class ExperimentBase:
 
     @property
     def tide(self) -> str:
-        """Model of the shifts: `"labels"`, `"hidden"`, `"both"`, or `"auto"` until the first ask decides."""
+        """Model of the environment shifts: `"labels"`, `"hidden"`, `"both"`, or `"auto"` if undecided."""
         return self._state.book.tide
 
     @property

@@ -1,4 +1,4 @@
-"""Separation of tide and stopping rule from a policy: for an experiment they are options of their own."""
+"""Separation of a policy from its tide model and stopping rule, which are options of an experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from tideproof.policies.stopping_policy import RULES, check_confidence, rule_pre
 
 
 class SeparatedPolicy(NamedTuple):
-    """A policy without tide and stopping rule, and these as options: (confidence, rule) and the tide."""
+    """A policy without its tide model and stopping rule, and these two as options.
+
+    Attributes
+    ----------
+    spec : the policy without them.
+    promise : confidence level and name of the stopping rule, or None for each.
+    tide : model of the environment shifts.
+    """
 
     spec: PolicySpec
     promise: tuple[float | None, str | None]
@@ -25,7 +32,7 @@ class SeparatedPolicy(NamedTuple):
 def separate_policy(
     given: Chosen, tide: Any = "auto", confidence: Any = None, rule: Any = None
 ) -> SeparatedPolicy:
-    """Remove tide and stopping rule from a policy such as `tp.policy(..., tide="hidden")`, and return all.
+    """Return the policy without its tide model and stopping rule, and these two as options.
 
     >>> separate_policy("hidden:linlucb").spec.label, separate_policy("hidden:linlucb").tide
     ('linlucb', 'hidden')
@@ -76,17 +83,23 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
             its_own = options.pop("confidence", 0.95)
             if options.pop("bound", None) is not None:
                 raise InputError(
-                    f"{spec.label}: bound= is only for simulations; give an Experiment a confidence"
+                    f"{spec.label}: bound= is only for simulations; an Experiment takes confidence= instead"
                 )
             others = confidence is not None and check_confidence(confidence) != its_own
             if others or (rule is not None and rule_prefix(rule) != prefix):
-                raise InputError(f"{spec.label} has its own confidence and rule: give them once")
+                raise InputError(
+                    f"{spec.label} already has confidence={its_own!r} and rule={name!r}: omit both, or give "
+                    f"a policy without them"
+                )
             return _without_prefix(prefix, spec, options), (its_own, name)
     return spec, (confidence, rule)
 
 
 def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Return the policy without a prefix of its name, with these options; a custom label is kept."""
+    """Return the policy without a prefix of its name such as `hidden:`, and with these options.
+
+    A custom label is kept.
+    """
     bare, rule = spec.policy.name.removeprefix(prefix), spec.selection.name
     label = None if spec.label.startswith(spec.policy.name) else spec.label
     usual = policy(bare).selection.name

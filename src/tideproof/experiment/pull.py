@@ -16,7 +16,7 @@ Label = str | int
 
 
 class PullStatus(StrEnum):
-    """Status of a pull, with the word that tables and files show.
+    """Status of a pull; the values are the words that tables and files show.
 
     The order is that of the codes in snapshots, so a new status comes last.
     """

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from tideproof import checks
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.checks import Prior, require_prior
 from tideproof.draw.svg_picture import Picture, save_if_requested
-from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment_diagnostics import Diagnostics, diagnose
 from tideproof.experiment.history_table import HistoryData
 from tideproof.experiment.locking import ExperimentBase, locked
 from tideproof.experiment.pull import Pull, PullStatus
-from tideproof.experiment.recommendation import COARSE, Recommendation
-from tideproof.experiment.recommendation_builder import add_evidence
-from tideproof.experiment.state.hidden_tide_fit import TideFit, tide_fit
+from tideproof.experiment.read_model import ExperimentStatus, FitInputs, ReadModel
+from tideproof.experiment.recommendation import Recommendation
+from tideproof.experiment.recommendation_text import COARSE
+from tideproof.experiment.state.hidden_tide_fit import tide_fit
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.stopping.anytime_intervals import anytime_bounds
-from tideproof.experiment.tide_options import fit_options
 from tideproof.experiment.unit_assignments import checked_unit, hash_unit
-from tideproof.experiment.usage_warnings import UsageFacts, usage_facts
+from tideproof.experiment.usage_warnings import usage_facts
 from tideproof.files import check_writable, require_path, write_text_atomically
-from tideproof.stats.best.p_best import Prior, checked_prior
-from tideproof.stats.cells import Cells, group_members
+from tideproof.stats.cells import group_members
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table
 
@@ -54,6 +50,9 @@ class QueryMethods(ExperimentBase):
     @locked
     def _done(self) -> bool:
         self._check_stopping()
+        return self._is_over()
+
+    def _is_over(self) -> bool:
         book = self._state.book
         if book.remaining == 0 or book.stopped or book.sure is not None:
             return True
@@ -64,7 +63,7 @@ class QueryMethods(ExperimentBase):
         rule, state = self._rule, self._state
         if rule is None or state.book.sure is not None or not self._check_schedule.is_due(state):
             return
-        found = rule.check(state, lambda: self._fit_cells(self._copy_cells(state.policy_state.active)()))
+        found = rule.check(state, lambda: self._copy_fit_inputs().fit(only_active=True))
         if found.arm is not None:
             self._state.add(e.Sure(self._now(), None, found.arm, found.rule, rule.confidence))
         self._check_schedule.note(state, found)
@@ -107,57 +106,7 @@ class QueryMethods(ExperimentBase):
         "auto" does so, too. Confidence intervals are valid for one inspection at the end of a budget; with
         `anytime` they are valid at all inspections.
         """
-        if self._has_hidden_tide:
-            if (variance, scale, anytime) != ("auto", None, False):
-                raise InputError(
-                    f"variance, scale and anytime need environment labels: with tide={self.tide!r} "
-                    "only level can be given"
-                )
-            return self._hidden_tide_fit(checks.require_level(level))
-        return self._fit_cells(
-            self._copy_cells(range(len(self.arms)))(), variance, scale, level, anytime=anytime
-        )
-
-    def _fit_cells(
-        self,
-        cells: Cells,
-        variance: Variance = "auto",
-        scale: ScaleChoice | None = None,
-        level: float = 0.95,
-        prior: Prior = "exchangeable",
-        anytime: bool = False,
-    ) -> Fit:
-        make_fit = partial(
-            Fit,
-            cells,
-            direction=self.direction,
-            adaptive=self.policy.policy.adaptive,
-            level=level,
-            prior=prior,
-            anytime=anytime,
-        )
-        own_options = [{"scale": self.scale}] if self.scale != "difference" else fit_options(self.policy)
-        for options in own_options if scale is None and variance == "auto" else ():
-            if anytime and "variance" in options:
-                raise InputError(
-                    f"anytime=True is not known to be valid with the noise model of {self.policy.label}; "
-                    f"fit(variance='common', anytime=True) assumes equal noise and one tide for all arms"
-                )
-            with suppress(InputError):  # too few rewards for this model, or all of them are 0 or 1
-                return make_fit(**options)
-        return make_fit(variance=variance, scale=scale or "difference")
-
-    @locked
-    def _copy_cells(self, arms: Sequence[int]) -> Callable[[], Cells]:
-        """Return a function that builds the cells of these arms outside the lock."""
-        environments, book = self._state.policy_state.environments, self._state.book
-        if not environments.with_rewards:
-            raise NotComparable("no reward has been recorded yet")
-        cells = environments.cells([self.arms[arm] for arm in arms], arms)
-        if self._state.settings.rewards == "conversions":  # the mean determines all moments of 0/1 rewards
-            return lambda: cells
-        pulls = self._single_rewards.copy_rewards(book)
-        return lambda: self._single_rewards.add_moments(cells, pulls)
+        return self._copy_fit_inputs().fit(variance, scale, level, anytime=anytime)
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Return the arm that the policy would select now, with its margin, confidence and usage warnings.
@@ -165,56 +114,96 @@ class QueryMethods(ExperimentBase):
         Margin, interval and probability are those of `fit()` for the active arms. With a `confidence` level
         the interval is valid at all inspections. `prior` is the prior of the probability, as in `tp.fit`.
         """
-        found, known = self._recommend(prior)
-        noticed = self._usage_monitor.remarks(self._state.events, known, found.groups)
-        return replace(found, remarks=found.remarks + noticed)
-
-    def _recommend(self, prior: Prior = "exchangeable") -> tuple[Recommendation, UsageFacts]:
-        checked_prior(prior)
-        found, made, limits, known = self._evidence(prior)
-        found = replace(found, prior=prior)
-        return (found if made is None else add_evidence(found, made(), limits)), known
+        return self._read(require_prior(prior), counts_as_look=True).recommendation_with_warnings
 
     @locked
-    def _evidence(self, prior: Prior) -> tuple[Recommendation, Any, Any, UsageFacts]:
+    def _read(self, prior: Prior = "exchangeable", counts_as_look: bool = False) -> ReadModel:
+        """Check the stopping rule, and return the experiment at this point in time."""
+        status, selection, inputs = self._status(), self._selected(), self._copy_fit_inputs()
+        state, facts = self._state, usage_facts(self._state)
+        if counts_as_look:
+            self._usage_monitor.count_look(facts)
+        return ReadModel(
+            status=status,
+            facts=facts,
+            selection=selection,
+            inputs=inputs,
+            bounds=self._copy_bounds() if selection.anytime and selection.arm is not None else None,
+            prior=prior,
+            asked_by_arm=tuple(state.book.asked),
+            at=self._now(),
+            pending=tuple(state.book.pending),
+            pulls=state.book.pulls,
+            asked_at=state.book.asked_at,
+            happened=state.events,
+            monitor=self._usage_monitor,
+            looks=self._usage_monitor.looks,
+        )
+
+    @locked
+    def _status(self) -> ExperimentStatus:
+        """Check the stopping rule, and return settings, counts and state of the experiment."""
         self._check_stopping()
-        selected, state = self._selected(), self._state
-        if selected.arm is None:
-            return selected, None, None, usage_facts(state)
-        if self._has_hidden_tide:
-            fit = self._hidden_tide_fit(prior=prior)
-            return selected, lambda: fit, None, usage_facts(state)
-        policy_state, number = state.policy_state, {arm: index for index, arm in enumerate(state.book.arms)}
-        bounds = anytime_bounds(policy_state) if selected.anytime else None
-        limits = None if bounds is None else lambda arm, rival: bounds(number[arm], number[rival])
-        cells, anytime_by_fit = self._copy_cells(policy_state.active), selected.anytime and limits is None
-
-        def made() -> Fit:
-            return self._fit_cells(cells(), prior=prior, anytime=anytime_by_fit)
-
-        return selected, made, limits, usage_facts(state)
-
-    @property
-    def _has_hidden_tide(self) -> bool:
-        return isinstance(self._state.policy_state, HiddenTideState)
-
-    @property
-    def _is_coarse(self) -> bool:
-        """Whether a hidden tide cannot be estimated from rewards of this kind, such as 0/1 rewards."""
-        policy_state = self._state.policy_state
-        return isinstance(policy_state, HiddenTideState) and policy_state.coarse()
+        book, created = self._state.book, self._state.created
+        state = "paused" if book.paused else "running"
+        if book.stopped or self._is_over():
+            state = "stopped" if book.stopped else "done"
+        return ExperimentStatus(
+            state=state,
+            created=created,
+            policy=self.policy.label,
+            scale=self.scale,
+            tide=book.tide,
+            arms=tuple(book.arms),
+            retired=tuple(book.arms[arm] for arm in book.retired),
+            budget=book.budget,
+            remaining=book.remaining,
+            asked=len(book.pulls) - book.lost,
+            pending=len(book.pending),
+            told=book.settled + book.surplus + book.warm,
+            lost=book.lost,
+            late=book.late,
+            events=len(self._state.events),
+            winner=None if book.sure is None else book.arms[book.sure.arm],
+        )
 
     @locked
-    def _hidden_tide_fit(self, level: float = 0.95, prior: Prior = "exchangeable") -> TideFit:
-        """Return the fit of the hidden-tide filter."""
+    def _copy_fit_inputs(self) -> FitInputs:
+        """Copy the rewards and options from which fits are computed."""
         self._state.update_policy_state()
-        policy_state = self._state.policy_state
-        assert isinstance(policy_state, HiddenTideState)
-        if not policy_state.known()[0]:
-            raise NotComparable("no reward has been recorded yet")
-        if self._is_coarse:
-            raise NotComparable(COARSE)
-        return tide_fit(policy_state, self._state.book.arms, self.direction, level, prior)
+        state = self._state
+        book, policy_state = state.book, state.policy_state
+        environments, every = policy_state.environments, range(len(book.arms))
+        hidden, coarse, cells, pulls = None, False, None, None
+        if isinstance(policy_state, HiddenTideState):
+            coarse = policy_state.coarse()
+            if policy_state.known()[0] and not coarse:
+                hidden = tide_fit(policy_state, book.arms, self.direction)
+        elif environments.with_rewards:
+            cells = environments.cells(list(book.arms), every)
+        if state.settings.rewards != "conversions" and environments.with_rewards:
+            pulls = self._single_rewards.copy_rewards(book)
+        return FitInputs(
+            spec=state.spec,
+            direction=self.direction,
+            scale=policy_state.scale,
+            tide=book.tide,
+            arms=tuple(book.arms),
+            active=tuple(policy_state.active),
+            has_hidden_tide=isinstance(policy_state, HiddenTideState),
+            is_coarse=coarse,
+            tide_fit=hidden,
+            cells=cells,
+            pulls=pulls,
+        )
+
+    def _copy_bounds(self) -> Callable[[str, str], tuple[float, float]] | None:
+        """Return a function with the anytime-valid bounds of the advantage of one arm over another."""
+        bounds = anytime_bounds(self._state.policy_state)
+        if bounds is None:
+            return None
+        number = {arm: index for index, arm in enumerate(self._state.book.arms)}
+        return lambda arm, rival: bounds(number[arm], number[rival])
 
     @locked
     def _selected(self) -> Recommendation:
@@ -229,11 +218,11 @@ class QueryMethods(ExperimentBase):
             arm = book.arms[book.sure.arm]
         elif told and len(groups) == 1:
             arm = book.arms[policy_state.select(policy_state.rescaled())]
-        adaptive, coarse = self.policy.policy.adaptive, self._is_coarse
-        arm = None if coarse else arm
+        coarse = isinstance(policy_state, HiddenTideState) and policy_state.coarse()
         found = Recommendation(
-            arm, None, None, None, None, told, groups, adaptive, (COARSE,) if coarse else (),
-            direction=self.direction, scale=self.scale, tide="labels" if book.tide == "auto" else book.tide,
+            None if coarse else arm, None, None, None, None, told, groups, self.policy.policy.adaptive,
+            (COARSE,) if coarse else (), direction=self.direction, scale=self.scale,
+            tide="labels" if book.tide == "auto" else book.tide,
         )  # fmt: skip
         return found if self._rule is None else replace(found, **self._rule.recommendation_fields(book))
 
@@ -256,20 +245,7 @@ class QueryMethods(ExperimentBase):
 
     def diagnostics(self) -> Diagnostics:
         """Return the progress of the experiment, tests of its assumptions, and usage warnings."""
-        found, known = self._recommend()
-        lost, oldest = self._lost_and_oldest()
-        noticed = self._usage_monitor.remarks(self._state.events, known, found.groups, looking=False)
-        fit = None if not known.environments or self._is_coarse else self.fit()
-        remarks = found.remarks + noticed
-        if fit is None or isinstance(fit, Fit):
-            return diagnose(fit, known, lost, oldest, remarks)
-        return diagnose(None, known, lost, oldest, remarks, fit.said())
-
-    @locked
-    def _lost_and_oldest(self) -> tuple[int, float | None]:
-        book = self._state.book
-        first = next(iter(book.pending), None)
-        return book.lost, None if first is None else self._now() - book.asked_at[first]
+        return diagnose(self._read())
 
     def report(
         self,
@@ -279,16 +255,16 @@ class QueryMethods(ExperimentBase):
         scale: ScaleChoice | None = None,
         level: float = 0.95,
     ) -> None:
-        """Write an HTML report of `fit(...)`, like `tideproof analyze --html` for a log."""
+        """Write an HTML report about all rewards recorded so far.
+
+        It is like the report that `tideproof analyze --html` writes about a log. `variance`, `scale` and
+        `level` are options of `fit`.
+        """
         from tideproof.report.experiment_report import live_report
 
         check_writable(require_path(path))
-        fit = self.fit(variance=variance, scale=scale, level=level)
-        if not isinstance(fit, Fit):
-            raise InputError(
-                f"a report needs environment labels: with tide={self.tide!r}, use recommend() and fit()"
-            )
-        write_text_atomically(path, live_report(fit, self.diagnostics(), self.policy.label))
+        found = self._read()
+        write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, level)))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw the comparison, arm means, shifts and shares of the arms; save the picture if `path` is given.
@@ -298,16 +274,11 @@ class QueryMethods(ExperimentBase):
         """
         from tideproof.report.plots import run_picture, tide_picture
 
-        found, _ = self._recommend()
-        fit = self.fit()
+        found = self._read()
+        fit, said = found.inputs.fit(), str(found.recommendation)
         if isinstance(fit, Fit):
-            return save_if_requested(run_picture(fit, str(found)), path)
-        raw: dict[Any, list[float]] = {}
-        for row in self.history():
-            if row["reward"] is not None:
-                raw.setdefault(row["arm"], []).append(row["reward"])
-        means = {arm: sum(rewards) / len(rewards) for arm, rewards in raw.items()}
-        return save_if_requested(tide_picture(fit, means, str(found)), path)
+            return save_if_requested(run_picture(fit, said), path)
+        return save_if_requested(tide_picture(fit, found.inputs.rewards_in_order(), said), path)
 
     @locked
     def events(self) -> list[e.Event]:

@@ -7,22 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tideproof.checks import Direction
-from tideproof.stats.best.p_best import PRIOR_NAMES, Prior
-from tideproof.stats.scales.scale_choice import ScaleName
+from tideproof.checks import Direction, Prior
+from tideproof.experiment.recommendation_text import full_sentence
+from tideproof.stats.scales.scale_comparison import ScaleName
 from tideproof.table import render_notebook_html
-from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, join_groups
-
-_HIDDEN = "no labels were given: the tide is estimated from the rewards alone"
-_NAMED = 3  # number of excluded cells that are named
-_ODDS = NumberFormat(100.0, " %", " in odds")
-_FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
-COARSE = (
-    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide: no margin or "
-    "interval can be given; start with tide='labels', ask(environment=...) or "
-    "time_zone=..., and rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', "
-    "reward='reward', time='asked_at', missing='drop', adaptive=True) analyses the rewards in time bins"
-)
 
 
 @dataclass(frozen=True)
@@ -111,39 +99,7 @@ class Recommendation:
         return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        hidden = [_HIDDEN] if self.tide == "hidden" else []
-        return "; ".join([self._finding(), *hidden, *self._exclusions(), *self.remarks])
+        return full_sentence(self)
 
     def _repr_html_(self) -> str:
         return render_notebook_html(str(self))
-
-    def _finding(self) -> str:
-        if not self.told:
-            return "no reward yet"
-        if self.arm is None and len(self.groups) == 1:
-            return "no arm can be selected"
-        if self.arm is None:
-            return f"no arm can be selected: not comparable yet: {join_groups(self.groups)}"
-        text = f"select {self.arm}{self._confidence_text()}"
-        figures, sign = _FIGURES[self.scale], "+" if self.direction == "maximize" else ""
-        if self.margin is not None:
-            lead = figures.format_lead(self.margin, self.low, self.high, sign)
-            text += f": {lead} {'against' if sign else 'below'} {self.runner_up}"
-        if self.low is not None and self.high is not None:
-            between = figures.format_interval(self.low, self.high, sign)
-            stronger = "; the stopping rule uses a stronger test" if self.sure and self.low <= 0.0 else ""
-            text += f" (95 % interval{' at all looks' if self.anytime else ''} {between}{stronger})"
-        if self.p_best is not None:
-            text += f", best with probability {format_probability(self.p_best)} ({PRIOR_NAMES[self.prior]})"
-        return text
-
-    def _exclusions(self) -> list[str]:
-        more = f" and {len(self.left_out) - _NAMED:,} more" if len(self.left_out) > _NAMED else ""
-        text = f"outlying cells left out: {', '.join(self.left_out[:_NAMED])}{more}"
-        return [text] if self.left_out else []
-
-    def _confidence_text(self) -> str:
-        if self.confidence is None:
-            return ""
-        share = f"{100.0 * self.confidence:.10g} %"
-        return f", sure at {share} ({self.promise})" if self.sure else f", not yet sure at {share}"

@@ -17,7 +17,7 @@ Rule = Literal["calibrated", "proven"]
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
-    """Settings of an experiment; the event stores only those that were given.
+    """Settings of an experiment, with defaults for those that its creation event omits.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class ExperimentSettings:
         unit must see its arm.
     rewards, scale : kind of the rewards, and the scale on which the policy compares arms.
     confidence, rule : confidence level and name of the stopping rule.
-    tide : model of the shifts.
+    tide : model of the environment shifts.
     time_zone : time zone whose current date is the default environment.
     """
 

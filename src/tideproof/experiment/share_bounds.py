@@ -22,7 +22,7 @@ class ShareBounds(NamedTuple):
         return bool(self.floors or self.caps)
 
     def rule(self, asked: Sequence[int], active: Sequence[int]) -> Callable[[int], int]:
-        """Return a function that maps the arm the policy chooses to the arm that is played.
+        """Return a function that replaces the policy's arm if a minimum or maximum share requires it.
 
         If an arm has fewer pulls than its minimum share of all pulls including the next one, the arm with the
         largest shortfall is played. Otherwise the chosen arm is played, unless it has reached its maximum

@@ -224,8 +224,8 @@ def _new_rewards(
         of_unit = number in book.of_units
         if key is not None and not of_unit:
             raise InputError(
-                f"pull {name} belongs to no unit: key={key!r} is for rewards that are added up; omit "
-                f"it, because other rewards may be repeated"
+                f"pull {name} belongs to no unit: key={key!r} is for the rewards of a unit, which are added "
+                f"up; omit the key: telling the same reward again has no effect"
             )
         if of_unit and key is None:
             new.append((number, reward, None))
@@ -246,7 +246,7 @@ def _new_rewards(
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:
-    """Return the recorded reward of a pull, or None for a default, which a late reward replaces."""
+    """Return the reward that was told for a pull, or None if there is none but a default."""
     return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
 
 

@@ -26,26 +26,6 @@ def checked_name(tide: Any) -> Tide:
     return cast(Tide, str(tide))
 
 
-def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return options for a `Fit` that make the assumptions of the policy, with fallbacks, in order.
-
-    >>> from tideproof.policies.policy_registry import policy
-    >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]
-    ['interaction+by-arm', 'interaction']
-    >>> fit_options(policy("contrast", robust="cells")), fit_options(policy("contrast"))
-    ([{'scale': 'difference', 'robust': 'cells'}], [])
-    """
-    tide = spec.policy.tide
-    if tide not in NOISE_MODELS:
-        return []
-    if tide == ROBUST:
-        return [{"scale": "difference", "robust": "cells"}]
-    words: tuple[str, ...] = ("interaction",)
-    if tide.startswith(NOISES["by-arm"]):
-        words = ("by-arm",) if tide == NOISES["by-arm"] else ("interaction+by-arm", "interaction")
-    return [{"scale": "difference", "variance": word} for word in words]
-
-
 def allowed_for(spec: PolicySpec) -> str:
     """Describe what the policy allows for besides shifts; an empty text for most policies.
 
@@ -64,7 +44,10 @@ def allowed_for(spec: PolicySpec) -> str:
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
-    """Return the tide option to store: none for labels, `auto` if the policy also works without labels."""
+    """Return the tide option to store, empty for labels, or raise an error if it is impossible.
+
+    `"auto"` is stored only if a hidden tide is possible with the other options.
+    """
     if tide == "labels":
         return {}
     try:
@@ -92,7 +75,8 @@ def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: str, confidence: fl
 def checked_option(tide: Any) -> None:
     """Raise an error if a saved tide option is not one of the allowed names."""
     if tide not in TIDES:
-        raise InputError(f"unknown tide {tide!r} of an experiment")
+        allowed = join_names(map(repr, TIDES), "or")
+        raise InputError(f"unknown tide {tide!r} of an experiment: it must be {allowed}")
 
 
 def checked_zone(name: Any) -> dict[str, str]:
@@ -114,7 +98,7 @@ def date_in(zone: str, at: float) -> str:
 
 
 def label_of(book: Book, environment: Any, before: Label) -> Label:
-    """Return the environment label of the next pull; `before` is the default, the label of the last pull."""
+    """Return the environment label of the next pull; `before` is the default, usually the previous label."""
     label = None if environment is None else checked_label(environment)
     if book.tide == "hidden":
         if label is not None:
@@ -131,9 +115,12 @@ def label_of(book: Book, environment: Any, before: Label) -> Label:
 
 
 def check_labelled(book: Book, what: str) -> None:
-    """Raise an error if a summary or warm start is told to an experiment without plain labels."""
+    """Raise an error if the tide model needs single rewards; `what` names the refused data.
+
+    A model with a hidden tide needs the order of the pulls, which summaries and warm starts do not have.
+    """
     if book.tide in TIDE_PREFIXES.values():
         raise InputError(
-            f"{what} has no time: with tide={book.tide!r} rewards must be told pull by pull; "
-            f"Experiment(..., tide='labels') accepts it"
+            f"{what} does not say when its rewards occurred: with tide={book.tide!r} rewards must be told "
+            f"pull by pull; Experiment(..., tide='labels') accepts {what}"
         )

@@ -57,7 +57,7 @@ def _hash(unit: str, salt: str, purpose: bytes, size: int) -> bytes:
 
 
 def arm_at(point: float, shares: Sequence[float]) -> int:
-    """Return the arm whose interval contains a point, where the shares divide the line from 0 to 1.
+    """Return the arm at a point from 0 to 1, where each arm has an interval as long as its share.
 
     >>> [arm_at(point, [0.25, 0.0, 0.75, 0.0]) for point in (0.0, 0.2, 0.25, 1.0)]
     [0, 0, 2, 2]

@@ -89,7 +89,7 @@ def usage_facts(state: State) -> UsageFacts:
 
 
 class UsageMonitor:
-    """Collector of facts from events that the state of an experiment does not keep.
+    """Collector of numbers for usage warnings that the state of an experiment does not contain.
 
     Attributes
     ----------
@@ -110,22 +110,36 @@ class UsageMonitor:
         self.highs: list[float] = []
         self.looks = 0
 
-    def remarks(
-        self, happened: Sequence[e.Event], facts: UsageFacts, groups: Groups, looking: bool = True
-    ) -> tuple[str, ...]:
-        """Read the new events and return warnings about likely mistakes.
-
-        `groups` are the groups of comparable arms. `looking` says whether this call counts as an inspection
-        of the results.
-        """
+    def count_look(self, facts: UsageFacts) -> None:
+        """Count an inspection of the results, if there are new rewards since the last one."""
         with self._lock:
-            while self._read < len(happened):
-                self._take(happened[self._read])
-                self._read += 1
-            if looking and facts.told > self._told_at_last_look and facts.told and not facts.done:
+            if facts.told > self._told_at_last_look and facts.told and not facts.done:
                 self.looks += 1
                 self._told_at_last_look = facts.told
-            return tuple(_warnings(self, facts, groups))
+
+    def remarks(
+        self,
+        happened: Sequence[e.Event],
+        facts: UsageFacts,
+        groups: Groups,
+        looks: int = 0,
+        count: int | None = None,
+    ) -> tuple[str, ...]:
+        """Read the first `count` events, or all, and return warnings about likely mistakes.
+
+        `groups` are the groups of comparable arms, and `looks` is the number of inspections of the results.
+        """
+        count = len(happened) if count is None else count
+        with self._lock:
+            known = self if self._read <= count else UsageMonitor()  # another call has read later events
+            known.read_events(happened, count)
+            return tuple(_warnings(known, facts, groups, looks))
+
+    def read_events(self, happened: Sequence[e.Event], count: int) -> None:
+        """Read the first `count` events, without those that were read before; needs the lock."""
+        while self._read < count:
+            self._take(happened[self._read])
+            self._read += 1
 
     def _take(self, event: e.Event) -> None:
         if isinstance(event, (e.Asked, e.Summarised)):
@@ -181,7 +195,7 @@ def _keep_lowest(lowest: list[float], value: float) -> None:
 
 
 def _similar_label(label: Label) -> Label | None:
-    """Return the label of the other type that is written in the same way, or None.
+    """Return the label of the other type that looks the same, such as `"1"` for 1, or None.
 
     >>> _similar_label(1), _similar_label("-7"), _similar_label("01"), _similar_label("mon")
     ('1', -7, None, None)
@@ -195,11 +209,11 @@ def _similar_label(label: Label) -> Label | None:
     return number if str(number) == label else None
 
 
-def _warnings(watch: UsageMonitor, facts: UsageFacts, groups: Groups) -> Iterable[str]:
+def _warnings(watch: UsageMonitor, facts: UsageFacts, groups: Groups, looks: int) -> Iterable[str]:
     yield from _labels(watch, facts)
     yield from _comparability(facts, groups)
     yield from _rewards(watch, facts)
-    yield from _looks(watch, facts)
+    yield from _looks(looks, facts)
 
 
 def _labels(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
@@ -229,8 +243,8 @@ def _comparability(facts: UsageFacts, groups: Groups) -> Iterable[str]:
     if len(groups) > 1 and facts.told >= 10 * facts.arms:
         one, other = (group[0] for group in groups[:2])
         yield (
-            f"{one} and {other} never met: they can be compared only after both, or each of them and a third "
-            f"arm, have rewards in the same environment"
+            f"{one} and {other} cannot be compared: no chain of shared environments connects them; both, or "
+            f"each of them and a third arm, need rewards in the same environment"
         )
 
 
@@ -243,7 +257,7 @@ def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
     if facts.late:
         yield (
             f"rewards of {format_count(facts.late, 'pull')} were told after the lease and do not count: is "
-            f"it too short? correct(pull, reward) records a reward that occurred in time"
+            f"the lease too short? correct(pull, reward) records a reward that occurred in time"
         )
     if watch.outlying_reward is not None:
         yield (
@@ -258,11 +272,12 @@ def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
         )
 
 
-def _looks(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
-    if watch.looks >= MINIMUM_LOOKS and not facts.stops:
-        condition = "" if facts.plain else ", with labels and a policy without options"
+def _looks(looks: int, facts: UsageFacts) -> Iterable[str]:
+    if looks >= MINIMUM_LOOKS and not facts.stops:
+        options = "with labels and a policy without the options noise, interaction and robust"
+        condition = "" if facts.plain else f", {options}"
         yield (
-            f"this is look {watch.looks} at growing data: interval and probability are valid for one look "
-            f"at a time fixed in advance; stopping when they look good errs more often, unless by a rule: "
-            f"Experiment(..., confidence=0.95){condition}"
+            f"results were inspected {looks} times while data were growing: interval and probability "
+            f"are valid for one inspection at a time fixed in advance; stopping when they look good causes "
+            f"more errors, unless by a stopping rule: Experiment(..., confidence=0.95){condition}"
         )

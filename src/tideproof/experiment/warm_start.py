@@ -18,7 +18,9 @@ Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared d
 def cells_before(
     data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
 ) -> tuple[Cell, ...]:
-    """Return the cells of a `Fit` or of a log with these columns; `reward` is a function that checks a mean.
+    """Return the warm-start cells of a `Fit`, or of a log whose columns are given.
+
+    `columns` has the names of the columns and other options of `tp.fit`. `reward` checks and returns a mean.
 
     Raises
     ------

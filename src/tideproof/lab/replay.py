@@ -38,7 +38,7 @@ class Replay:
     identified: bool
 
     def table(self) -> Table:
-        """Return a table with one row for each step."""
+        """Return a table with one row for each step (pull) of the replication."""
         columns = {
             "step": range(1, len(self.arm) + 1),
             "arm": self.arm,

@@ -42,7 +42,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Build the sums from the table of counts that an engine returns, and from the sums over pairs."""
+        """Build the sums from an engine's table of counts and its sums over pairs of policies."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,
@@ -59,14 +59,14 @@ class ReplicationSums(NamedTuple):
 
     @classmethod
     def shapes(cls, policies: int, budgets: int, arms: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each sum by name; `selected` is not included, because it is not a sum."""
+        """Return the array shape of each sum by name, without `selected`, which is not a sum."""
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls._fields[:-1], (policies, budgets))
         shapes["chosen"] = shapes["pulls"] = shapes["stops"] = policies, budgets, arms
         shapes["both"] = shapes["cost_gap_squares"] = policies * (policies - 1) // 2, budgets
         return shapes
 
     def sums(self) -> dict[str, Any]:
-        """Return all fields except `selected` by name."""
+        """Return the sums over replications by name: all fields except `selected`."""
         return {name: value for name, value in self._asdict().items() if name != "selected"}
 
     def plus(self, other: ReplicationSums) -> ReplicationSums:

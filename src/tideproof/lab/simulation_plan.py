@@ -102,7 +102,7 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
     for label in labels:
         if labels.count(label) > 1:
             raise InputError(
-                f"two policies have the label {label!r}: give one of them tp.policy(..., label=...)"
+                f"two policies have the label {label!r}: change one with tp.policy(..., label=...)"
             )
     points = _check_budgets(budgets, "budgets")
     if not points:

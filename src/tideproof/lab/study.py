@@ -100,8 +100,11 @@ class Study:
         in them, the same environments.
         """
         if budget not in self.keep:
-            there = f"kept are {join_names(self.keep)}" if self.keep else "none were kept"
-            raise InputError(f"no selections at budget {budget}: {there}; simulate(..., keep=...) keeps them")
+            kept = join_names(self.keep) if self.keep else "none"
+            raise InputError(
+                f"selections at budget {budget} were not kept (kept budgets: {kept}); "
+                "name the budgets to keep with simulate(..., keep=...)"
+            )
         arms: NDArray[np.int16] = self.tally.selected[self._index(label), self.keep.index(budget)]
         return arms.copy()
 
@@ -333,7 +336,7 @@ class Study:
         return self._average(self.tally.chosen @ self._costs(measure), label)
 
     def _average(self, sums: Any, label: str) -> Floats:
-        """Return the sums of a policy divided by the number of replications."""
+        """Return a policy's averages over replications: its row of `sums` divided by their number."""
         average: Floats = sums[self._index(label)] / self.replications
         return average
 
@@ -342,7 +345,7 @@ class Study:
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
-        """Return the row of a pair of policies; `same` if both are the same policy."""
+        """Return the row of `sums` for policies number `i` and `j`; `same` if both are the same policy."""
         if i == j:
             return same
         order = list(combinations(range(len(self.recipes)), 2))

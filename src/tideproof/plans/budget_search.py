@@ -45,7 +45,7 @@ class ErrorCurve(NamedTuple):
     covariance: Floats
 
     def upper(self, budgets: Floats, reach: float) -> Floats:
-        """Return the log odds of an error at each budget, plus `reach` times their standard errors."""
+        """Return an upper bound of the log odds of an error: the curve plus `reach` standard errors."""
         X = self.columns(budgets / self.unit)
         standard_error: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
         return np.asarray(X @ self.beta + reach * standard_error)

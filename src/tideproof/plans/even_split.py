@@ -13,7 +13,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.plans.plan_question import Question
 from tideproof.stats.best.student_inference import dunnett_constants
-from tideproof.stats.pairs.event_counts import FEWEST_EVENTS
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
 from tideproof.stats.pairs.skewed_tails import normal_from_student
 
 _STEP, _END = 0.05, 9.0  # step and end of the numerical integration, in standard deviations
@@ -66,7 +66,10 @@ def unnamed_probability(question: Question, pulls: int) -> float:
 
 
 def _pooled_error_ratio(question: Question) -> float:
-    """Return the standard error of a difference of two rates as if they were equal, over the true one."""
+    """Return the pooled standard error of a difference of two rates, divided by the true standard error.
+
+    The pooled one is computed as if both arms had the mean of the two rates.
+    """
     assert question.rates is not None
     low, high = question.rates
     middle = 0.5 * (low + high)
@@ -110,16 +113,16 @@ def _probability_of_no_lead(question: Question, pulls: int, bars: Floats) -> flo
 
 
 def pull_efficiency(arms: int, size: float, pulls: int) -> float:
-    """Return the efficiency e of a pull: in these environments it is worth e pulls without shifts.
+    """Return the information from a pull in environments with shifts, relative to a pull without shifts.
 
-    Arms take turns in rounds of random order. An environment of L pulls, n_i of arm i, gives as much
-    information as (L - sum n_i^2/L) K/(K - 1) pulls. If it begins and ends in the middle of a round, with a
-    and b pulls of these rounds, the expected sum of squares is larger by 2 a b/K than with whole rounds only.
-    If the last round is incomplete, variances are those of the harmonic mean of the n_i. Environments that
-    are too short for all arms contain no arm twice, and two arms share one only by chance, with probability p
-    = (L - 1)/(K - 1). With c = (1 - p)/(p N), the variance of the eigenvalues of the information matrix,
-    which follow a semicircle law, the mean of their inverses is larger by the factor 2/(1 + sqrt(1 - 4 c)).
-    For c > 1/4 arms share too few environments, and e = 0.
+    This ratio is the efficiency e. Arms take turns in rounds of random order. An environment of L pulls, n_i
+    of arm i, gives as much information as (L - sum n_i^2/L) K/(K - 1) pulls. If it begins and ends in the
+    middle of a round, with a and b pulls of these rounds, the expected sum of squares is larger by 2 a b/K
+    than with whole rounds only. If the last round is incomplete, variances are those of the harmonic mean of
+    the n_i. Environments that are too short for all arms contain no arm twice, and two arms share one only by
+    chance, with probability p = (L - 1)/(K - 1). With c = (1 - p)/(p N), the variance of the eigenvalues of
+    the information matrix, which follow a semicircle law, the mean of their inverses is larger by the factor
+    2/(1 + sqrt(1 - 4 c)). For c > 1/4 arms share too few environments, and e = 0.
 
     >>> pull_efficiency(3, 6, 18), pull_efficiency(3, math.inf, 30)
     (1.0, 1.0)
@@ -143,7 +146,11 @@ def pull_efficiency(arms: int, size: float, pulls: int) -> float:
 
 
 def _environment_information(arms: int, length: int, start: Ints) -> Floats:
-    """Return the expected L - sum n_i^2/L of environments, by the position of a round at which they begin."""
+    """Return the expected information of environments with `length` pulls, for each position in `start`.
+
+    The information of L pulls, n_i of arm i, is L - sum n_i^2/L. `start` holds positions in the round of arms
+    at which an environment may begin.
+    """
     first = np.minimum(-start % arms, length)
     rounds, last = np.divmod(length - first, arms)
     squares = arms * rounds**2 + (2 * rounds + 1) * (first + last) + 2.0 * first * last / arms
@@ -153,9 +160,9 @@ def _environment_information(arms: int, length: int, start: Ints) -> Floats:
 
 
 def _connection_factor(arms: int, length: int, pulls: int) -> float:
-    """Return the loss of information because arms share environments only by chance.
+    """Return the factor by which information shrinks if environments are too short to contain all arms.
 
-    It is a factor, which is 1 if every environment contains all arms.
+    It is 1 if every environment contains all arms, and 0 if arms share too few environments.
     """
     if length >= arms:
         return 1.0

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.log_analysis import SILENT, AnalysisObserver, read_log
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
-from tideproof.analysis.log_reading import SILENT, AnalysisObserver, read_log
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.worlds import Lengths
@@ -35,7 +35,7 @@ class Pilot(NamedTuple):
         """Return the standard deviation of the noise, or raise `InputError` if the log is too small."""
         if self.sigma is None or self.sigma <= 0.0:
             raise InputError(
-                "sigma cannot be estimated, because no two rewards of the log can be compared: give sigma"
+                "sigma cannot be estimated from the log (too few rewards or no noise): give sigma"
             )
         return self.sigma
 
@@ -49,7 +49,7 @@ class Pilot(NamedTuple):
 
 
 def pilot_of_cells(cells: Cells) -> Pilot:
-    """Return the pilot numbers of a log that is already summarised in cells."""
+    """Return the numbers that a plan needs, from a pilot log that is already summarised in cells."""
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
     rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None
@@ -64,7 +64,7 @@ def pilot_of(
     table: str | None = None,
     observer: AnalysisObserver | None = None,
 ) -> Pilot:
-    """Return the pilot numbers of a log, which is read in the same way as by `fit`.
+    """Read a pilot log in the same way as `fit` does, and return the numbers that a plan needs.
 
     With an `observer`, columns that are not given are guessed, and the observer is told which.
     """

@@ -13,7 +13,7 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.worlds import Lengths, NoShift, World
 from tideproof.worlds.world import EnvironmentLengths
 
-FEWEST_PULLS = 5  # per arm and environment, to which environments are shortened at most
+FEWEST_PULLS = 5  # pulls per arm that an environment keeps when it is shortened
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Question:
         )
 
     def _shortened(self, block: int) -> EnvironmentLengths:
-        """Return the lengths of environments in blocks, but at least `FEWEST_PULLS` for each arm.
+        """Return the lengths of environments in blocks of pulls, but at least `FEWEST_PULLS` for each arm.
 
         In shorter environments the estimation of the shift would cost more than it does in the real test. An
         environment that is not shortened fully stands for several environments with the same information.
@@ -84,7 +84,7 @@ class Question:
         return self.lengths
 
     def options(self, budget: float, block: int) -> dict[str, Any]:
-        """Return the options of `contrast` with which it explores blocks as much as it explores single pulls.
+        """Return the options that make `contrast` explore blocks of pulls as much as single pulls.
 
         Its exploration grows with the logarithm of the number of pulls that remain for each arm.
         """

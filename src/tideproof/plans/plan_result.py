@@ -60,7 +60,7 @@ class Plan:
         return self.even.pulls
 
     def environments(self, pulls: int) -> int:
-        """Return the number of environments that a number of pulls takes."""
+        """Return the number of environments that a test with this number of pulls lasts."""
         return 1 if math.isinf(self.question.size) else math.ceil(pulls / self.question.size)
 
     @property
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def power(self) -> str:
-        """Sentence that gives the budget with which a test has the customary power.
+        """Sentence with the budget at which an even split has the customary power of 80 %.
 
         The gap of a plan is a difference, so the sentence is about tests on the scale of differences. If the
         data do not show whether shifts add or multiply, `analyze` without options requires the winner to win

@@ -51,7 +51,7 @@ class PlanSimulator:
         self._seed = require_whole_number("seed", seed, 0) * 1000
 
     def simulate(self, world: World, spec: PolicySpec, budgets: Any, runs: int) -> Study:
-        """Run a simulation with a new seed and return its study; Ctrl-C ends the whole plan."""
+        """Run a simulation with a new random seed and return its `Study`; Ctrl-C stops the whole plan."""
         self._seed += 1
         study = simulate(world, spec, budgets, replications=runs, seed=self._seed)
         if study.interrupted:
@@ -59,7 +59,7 @@ class PlanSimulator:
         return study
 
     def count_errors(self, spec: PolicySpec, steps: int, runs: int) -> int:
-        """Return how many of `runs` runs with a budget of `steps` steps select a wrong arm."""
+        """Simulate `runs` runs of `steps` steps each, and return how many of them select a wrong arm."""
         study = self.simulate(self.question.world(self.block), spec, steps, runs)
         return int(study.errors(spec.label)[0])
 
@@ -71,7 +71,7 @@ class PlanSimulator:
 
     @property
     def _floor(self) -> int:
-        """Smallest budget to simulate, in steps."""
+        """Smallest budget to simulate, in steps of `block` pulls."""
         return 2 * self.question.arms
 
     def confirm(self, spec: PolicySpec, counts: list[ErrorCount], runs: int) -> Budget:

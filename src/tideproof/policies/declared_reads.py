@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the words of which one must be added to `reads` before a kernel may read an attribute.
+    """Return the words that would each allow a kernel to read an attribute if added to `reads`.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.
@@ -97,7 +97,7 @@ def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozen
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
-    """Return the cached result of `_reads` for one kernel."""
+    """Return every read of `data` or `slot` in a kernel and in the kernels it calls, from a cache."""
     return tuple(_reads(f, set()))
 
 

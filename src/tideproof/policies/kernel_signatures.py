@@ -62,7 +62,11 @@ class Configure(Protocol):
     """Signature of the plain function whose keyword-only parameters are the options of a policy."""
 
     def __call__(self, arms: int, horizon: Any, selection: str, /, *args: Any, **options: Any) -> Any:
-        """Return the params, a NamedTuple of numbers. The horizon is None if there is no budget."""
+        """Return the parameters of the policy's kernels, a NamedTuple of numbers.
+
+        `horizon` is the budget in pulls, or None if there is none. `selection` is the name of the selection
+        rule.
+        """
 
 
 class Minimum(Protocol):

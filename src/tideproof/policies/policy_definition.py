@@ -112,8 +112,8 @@ class Policy:
             raise InputError(f"a policy's name must be text, not empty and without '+', not {self.name!r}")
         if self.name.startswith(PREFIX) and "inner_ask" not in self.holes:  # only `reduce_policy` fills it
             raise InputError(
-                f"a policy's name must not begin with {PREFIX!r}, not {self.name!r}: tideproof adds it "
-                f"to the name of a policy that it runs on rewards without shifts"
+                f"the policy name {self.name!r} must not begin with {PREFIX!r}: tideproof adds this prefix "
+                f"to the name of a policy that it runs on rewards with the shifts subtracted"
             )
         rules: Any = self.selections
         if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, Selection) for rule in rules):

@@ -82,10 +82,11 @@ def _load(name: str) -> Policy:
             f"policy {name!r} cannot be loaded from {entries[name].value!r}: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(found, Policy):
-        raise InputError(f"entry point {name!r} of group {GROUP!r} must return a Policy, not {found!r}")
+        raise InputError(f"entry point {name!r} of group {GROUP!r} must refer to a Policy, not {found!r}")
     if found.name != name:
         raise InputError(
-            f"entry point {name!r} of group {GROUP!r} returns the policy {found.name!r}: give both one name"
+            f"entry point {name!r} of group {GROUP!r} refers to the policy {found.name!r}: "
+            f"give both the same name"
         )
     return found
 
@@ -132,7 +133,10 @@ def policy(
     if isinstance(name, Policy):
         found, full = name, name.name
     elif isinstance(name, PolicySpec):
-        raise InputError(f"{name.label!r} comes from tp.policy(...), which takes a name or a Policy")
+        raise InputError(
+            f"tp.policy(...) takes a registered name or a Policy, not {name.label!r}, which is already the "
+            f"result of tp.policy(...)"
+        )
     elif not isinstance(name, str):
         raise InputError(f"tp.policy(...) takes a registered name or a Policy, not {reprlib.repr(name)}")
     else:

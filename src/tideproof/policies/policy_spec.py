@@ -65,19 +65,19 @@ class PolicySpec:
         return params
 
     def within(self, world: Any) -> PolicySpec:
-        """Return a copy whose missing options are derived from a simulated world."""
+        """Return a copy of this policy whose missing options are derived from a simulated world."""
         if self.policy.from_world is None:
             return self
         options = self.policy.from_world(world) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_ratios(self) -> PolicySpec:
-        """Return a copy with the default options for arms that are compared by ratios."""
+        """Return a copy of this policy with its default options for comparing arms by ratios."""
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_tide(self, tide: str) -> PolicySpec:
-        """Return a copy that reads the statistics of a tide model, "hidden" or "both"."""
+        """Return a copy of this policy that uses another model of the shifts, "hidden" or "both"."""
         found = with_tide(self.policy, tide)
         label = TIDES[tide].prefix + self.label
         return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
@@ -108,12 +108,12 @@ class PolicySpec:
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the kernels and constants that fill the holes of its kernels and of the replication loop."""
+        """Return the values of all placeholders (holes) in the policy's kernels and the replication loop."""
         return _fill(self.policy, self.selection, trace)
 
 
 class Program(NamedTuple):
-    """Interpreted kernels of one policy, with all holes filled."""
+    """Kernels of one policy, linked for interpreted execution and ready to be called."""
 
     ask: Callable[..., Any]
     select: Callable[..., Any]
@@ -131,7 +131,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the values of all holes by name, for a policy with a selection rule."""
+    """Return the values of all placeholders (holes) by name, for a policy with a selection rule."""
     _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
@@ -157,7 +157,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
 
 @cache
 def _check(policy: Policy, selection: Selection) -> None:
-    """Raise an error if a kernel reads undeclared statistics or uses a reserved hole."""
+    """Raise an error if a kernel reads undeclared statistics or uses a reserved placeholder (hole)."""
     of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
     of_rule = (selection.select, selection.identified)
     check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)

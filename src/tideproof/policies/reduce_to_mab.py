@@ -67,7 +67,10 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that the inner policy chooses, unless an environment would begin with it twice."""
+    """Return the arm that the inner policy chooses, but not twice at the beginning of an environment.
+
+    If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
+    """
     first = slot.arm[0] if slot.size[0] == 1.0 else -1
     if not connected(data.fit):
         return start_arm(state.reduction.start, data, slot, 1, first, draw)
@@ -106,7 +109,10 @@ def reduce_policy(inner: Policy) -> Policy:
     """Return a policy that runs `inner` on rewards from which the estimated shifts are subtracted."""
     _check_prefixes(inner)
     if "reward" in inner.reads:
-        raise InputError(f"{inner.name} cannot be reduced: it reads single rewards, not only moments")
+        raise InputError(
+            f"{inner.name} cannot be reduced: it reads single rewards, but the prefix {PREFIX!r} provides "
+            f"only statistics of each arm, such as its mean"
+        )
     for name in inner.holes:
         if name in REDUCE_HOLES:
             raise KernelError(
@@ -170,7 +176,7 @@ def _check_prefixes(inner: Policy) -> None:
 
 
 def _reduce_rule(rule: Selection) -> Selection:
-    """Return the selection rule applied to the adjusted data."""
+    """Return a copy of a selection rule that reads the rewards with the shifts subtracted."""
     return replace(
         rule,
         select=select,

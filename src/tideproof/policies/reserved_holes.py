@@ -1,4 +1,4 @@
-"""Names of holes that are reserved for tideproof, and checks that plug-ins do not use them.
+"""Names of placeholders (holes) that only tideproof's kernels may use, and checks that plug-ins do not.
 
 A hole is a name in a kernel that is replaced by another kernel or by a number when the kernel is linked.
 """
@@ -20,7 +20,7 @@ RESERVED_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
 
 
 def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
-    """Raise `KernelError` if a policy or rule fills a reserved hole, or fills a hole with None."""
+    """Raise `KernelError` if a placeholder (hole) of a policy or rule has a reserved name or no value."""
     for name, value in holes.items():
         if name in RESERVED_HOLES:
             raise KernelError(
@@ -34,7 +34,7 @@ def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
 def refuse_reserved_holes(
     reserved: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]
 ) -> None:
-    """Raise `KernelError` if a kernel of a plug-in uses a hole with a reserved name."""
+    """Raise `KernelError` if a kernel of a plug-in uses a placeholder (hole) with a reserved name."""
     for f in kernels:
         for g, reference, value in walk_references(f, holes):
             of_plugin = g.__module__.partition(".")[0] != __package__.partition(".")[0]
@@ -46,5 +46,5 @@ def refuse_reserved_holes(
 
 
 def _all_names(names: Collection[str]) -> str:
-    """Return all names, sorted and joined for an error message."""
+    """Return names of placeholders as text for an error message, sorted and complete."""
     return join_names(sorted(names), most=len(names))

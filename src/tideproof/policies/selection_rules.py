@@ -87,7 +87,7 @@ def _survivor(params, state, data, draw):
 
 @kernel
 def _arms_connected(data):
-    """Return whether shared environments connect all arms."""
+    """Return whether chains of shared environments link all arms, so that all can be compared."""
     return connected(data.fit)
 
 

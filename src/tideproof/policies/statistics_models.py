@@ -143,9 +143,14 @@ def with_noise_model(inner: Policy, prefix: str) -> Policy:
     """Return a copy of a policy that allows for unequal noise, an interaction or outlying cells."""
     options = "noise=, interaction= and robust="
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: no stopping rule is calibrated for {options}")
+        raise InputError(
+            f"{options} cannot be added to {inner.name}, which stops by itself: no stopping rule is "
+            f"calibrated for them"
+        )
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} already has a model of the shifts: {options} need plain labels")
+        raise InputError(
+            f"{options} cannot be added to {inner.name}, which already has a model of the shifts or the noise"
+        )
     if inner.name not in SUPPORTED_POLICIES:
         raise InputError(f"{options} are for {join_names(SUPPORTED_POLICIES, 'and')}, not for {inner.name}")
     by_arm = prefix.startswith(NOISES["by-arm"])
@@ -164,9 +169,14 @@ def with_noise_model(inner: Policy, prefix: str) -> Policy:
 def with_tide(inner: Policy, tide: str) -> Policy:
     """Return a copy of a policy that reads the statistics of the tide model "hidden" or "both"."""
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} already has a model of the shifts: tide={tide!r} cannot be added")
+        raise InputError(
+            f"{inner.name} already has a model of the shifts or the noise: tide={tide!r} cannot be added"
+        )
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: no stopping rule is calibrated for tide={tide!r}")
+        raise InputError(
+            f"tide={tide!r} cannot be added to {inner.name}, which stops by itself: no stopping rule is "
+            f"calibrated for it"
+        )
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     if not inner.shift_aware or not rules:
         raise InputError(

@@ -127,9 +127,12 @@ def active(params, state, arm):
 def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
     """Return a policy that wraps the given policy and stops by the rule of a prefix, "sure:" or "proven:"."""
     if inner.stops:
-        raise InputError(f"{inner.name} already stops by itself: no confidence= can be given")
+        raise InputError(f"{inner.name} already stops by itself: confidence= cannot be added")
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} does not use plain labels: no stopping rule is calibrated for it")
+        raise InputError(
+            f"confidence= cannot be added to {inner.name}: no stopping rule is calibrated for tide='hidden', "
+            f"tide='both', noise=, interaction= and robust="
+        )
     if not inner.shift_aware:
         raise InputError(
             f"{inner.name} does not estimate shifts: confidence= needs a policy that does, such as "

@@ -1,4 +1,4 @@
-"""Implementation of `tp.connect`, which creates or joins an experiment of an HTTP service."""
+"""Implementation of `tp.connect`, which creates or joins an experiment on an HTTP service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def connect(
     arms: Iterable[str] | None = None,
     **options: Any,
 ) -> RemoteExperiment:
-    """Create or join an experiment of an HTTP service, as `Experiment.open` does in a store.
+    """Create an experiment on an HTTP service, or join an existing one.
+
+    It works as `Experiment.open` does for a database.
 
     Parameters
     ----------
@@ -50,7 +52,9 @@ def connect(
         run = RemoteExperiment(calls, wanted, (url, key, name))
         if arms is None:
             if options:
-                raise InputError(f"the option {next(iter(options))} needs arms: it is for a new experiment")
+                raise InputError(
+                    f"the option {next(iter(options))} needs arms: an existing experiment has its options"
+                )
             calls.get(f"/v1/experiments/{quote(wanted, safe='')}")
         else:
             calls.post("/v1/experiments", {"name": wanted, "arms": checked_arms(arms)} | _as_json(options))

@@ -56,7 +56,7 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Record that a visitor saw the arm of a flag or, if the details have a value, record a reward."""
+        """Record that a visitor saw the arm of a flag, or record a reward if the details have a value."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             raise InputError(

@@ -1,4 +1,4 @@
-"""`RemoteExperiment`: an experiment of an HTTP service with the methods of `Experiment`."""
+"""`RemoteExperiment`: client of an experiment on an HTTP service, used like an `Experiment`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any, overload
 from urllib.parse import quote
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list, require_whole_number
+from tideproof.checks import (
+    LARGEST_EXACT_INTEGER,
+    Prior,
+    require_finite,
+    require_list,
+    require_prior,
+    require_whole_number,
+)
 from tideproof.draw.svg_picture import Picture
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
@@ -20,14 +27,13 @@ from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.snapshots.experiment_file import parse, rebuild_state
 from tideproof.remote.http_calls import NOTHING, ServiceClient
-from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.table import Table
 
 PAGE = 10_000  # pulls per request
 
 
 class RemoteExperiment:
-    """Experiment of an HTTP service, with the methods of `Experiment`.
+    """Client of an experiment on an HTTP service, with the methods of `Experiment`.
 
     Safe to call from several threads. After a lost connection a call is repeated with its own idempotency
     key, so that the service executes it once.
@@ -234,7 +240,7 @@ class RemoteExperiment:
 
     @property
     def tide(self) -> str:
-        """Model of the shifts: `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first ask decides."""
+        """Model of the environment shifts: `"labels"`, `"hidden"`, `"both"`, or `"auto"` if undecided."""
         return str(self._info["tide"])
 
     @property
@@ -260,7 +266,7 @@ class RemoteExperiment:
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Return the arm that the policy would select now, its margin and its evidence."""
-        fields = self._get("recommendation", prior=checked_prior(prior))
+        fields = self._get("recommendation", prior=require_prior(prior))
         chance = fields.pop("p_best")
         del fields["sentence"]
         fields["groups"] = tuple(map(tuple, fields["groups"]))

@@ -11,18 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import contrast_format, mean_format
 from tideproof.analysis.words.fit_report import FitReport
-from tideproof.draw.arm_graph import MeetingsInfo
-from tideproof.draw.arm_intervals import ArmInfo
-from tideproof.draw.environment_gaps import GapInfo, GapsInfo
-from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo
-from tideproof.draw.svg_axes import Axis
-from tideproof.draw.svg_elements import Limits, shorten
+from tideproof.analysis.words.fit_text import contrast_format, mean_format
+from tideproof.draw.fit_charts import ArmInfo, ChangeInfo, GapInfo, GapsInfo, MeetingsInfo, ShiftInfo
+from tideproof.draw.svg_elements import Axis, Limits, shorten
 from tideproof.stats.solve.laplacian import link_weights
 
 MOST = 30  # largest number of arms in a chart
-POINTS = 240  # largest number of environments in a chart, or of groups of neighbours
+POINTS = 240  # largest number of environments in a chart, or of groups of consecutive environments
 
 
 def arms_info(analysis: FitReport) -> list[ArmInfo]:
@@ -66,9 +62,10 @@ def _unit(fit: Fit) -> str:
 
 
 class ShiftChart(NamedTuple):
-    """Data of the chart of shifts: one point per environment, or per `each` neighbours (or one fewer).
+    """Data of the chart of shifts: one point per environment, or per group of environments if they are many.
 
-    With several neighbours, a point is their mean and its interval spans their range.
+    `each` is the number of environments of a group. The point of a group is the mean of its shifts, and the
+    interval spans their range.
     """
 
     shifts: list[ShiftInfo]
@@ -76,7 +73,7 @@ class ShiftChart(NamedTuple):
 
 
 def tide_info(fit: Fit) -> ShiftChart | None:
-    """Return the shifts of the observed environments with their intervals; factors as lifts.
+    """Return the shifts of the observed environments with their intervals; on ratio scales, as lifts.
 
     Return None if each group of arms has a single environment, whose shift is 0 by definition.
     """
@@ -109,14 +106,14 @@ def _merge_points(part: list[ShiftInfo]) -> ShiftInfo:
 
 
 class HiddenTideChart(NamedTuple):
-    """Data of the chart of a hidden tide: its curve and its jumps."""
+    """Data of the chart of a hidden tide (one estimated without environments): its curve and its jumps."""
 
     shifts: list[ShiftInfo]
     changes: list[ChangeInfo]
 
 
 def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
-    """Return the data of the chart of a hidden tide; None for a log with environments."""
+    """Return the data of the chart of a hidden tide; None for a log with environment labels."""
     if fit.tide is None:
         return None
     rows = fit.tide.points(fit.level).to_dicts()
@@ -133,9 +130,10 @@ class GapChart(NamedTuple):
 
 
 def gaps_info(fit: Fit) -> GapChart | None:
-    """Return the best arm against its runner-up in the environments with the smallest standard errors.
+    """Return the data of the chart that compares the best arm with its runner-up in single environments.
 
-    Return None if arms cannot be compared or no interval is known.
+    If there are too many environments, those with the smallest standard errors are chosen. Return None if
+    arms cannot be compared or no interval is known.
     """
     a, b = fit.decision.best, fit.decision.runner_up
     if fit.decision.standing == "not_comparable":
@@ -179,13 +177,13 @@ def _row_bounds(row: Mapping[str, Any]) -> Limits:
 
 
 def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
-    """Return the bounds of an interval as differences from `one`; None if one of them is unknown."""
+    """Return the bounds of an interval minus `one`, the neutral value; None if one of them is unknown."""
     low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)
 
 
 def _finite(x: float | None, one: float = 0.0) -> float | None:
-    """Return the difference of a number from `one`; None if the number is unknown or infinite."""
+    """Return a number minus `one`; None if the number is unknown or infinite."""
     return None if x is None or not math.isfinite(x) else x - one
 
 

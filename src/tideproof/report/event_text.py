@@ -12,7 +12,7 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.text import format_count, format_rounded, join_names
 
-_FEW = 3  # largest number of pulls that are named
+_FEW = 3  # largest number of pulls whose IDs are listed
 
 _Description = Callable[[Any, Book, int], Iterator[str]]
 
@@ -95,12 +95,12 @@ def _describe_opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
 
 def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
     """Describe the assignment of pulls."""
-    yield f"asked for {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
+    yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
         yield f" in {event.label!r}: {join_names(f'{n} of {arm}' for arm, n in counts.items())}"
     if event.unit is not None:
-        yield " for a unit"
+        yield " to a unit"
 
 
 def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
@@ -172,14 +172,14 @@ def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterat
 
 def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
     """Describe a change of the budget."""
-    yield "the budget is open" if event.budget is None else f"the budget is {event.budget:,}"
+    yield "the budget was removed" if event.budget is None else f"the budget is now {event.budget:,}"
 
 
 def _describe_reason(what: str) -> _Description:
-    """Return a function that describes an event by `what` and the reason that its author gave."""
+    """Return a function that describes an event as `what`, followed by the reason given by its author."""
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
-        """Describe the event."""
+        """Describe a pause, a resumption or a stop of the experiment, with its reason if there is one."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
@@ -211,8 +211,8 @@ def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str
 
 
 def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
-    """Describe that pulls have no environment."""
-    yield "asked without an environment: the tide is estimated from the rewards"
+    """Describe a request for pulls without an environment label."""
+    yield "pulls requested without an environment: the tide is estimated from the rewards"
 
 
 DESCRIPTIONS: dict[type[Any], _Description] = {

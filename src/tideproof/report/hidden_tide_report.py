@@ -1,4 +1,4 @@
-"""Table of arms and chart of the tide for an experiment with a hidden tide."""
+"""Table of arms and chart of the tide for an experiment without environments, whose tide is estimated."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.draw.shift_chart import ShiftInfo, draw_tide
-from tideproof.draw.svg_axes import Axis
+from tideproof.draw.fit_charts import ShiftInfo, draw_tide
+from tideproof.draw.svg_elements import Axis
 from tideproof.experiment.state.hidden_tide_fit import TideFit
-from tideproof.report.arms_table import MISSING, format_chance
 from tideproof.report.html_report import Card
-from tideproof.report.terminal_tables import Column
+from tideproof.report.report_tables import MISSING, format_chance
+from tideproof.report.table_layout import Column
 from tideproof.text import PLAIN, format_count
 
 POINTS = 60  # largest number of points in the chart
@@ -80,7 +80,7 @@ def best_raw_arm(fit: TideFit, raw: Floats) -> str:
 
 
 def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
-    """Return the chart of the tide: rewards minus the estimates of their arms, averaged over neighbours."""
+    """Return a chart of the tide: rewards minus the estimates of their arms, averaged over time."""
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
         return None
@@ -89,16 +89,16 @@ def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
     left = told.reward - worth[told.arm]
     pieces = np.array_split(left, told.reward.size // size)
     words = (
-        f"Rewards in the order of their pulls, minus the estimates of their arms: the rest moved all arms "
-        f"together. Each point is the mean of {format_count(size, 'reward')} or a few more; the band shows "
-        f"how far noise alone can move it. Seen so far: {fit.said()}."
+        f"Rewards in the order of their pulls, minus the estimates of their arms, which leaves the shift of "
+        f"all arms and noise. Each point is the mean of {format_count(size, 'reward')} or a few more; the "
+        f"band shows how far noise alone can move it. Seen so far: {fit.said()}."
     )
     picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")
     return Card("The estimated tide", words, picture)
 
 
 def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[ShiftInfo]:
-    """Return the points of the chart, one for each piece of the sequence of rewards."""
+    """Return the points of the chart of the tide, one for each piece of the sequence of rewards."""
     found, first = [], 1
     for piece in pieces:
         shift, reach = float(piece.mean()) - middle, 2.0 * fit.noise / math.sqrt(piece.size)

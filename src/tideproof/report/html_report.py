@@ -11,13 +11,8 @@ from tideproof._version import __version__
 from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_answers import control_sentence
 from tideproof.analysis.words.fit_report import FitReport
-from tideproof.draw.arm_graph import draw_meetings
-from tideproof.draw.arm_intervals import draw_arms
-from tideproof.draw.colour_palette import css
-from tideproof.draw.environment_gaps import draw_gaps
-from tideproof.draw.shift_chart import draw_tide
-from tideproof.draw.svg_picture import chart_css
-from tideproof.report.arms_table import arm_columns
+from tideproof.draw.colour_palette import chart_css, css
+from tideproof.draw.fit_charts import draw_arms, draw_gaps, draw_meetings, draw_tide
 from tideproof.report.chart_data import (
     MOST,
     arms_info,
@@ -29,8 +24,8 @@ from tideproof.report.chart_data import (
     shifts_axis,
     tide_info,
 )
-from tideproof.report.html_details import details_html
-from tideproof.report.html_tables import SCRIPT, html_table
+from tideproof.report.report_tables import arm_columns, detail_tables
+from tideproof.report.table_layout import SCRIPT, Column, html_table
 
 
 class Card(NamedTuple):
@@ -68,7 +63,7 @@ def html_report(analysis: FitReport, source: str, columns: str) -> str:
 <p class="legend">{_legend_html(analysis)}</p>
 <ul class="notes">{noted}</ul>
 <main>{"".join(map(_card_html, cards(analysis)))}</main>
-{details_html(analysis)}
+{_details_html(analysis)}
 <footer>tideproof {__version__}. {_model_text(analysis.fit)}</footer>
 <script>{SCRIPT}</script>
 </body>
@@ -130,7 +125,9 @@ def cards(analysis: FitReport) -> Iterator[Card]:
     elif tide := tide_info(fit):
         reach = limits
         if tide.each > 1:
-            reach = f"; a point is the mean of {tide.each:,} neighbours, and the band shows their range"
+            reach = (
+                f"; a point is the mean of {tide.each:,} consecutive environments, and the band their range"
+            )
         yield Card(
             "The tide",
             f"The shift of each environment, which raises or lowers all arms alike{reach}.",
@@ -142,8 +139,8 @@ def cards(analysis: FitReport) -> Iterator[Card]:
         yield Card("Which arm leads where", leads_explanation(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (
-            "Bars allow for the noise inside environments only: "
-            "where shifts differ between arms, the points scatter by more."
+            "Bars show only the noise within environments; "
+            "where shifts differ between arms, the points scatter more widely."
             if fit.variance == "clustered" or fit.interaction is not None
             else "If one shift for all arms describes the data, "
             "the points scatter around the line no more than their bars suggest."
@@ -169,7 +166,7 @@ def cards(analysis: FitReport) -> Iterator[Card]:
 
 
 def _everywhere_text(fit: Fit) -> str:
-    """Return the words for "in all environments" that fit the kind of tide."""
+    """Return "in every environment" or, for a log without environments, "at all times"."""
     return "in every environment" if fit.tide is None else "at all times"
 
 
@@ -194,3 +191,14 @@ def _legend_html(analysis: FitReport) -> str:
         f"in which the arm ran. {who} "
         "Click a heading to sort."
     )
+
+
+def _details_html(analysis: FitReport) -> str:
+    """Return the detail tables as HTML, each collapsed."""
+    return "".join(_collapsed_html(*each) for each in detail_tables(analysis))
+
+
+def _collapsed_html(title: str, cut: str, columns: list[Column]) -> str:
+    """Return a collapsed table as HTML."""
+    said = f'<p class="legend">{cut}</p>' if cut else ""
+    return f"<details><summary>{html.escape(title)}</summary>{said}{html_table(columns)}</details>"

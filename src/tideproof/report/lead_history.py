@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.analysis import Fit
-from tideproof.analysis.number_formats import mean_format
+from tideproof.analysis.words.fit_text import mean_format
 from tideproof.core.array_layout import Floats
 from tideproof.draw.lead_over_time import LeadInfo
-from tideproof.draw.svg_axes import Axis
-from tideproof.draw.svg_elements import shorten
+from tideproof.draw.svg_elements import Axis, shorten
 from tideproof.stats.cells import Cells
 
 POINTS = 120  # largest number of points in a chart; of more environments, evenly spaced ones are shown
@@ -26,7 +25,7 @@ class LeadHistory(NamedTuple):
 
 
 class ShareHistory(NamedTuple):
-    """The arms' shares of the rewards in each environment, or in groups of neighbours."""
+    """The arms' shares of the rewards in each environment, or in groups of consecutive environments."""
 
     environments: list[str]
     arms: list[str]
@@ -41,7 +40,7 @@ def best_raw_arm(fit: Fit) -> str:
 
 
 def lead_info(fit: Fit) -> LeadHistory | None:
-    """Return the lead of the best arm over the arm with the best raw mean, or over its runner-up.
+    """Return the lead of the best arm over the arm with the best raw mean (or the runner-up if both agree).
 
     The lead is a difference of means on every scale, so that raw means can be compared. Return None if there
     are fewer than two environments or no lead can be computed.
@@ -126,5 +125,5 @@ def _lead_series(
 
 
 def _times_sign(x: float | None, sign: float) -> float | None:
-    """Return a number times the sign, or None."""
+    """Return a number times the sign; None if there is no number."""
     return None if x is None else sign * float(x)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_report import FitReport, describe_fit
-from tideproof.draw.arm_intervals import ArmInfo, draw_arms
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.draw.fit_charts import ArmInfo, draw_arms
 from tideproof.draw.lead_over_time import draw_lead
-from tideproof.draw.svg_axes import Axis
+from tideproof.draw.svg_elements import Axis
 from tideproof.draw.svg_picture import Picture
 from tideproof.draw.traffic_shares import draw_shares
+from tideproof.report.hidden_tide_report import OrderedRewards
 from tideproof.report.html_report import Card, cards
 from tideproof.report.lead_history import lead_axis, lead_info, shares_info
-from tideproof.stats.best.adaptive_allowance import critical_deviate
+from tideproof.stats.best.multiple_comparisons import critical_deviate
 
 if TYPE_CHECKING:
     from tideproof.experiment.state.hidden_tide_fit import TideFit
@@ -31,8 +33,12 @@ def run_picture(fit: Fit, said: str) -> Picture:
     return Picture(said, fit_cards(describe_fit(fit)))
 
 
-def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
-    """Return the chart of a live experiment with a hidden tide: current estimates and raw means of arms."""
+def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Picture:
+    """Return the chart of a live experiment without environments: current estimates and raw means of arms.
+
+    `rewards` are the rewards in the order of their pulls, and the index of the arm of each.
+    """
+    raw = OrderedRewards(*rewards).raw_means(len(fit.names)).tolist()
     z = critical_deviate(fit.level, len(fit.names), adaptive=False, picked=False)
     unsure = not fit.freedom or fit.exact
     arms = []
@@ -40,7 +46,7 @@ def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
         if fit.counts[place]:
             now, half = float(fit.now[place]), z * math.sqrt(max(float(fit.covariance[place, place]), 0.0))
             limits = None if unsure else (now - half, now + half)
-            arms.append(ArmInfo(str(arm), now, limits, raw.get(arm, now), arm == fit.best))
+            arms.append(ArmInfo(str(arm), now, limits, raw[place], arm == fit.best))
     words = (
         "Dot and bar: the expected reward of an arm now, including the tide. Cross: its raw mean. Green: the "
         "leading arm."

@@ -21,7 +21,7 @@ def registered_policies() -> list[Policy]:
 
 
 def overview() -> Table:
-    """Return a table of all policies: name, idea, whether it needs the horizon, shifts, reference."""
+    """Return a table of all policies: name, idea, need for a known budget, handling of shifts, reference."""
     every = registered_policies()
     return Table(
         {
@@ -35,13 +35,13 @@ def overview() -> Table:
 
 
 def _shift_awareness(p: Policy) -> str:
-    """Return how shifts affect the choices of a policy.
+    """Return in one word how a policy reacts to shifts: "aware", "blind" or "unaffected".
 
-    "aware": it removes them. "blind": it mistakes them for differences of arms. "unmoved": its choices do not
-    depend on rewards.
+    "aware": it removes them. "blind": it mistakes them for differences of arms. "unaffected": its choices do
+    not depend on rewards.
     """
     if not p.adaptive:
-        return "unmoved"
+        return "unaffected"
     return "aware" if p.shift_aware else "blind"
 
 
@@ -75,7 +75,7 @@ def _smallest_budget(p: Policy) -> int:
 
 
 def policy_pages() -> dict[str, str]:
-    """Return the file name and the text of every page."""
+    """Return the Markdown pages of all policies, and an index page, by file name."""
     made = {f"{p.name}.md": policy_page(p) for p in registered_policies()}
     made["reduce.md"] = f"# `reduce:`\n\n{(reduce_to_mab.__doc__ or '').strip()}\n"
     links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in registered_policies()]
@@ -85,7 +85,7 @@ def policy_pages() -> dict[str, str]:
 
 
 def write_pages(folder: Path) -> None:
-    """Write all pages to a folder."""
+    """Write the Markdown page of every policy, and an index page, to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in policy_pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideproof.analysis.log_reading import AnalysisObserver, LogColumns
+from tideproof.analysis.log_analysis import AnalysisObserver, LogColumns
 from tideproof.analysis.words.fit_answers import control_sentence
 from tideproof.analysis.words.fit_report import FitReport
-from tideproof.data.dataset import Progress
+from tideproof.data.group_by_sql import Progress
 from tideproof.progress import is_stderr_interactive, progress_bar
-from tideproof.report.arms_table import arm_columns
-from tideproof.report.terminal_tables import make_tables
+from tideproof.report.report_tables import arm_columns
+from tideproof.report.table_layout import make_tables
 from tideproof.text import escape_control_characters
 
 _COLOURS = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}
@@ -33,7 +33,8 @@ class TerminalObserver(AnalysisObserver):
     def show_columns(self, columns: LogColumns) -> None:
         """Print the columns if some were guessed."""
         if columns.guessed:
-            message = f"columns: {columns} (guessed: {', '.join(columns.guessed)}; options choose others)"
+            guessed = ", ".join(columns.guessed)
+            message = f"columns: {columns} (guessed: {guessed}; options such as --arm override them)"
             self._messages.print(
                 escape_control_characters(message), style="dim", highlight=False, markup=False
             )

@@ -97,7 +97,7 @@ class ExperimentCache:
             return log.read(after, after + most)
 
     def check_store(self) -> None:
-        """Raise an error if the store cannot be read."""
+        """Read from the store, which raises an error if the store is not available."""
         with self.store_lock:
             self.backend.execute("SELECT count(*) FROM ~api_keys", ())
 

@@ -28,14 +28,20 @@ FRESH = 1.0  # seconds for which a version is cached
 
 
 class FlagTraits(NamedTuple):
-    """Unchangeable options of an experiment: whether it has a reserve, and whether it has a time zone."""
+    """Facts about an experiment that never change.
+
+    Attributes
+    ----------
+    visitors : whether the experiment has a `reserve`, so that it can be evaluated as a flag.
+    dated : whether the experiment has a `time_zone`, whose current date is the default environment.
+    """
 
     visitors: bool
     dated: bool
 
 
 class FlagEvaluator:
-    """Evaluates experiments as feature flags; calls block, and are safe to make from several threads."""
+    """Evaluator of experiments as feature flags; calls block, and are safe to make from several threads."""
 
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
@@ -51,8 +57,8 @@ class FlagEvaluator:
         traits = self._traits_of(name)
         if not traits.visitors:
             raise InputError(
-                f"the experiment {name!r} has no reserve: create an experiment for visitors with a lease and "
-                f"a reserve"
+                f"the experiment {name!r} cannot be a feature flag, because it was created without a "
+                f"reserve: create an experiment with a lease and a reserve"
             )
         if environment is None and not traits.dated:
             environment = self.today()
@@ -87,7 +93,7 @@ class FlagEvaluator:
         return found
 
     def cached_version(self, key: Key) -> str | None:
-        """Return the cached version if it is recent enough, else None; never blocks."""
+        """Return the cached version of the flags if it is recent enough, else None; never blocks."""
         at, found = self._versions.get(key.id, (-math.inf, None))
         return found if time.monotonic() - at < FRESH else None
 
@@ -96,7 +102,7 @@ class FlagEvaluator:
         return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
 
     def _names(self, key: Key) -> list[str]:
-        """Return the names of the experiments with a reserve that a key may read."""
+        """Return the names of all feature flags that a key may read: experiments with a `reserve`."""
         given = key.experiments
         names = [
             each.name for each in self._experiments.list_experiments() if given is None or each.name in given
@@ -111,7 +117,7 @@ class FlagEvaluator:
         return flags
 
     def _traits_of(self, name: str) -> FlagTraits:
-        """Return the traits of an experiment from its first event, cached because they never change."""
+        """Return the unchanging facts about an experiment, which are read once, from its first event."""
         if name not in self._traits:
             options = serializers.event(self._experiments.read_entries(name, 0, 1)[0])["about"]["options"]
             self._traits[name] = FlagTraits("reserve" in options, "time_zone" in options)
@@ -136,7 +142,10 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return the pull of a unit, and whether the experiment is over and the pull is not pending."""
+    """Return the pull of a unit, if it has one, and whether the unit gets the selected arm instead.
+
+    That is so once the experiment is over, unless the reward of the unit's pull is still pending.
+    """
     pull, book = run.pull_of(unit), run.internals.state.book
     return pull, _is_over(book) and (
         pull is None or book.status[run.internals.pull_number(pull)] != PullStatus.PENDING

@@ -108,7 +108,7 @@ class _LimitedBody:
             raise self._too_long()
 
     async def receive(self) -> Message:
-        """Return the next part of the body, or raise a problem if it is too late or too long."""
+        """Return the next part of the request body, or raise a problem if it is too slow or too large."""
         if self._is_complete:  # after the body, the only message is that the client has disconnected
             return await self._receive()
         try:

@@ -50,7 +50,7 @@ class Notifier:
             self.open_streams -= 1
 
     async def wait(self, name: str, seconds: float = PAUSE) -> None:
-        """Wait until the experiment has new events, or for so many seconds."""
+        """Wait until the experiment has new events, but at most `seconds` seconds."""
         event = asyncio.Event()
         self._waiting[name].add(event)
         try:

@@ -121,7 +121,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         LOG.error("unexpected", exc_info=error, extra={"fields": {"path": request.url.path}})
-        return response(Problem(500, "unexpected error: see the log of the service", "TideproofError"))
+        said = "an unexpected error occurred: see the log of the service for details"
+        return response(Problem(500, said, "TideproofError"))
 
 
 def _describe_validation_error(error: Any) -> str:

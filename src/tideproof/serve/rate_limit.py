@@ -20,7 +20,7 @@ class RateLimiter:
         self._tokens: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str, count: float = 1.0) -> float:
-        """Take tokens of a caller and return 0, or return the seconds until there are enough."""
+        """Take rate-limit tokens of a caller and return 0, or return the seconds until there are enough."""
         now = time.monotonic()
         tokens, at = self._tokens.pop(caller, (self._burst, now))
         tokens = min(self._burst, tokens + (now - at) * self._rate)

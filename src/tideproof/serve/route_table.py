@@ -1,4 +1,7 @@
-"""Markdown table of all routes and the roles that may call them: python -m tideproof.serve.route_table."""
+"""Markdown table of all routes and the roles that may call them.
+
+`python -m tideproof.serve.route_table` prints it.
+"""
 
 from __future__ import annotations
 

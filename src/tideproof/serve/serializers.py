@@ -7,43 +7,34 @@ import math
 from typing import Any
 
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.locking import locked
+from tideproof.experiment.read_model import ExperimentStatus
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.store.backend import LogEntry
 
 _OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
 
 
-@locked
-def experiment(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the description of an experiment, read at one point in time."""
-    book, created = run.internals.state.book, run.internals.state.created
-    state = "running"
-    if book.stopped:
-        state = "stopped"
-    elif run.done:
-        state = "done"
-    elif book.paused:
-        state = "paused"
+def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
+    """Return the description of an experiment."""
+    created = found.created
     options = created.options
     return {
         "name": name,
-        "state": state,
-        "arms": list(book.arms),
-        "retired": [book.arms[arm] for arm in book.retired],
-        "budget": book.budget,
-        "remaining": book.remaining,
-        "asked": len(book.pulls) - book.lost,
-        "out": len(book.pending),
-        "told": book.settled + book.surplus + book.warm,
-        "events": len(run.internals.state.events),
-        "policy": run.policy.label,
+        "state": found.state,
+        "arms": list(found.arms),
+        "retired": list(found.retired),
+        "budget": found.budget,
+        "remaining": found.remaining,
+        "asked": found.asked,
+        "out": found.pending,
+        "told": found.told,
+        "events": found.events,
+        "policy": found.policy,
         "seed": created.seed,
         "direction": created.direction,
-        "tide": run.tide,
+        "tide": found.tide,
         "rewards": options.get("rewards", "normal"),
-        "scale": run.scale,
+        "scale": found.scale,
         **{word: options.get(word) for word in _OPTIONS},
         "created_at": created.at,
         "created_by": created.by,

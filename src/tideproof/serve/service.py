@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Service:
-    """A store that is served over HTTP, with everything that its routes share.
+    """Objects that all routes of one HTTP service share, such as the open experiments and the API keys.
 
     Attributes
     ----------
@@ -35,7 +35,8 @@ class Service:
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
     rate_limiter, failure_limiter : rate limits per API key, and per address without a valid key.
-    notifier, visitor_notifier : wake event streams; count the browsers that follow changes of flags.
+    notifier : wakes the streams that wait for events of an experiment.
+    visitor_notifier : counts the streams on which browsers wait for changes of flags.
     metrics : counters for Prometheus.
     views : cached data of experiment pages; its calls block.
     stopping : whether the service is stopping, so that streams must end.
@@ -77,8 +78,7 @@ class Service:
             raise Problem(
                 503,
                 f"the request took longer than {self.settings.request_seconds:g} s and may still complete: "
-                "repeat it "
-                f"with the same Idempotency-Key",
+                f"repeat it with the same Idempotency-Key",
                 "StoreError",
             ) from None
         finally:
@@ -89,7 +89,7 @@ class Service:
         self.stopping = True
 
     def close(self) -> None:
-        """Close the store; it contains everything that was acknowledged."""
+        """Close the store. Every acknowledged request is already saved in it."""
         self.experiments.close()
 
 

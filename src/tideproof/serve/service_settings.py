@@ -33,8 +33,8 @@ class Settings:
     failures_per_minute : requests per minute without a valid key that one address may send.
     event_streams : maximum number of event streams at the same time.
     flag_streams : maximum number of browsers that are notified when flags change.
-    reservations : maximum number of pulls per experiment that await an exposure; beyond it, clients with the
-    role evaluator get none.
+    reservations : maximum number of reserved pulls per experiment, whose units have not seen their arms yet;
+    beyond it, clients with the role evaluator get no new pull.
     open_experiments : maximum number of experiments that are open at the same time.
     flags_per_request : maximum number of experiments that one OFREP request evaluates.
     time_zone : time zone whose current date is the default environment.

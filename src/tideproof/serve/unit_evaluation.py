@@ -1,4 +1,4 @@
-"""Assignment of arms to units: an existing pull, or a new reserved one."""
+"""Assign an arm to a unit: return the pull that the unit has, or reserve a new pull."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.serve.problem_details import Problem
 def evaluate_unit(
     run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, and whether it is new; blocks.
+    """Return the pull of a unit, and whether the pull was assigned just now. The call blocks.
 
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """
@@ -23,8 +23,8 @@ def evaluate_unit(
     if not key.may(Right.REPORT) and run.reservations >= max_reservations:
         raise Problem(
             429,
-            f"{run.reservations:,} pulls await an exposure, and at most {max_reservations:,} are allowed: "
-            f"retry later",
+            f"{run.reservations:,} reserved pulls have no recorded exposure yet, and at most "
+            f"{max_reservations:,} are allowed: retry later",
             headers={"Retry-After": "60"},
         )
     return run_method(

@@ -35,7 +35,7 @@ class UnitRewards(NamedTuple):
     mean: Floats
 
     def of(self, cells: Ints) -> UnitRewards:
-        """Return the entries that belong to the given cells, with the cells renumbered in the given order."""
+        """Return the rewards of the units in the given cells, which are renumbered in the given order."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
@@ -58,7 +58,10 @@ class CovariateSlope(NamedTuple):
 
     @property
     def loose(self) -> Floats:
-        """(K, K) addition to P, the covariance of muhat over sigma^2, because the slope is an estimate."""
+        """(K, K) matrix to be added to P, because the slope of the covariates is estimated.
+
+        P is the covariance of the arm effects muhat divided by sigma^2.
+        """
         return np.asarray(self.imbalance @ self.inverse @ self.imbalance.T)
 
 
@@ -141,9 +144,11 @@ class Cells:
         return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
 
     def check_one_way(self, what: str) -> None:
-        """Raise `InputError`, naming the method `what`, if environments are sums of two factors."""
+        """Raise `InputError`, naming the method `what`, if each environment is a pair of two factors."""
         if self.factors is not None:
-            raise InputError(f"{what} needs environments of one factor, not sums of two factors")
+            raise InputError(
+                f"{what} needs one column of environments, not a sum of two such as 'day + site'"
+            )
 
     @property
     def K(self) -> int:  # noqa: N802
@@ -216,7 +221,7 @@ class Cells:
 
     def dense_shares(self) -> Floats:
         """Return b_j, the share of each arm in the weight of each environment, as a (J, K) matrix."""
-        self.check_one_way("this model of the noise")
+        self.check_one_way("this variance model")
         b = np.zeros((self.J, self.K))
         b[self.environment, self.arm] = self.shares
         return b

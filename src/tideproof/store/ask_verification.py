@@ -1,4 +1,4 @@
-"""Verify an event log by asking the policy again and comparing the arms with those in the log."""
+"""Check an event log: let the policy choose the arms again, and compare them with the logged arms."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tideproof.store.backend import ExperimentLog, LogEntry
 
 
 class RecomputedAsks(NamedTuple):
-    """Result of recomputing the asks of an event log.
+    """Result of letting the policy choose the arms of an event log again.
 
     Attributes
     ----------
-    asked : number of asks that were computed again.
+    asked : number of asks whose arms were chosen again.
     trusted : number of asks that were applied without a check: those that other code wrote, and those for a
     unit, whose arm depends on a salt that may have been deleted.
-    other : number of the first event whose arms differ from the computed ones; None if all agree.
+    other : number of the first event whose arms differ from the ones chosen again; None if all agree.
     state : the state after all events.
     """
 
@@ -38,8 +38,9 @@ def recompute_asks(
     entries: list[LogEntry] | None = None,
     each: Callable[[int, State], None] | None = None,
 ) -> RecomputedAsks:
-    """Apply all events of a log, and compute each ask again that the same version of the code wrote.
+    """Apply all events of a log, and let the policy choose the arms of each ask again.
 
+    Asks that other code wrote are applied without a check, because other code may choose other arms.
     `entries` holds all entries of the log if the caller has already read them. `each` is called after every
     event with the number of the event and the current state.
     """
@@ -61,7 +62,7 @@ def _recompute_asks(
     same: Container[bytes],
     each: Callable[[int, State], None],
 ) -> RecomputedAsks:
-    """Apply entries to the state, computing again the asks of the writers in `same`."""
+    """Apply entries to the state; let the policy choose again the arms of the writers in `same`."""
     asked = trusted = 0
     different: int | None = None
     each(1, state)

@@ -16,7 +16,7 @@ from tideproof.errors import InputError, StoreError
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
 SCHEMA_VERSION = 3  # of the tables of every backend; raise it with every change to them
-NO_TABLES = 0  # version of a database without a store
+NO_TABLES = 0  # schema version of a database that contains no store
 
 
 class ConnectionLost(StoreError):
@@ -51,7 +51,15 @@ class LogEntry(NamedTuple):
 
 
 class StoredAnswer(NamedTuple):
-    """A command that was given with an idempotency key, and its answer, both as text."""
+    """A command that was given with an idempotency key, and its result, both as JSON text.
+
+    Attributes
+    ----------
+    key : the idempotency key.
+    seq : number of events after the command.
+    command : method, positional and keyword arguments.
+    answer : null, the number of a pull, or a list of numbers of pulls.
+    """
 
     key: str
     seq: int
@@ -65,7 +73,7 @@ class Snapshot(NamedTuple):
     Attributes
     ----------
     seq : number of events that the state includes.
-    mark : identifies the code that wrote the snapshot; only the same code can read it.
+    mark : fingerprint of the code that wrote the snapshot; only the same code can read it.
     hash : hash of event `seq`.
     contents : the packed state.
     """
@@ -76,7 +84,7 @@ class Snapshot(NamedTuple):
     contents: bytes
 
 
-MAX_SNAPSHOT_MARKS = 2  # number of code versions whose snapshots are kept
+MAX_SNAPSHOT_MARKS = 2  # number of code fingerprints whose snapshots are kept
 
 
 def snapshot_digest(snapshot: Snapshot) -> bytes:
@@ -85,7 +93,14 @@ def snapshot_digest(snapshot: Snapshot) -> bytes:
 
 
 class Writer(NamedTuple):
-    """An open experiment that wrote entries: its identifier, the mark of its code and its version."""
+    """A writer of a log, such as a process that opened the experiment, and the version of its code.
+
+    Attributes
+    ----------
+    writer : random identifier that each entry repeats.
+    mark : fingerprint of the code that applied the events; empty if unknown.
+    version : version of tideproof.
+    """
 
     writer: bytes
     mark: str
@@ -93,7 +108,15 @@ class Writer(NamedTuple):
 
 
 class ExperimentContents(NamedTuple):
-    """Everything that a store contains about one experiment: summary, entries, answers and writers."""
+    """Everything that a store contains about one experiment.
+
+    Attributes
+    ----------
+    about : summary as JSON: arms, budget and policy.
+    entries : the event log.
+    answers : results of commands that were given with an idempotency key.
+    writers : the writers of the entries.
+    """
 
     about: str
     entries: Sequence[LogEntry]
@@ -121,22 +144,29 @@ class ExperimentListing(NamedTuple):
 
 
 class ExperimentLog(Protocol):
-    """Event log of one experiment, with its answers, writers, salts and snapshots."""
+    """Stored event log of one experiment, and the data that belong to it.
+
+    These are the answers of commands with an idempotency key, the writers of the log, the salt for hashing
+    units, and snapshots.
+    """
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
         """Return the committed entries after number `after`, up to `upto`, without blocking writers."""
         ...
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks all other writers; call `waiting` while another one blocks it."""
+        """Begin a transaction that blocks other writers.
+
+        While another writer has the lock, a backend may call `waiting` repeatedly.
+        """
         ...
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; `about`, unless None, replaces the summary."""
+        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
         ...
 
     def add_writer(self, writer: Writer) -> None:
-        """Register a writer within the transaction."""
+        """Store the identifier and code fingerprint of a writer, within the transaction."""
         ...
 
     def find_answer(self, key: str) -> StoredAnswer | None:
@@ -152,31 +182,37 @@ class ExperimentLog(Protocol):
         ...
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with this mark and at most `upto` events, or None."""
+        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None.
+
+        With `upto`, only snapshots that cover at most `upto` events are considered.
+        """
         ...
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return the number of events of the newest snapshot with this mark, or 0 if there is none."""
+        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
         ...
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt that the last event up to `upto` set, or an empty string if it was deleted."""
+        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
         ...
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot in a transaction of its own, and delete the older ones with the same mark."""
+        """Store a snapshot in a transaction of its own, and delete older snapshots that it replaces.
+
+        For each of the last `MAX_SNAPSHOT_MARKS` code fingerprints, the newest snapshot is kept.
+        """
         ...
 
     def read_writers(self) -> list[Writer]:
-        """Return all writers of the log."""
+        """Return the identifiers and code fingerprints of all writers of the log."""
         ...
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return all stored answers, sorted by idempotency key."""
+        """Return the stored answers of all commands with an idempotency key, sorted by key."""
         ...
 
     def read_marks(self) -> list[str]:
-        """Return the marks of all snapshots, including damaged ones."""
+        """Return the code fingerprints of all snapshots, including damaged ones."""
         ...
 
     def close(self) -> None:
@@ -192,7 +228,7 @@ class Backend(Protocol):
         ...
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> ExperimentLog:
-        """Create an experiment with one entry and return its log, or the log of that name if there is one."""
+        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
         ...
 
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
@@ -213,8 +249,8 @@ class Backend(Protocol):
     def execute(self, sql: str, values: Sequence[Any]) -> list[Any]:
         """Run one SQL statement in a transaction of its own and return its rows.
 
-        It serves the tables of a service, which contain no experiments. `?` marks a value, and `~` comes
-        before the name of each table.
+        The HTTP service uses it for its own tables, such as API keys. `?` marks a value, and `~` comes before
+        the name of each table.
         """
         ...
 
@@ -231,7 +267,8 @@ def check_schema_version(name: str, version: int) -> None:
         remedy = (
             "install a newer version of tideproof"
             if version > SCHEMA_VERSION
-            else "export with the version that wrote it (`tideproof export`), import into a new store"
+            else "export each experiment with the version that wrote the store (`tideproof export`), then "
+            "import it into a new store (`tideproof import`)"
         )
         raise InputError(
             f"{name!r} has version {version} of the store schema, but tideproof {__version__} reads only "

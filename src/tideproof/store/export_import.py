@@ -1,7 +1,7 @@
 """Copy experiments: between stores with all they contain, and to and from JSON files.
 
-A copy continues under a new session identifier. The original may still issue pulls, and their ids must
-differ.
+A copy continues with a new session identifier, which is part of the ids of its pulls. The original may still
+issue pulls, too, and the ids of both must differ.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
     state = experiment_file.rebuild_state(events, None, snapshot)
     state.events.append(_opened())
     state.fold()
-    writer = Writer(
-        secrets.token_bytes(8), "", __version__
-    )  # no mark, because other code may have written it
+    # no code fingerprint, because other code may have written the file
+    writer = Writer(secrets.token_bytes(8), "", __version__)
     entries = _entries(state.events[:], len(state.book.pulls), writer.writer)
     backend = open_backend(url)
     try:
@@ -63,7 +62,7 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
 
 
 def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
-    """Return events as the entries of a log whose experiment has `pulls` pulls after the last event."""
+    """Return events as log entries; `pulls` is the number of pulls of the experiment after the last event."""
     asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
@@ -74,7 +73,7 @@ def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEn
 
 
 def _opened() -> e.Opened:
-    """Return an event that starts a new session."""
+    """Return an event that starts a new session, whose identifier becomes part of the ids of later pulls."""
     return e.Opened(time.time(), None, new_session())
 
 
@@ -102,7 +101,7 @@ def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) ->
 
 
 def _whole(backend: Backend, name: str) -> ExperimentContents:
-    """Return the contents of an experiment, with a last entry that starts a new session for the copy."""
+    """Return the contents of an experiment for a copy, ending with an entry that starts its own session."""
     log = find_log(backend, name)
     answers = log.read_answers()  # read before the events, so that each answer's event is among them
     summary, entries = read_all(backend, name)
@@ -112,9 +111,9 @@ def _whole(backend: Backend, name: str) -> ExperimentContents:
 
 
 def start_session(log: ExperimentLog, events: int) -> None:
-    """Append an entry that starts a new session to the log of a copy with `events` entries.
+    """Append an entry to a copied log, so that new pulls of the copy get other ids than the original's.
 
-    No other process may have the copy open.
+    `events` is the number of entries of the log. No other process may have the copy open.
     """
     log.begin(lambda: None)
     try:
@@ -127,6 +126,6 @@ def start_session(log: ExperimentLog, events: int) -> None:
 
 
 def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
-    """Return an entry that starts a new session after the entry `last`, and its writer."""
+    """Return an entry that starts a new session after the entry `last`, and the writer of the new entry."""
     writer = Writer(secrets.token_bytes(8), "", __version__)
     return hash_chain.make_entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer

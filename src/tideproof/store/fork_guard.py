@@ -16,15 +16,15 @@ class ForkParticipant(Protocol):
     """Object with a database connection that must not be inherited by a child process."""
 
     def before_fork(self) -> None:
-        """Close the connection and block all other threads."""
+        """Close the connection, and make other threads wait until the fork is done."""
         ...
 
     def after_fork_in_parent(self) -> None:
-        """Unblock the other threads, in the parent process."""
+        """Let the other threads of the parent process continue after the fork."""
         ...
 
     def after_fork_in_child(self) -> None:
-        """Reset the object in the child process."""
+        """Reset locks and connections in the child process after the fork."""
         ...
 
 
@@ -40,7 +40,7 @@ def register(participant: ForkParticipant) -> None:
 
 
 def _before_fork() -> None:
-    """Prepare all registered objects for a fork."""
+    """Close the connections of all registered objects before a fork."""
     _guard.acquire()
     for each in list(_participants):
         each.before_fork()
@@ -48,14 +48,14 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    """Release all registered objects in the parent process."""
+    """Let threads of the parent process use all registered objects again after a fork."""
     while _locked:
         _locked.pop().after_fork_in_parent()
     _guard.release()
 
 
 def _after_fork_in_child() -> None:
-    """Reset all registered objects in the child process."""
+    """Reset locks and connections of all registered objects in the child process after a fork."""
     while _locked:
         _locked.pop().after_fork_in_child()
     _guard.release()

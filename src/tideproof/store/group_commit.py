@@ -9,7 +9,7 @@ from tideproof.store.backend import LogEntry, StoredAnswer
 from tideproof.store.hash_chain import make_entry
 from tideproof.store.log_state import Position
 
-MAX_COMMANDS = 100  # commands in one group; a limit because other processes wait until the group is committed
+MAX_COMMANDS = 100  # maximum number of commands in a group; other processes wait until it is committed
 
 
 class CommitGroup:
@@ -18,12 +18,12 @@ class CommitGroup:
     Attributes
     ----------
     end : position in the log after the events of the group.
-    entries, answers : what will be written.
+    entries, answers : entries and answers that the commit writes.
     about : the new summary of the experiment, or None if it has not changed.
     commands : number of commands in the group.
     finished : whether a thread has tried to commit the group.
     committed : whether the group was committed; None while that is unknown.
-    error : why the commit failed; None if each command may simply be repeated.
+    error : error that made the commit fail; None if each command may simply be repeated.
     """
 
     def __init__(self, start: Position) -> None:
@@ -38,19 +38,22 @@ class CommitGroup:
         self._finished_event: threading.Event | None = None
 
     def finished_event(self) -> threading.Event:
-        """Return the event that is set when the group is finished; only for a thread that holds the lock."""
+        """Return the `threading.Event` that is set when the group is finished.
+
+        Only a thread that holds the lock of the experiment may call it.
+        """
         if self._finished_event is None:
             self._finished_event = threading.Event()
         return self._finished_event
 
     def finish(self) -> None:
-        """Mark the group as over and wake the threads that wait for it."""
+        """Mark the group as finished and wake the threads that wait for it."""
         self.finished = True
         if self._finished_event is not None:
             self._finished_event.set()
 
     def add(self, event: Event, pulls: int, writer: bytes) -> None:
-        """Append an event to the group."""
+        """Append an event to the group as a log entry."""
         entry = make_entry(event, self.end.seq + 1, pulls, writer, self.end.hash)
         self.entries.append(entry)
         self.end = Position(entry.seq, entry.hash)

@@ -37,7 +37,7 @@ def _plain(value: Any) -> Any:
 
 
 def encode_answer(run: Experiment, key: str, command: str, result: Any) -> StoredAnswer:
-    """Return the answer of a command as it is stored: None, the number of a pull, or numbers of pulls."""
+    """Return the result of a command in the form in which it is stored: each pull becomes its number."""
     book = run.internals.state.book
     pulls = result if isinstance(result, list) else [result]
     if result is not None and not all(isinstance(pull, Pull) for pull in pulls):
@@ -54,7 +54,8 @@ def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
     """Return the stored answer of a repeated command; raise `UsedKey` if the command is a different one."""
     if stored.command != command:
         raise UsedKey(
-            f"the idempotency key {stored.key!r} was already used for {stored.command}, not for {command}"
+            f"the idempotency key {stored.key!r} was already used for {stored.command}, not for "
+            f"{command}: use a new key for each new command"
         )
     result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
     if result is None:

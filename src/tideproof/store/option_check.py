@@ -21,7 +21,10 @@ OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction"
 def check_options(
     cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]
 ) -> None:
-    """Raise `InputError` if given arms or options are neither the original nor the current ones."""
+    """Raise `InputError` if the arms or options that a process passes differ from those of the experiment.
+
+    Both the original and the current values are accepted.
+    """
     unknown = [each for each in options if each not in OPTIONS]
     if unknown:
         raise UnknownName.with_suggestion("option", unknown[0], OPTIONS)

@@ -44,7 +44,7 @@ class PostgresBackend:
         return PostgresLog(self._database, found[0][0]) if found else None
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> PostgresLog:
-        """Create an experiment with one entry and return its log, or the log of that name if there is one."""
+        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
         return self._create(name, ExperimentContents(about, [first], [], [writer]))
 
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
@@ -104,7 +104,7 @@ class PostgresBackend:
         )
         return [
             *(f"the experiment {name!r} has lost all its events" for (name,) in lost),
-            *(f"{name!r} is missing" for name in TRIGGERS if (name,) not in there),
+            *(f"the trigger {name!r} is missing" for name in TRIGGERS if (name,) not in there),
         ]
 
     def close(self) -> None:
@@ -118,9 +118,8 @@ class PostgresLog:
     def __init__(self, database: PostgresConnection, experiment: int) -> None:
         self.database, self._id = database, experiment
         self._seen: int | None = None  # number of the last event that was read or written
-        self._fetched: tuple[int, list[LogEntry]] | None = (
-            None  # number, entries after it in this transaction
-        )
+        # Entries that `begin` fetched, and the number of the event after which they come
+        self._fetched: tuple[int, list[LogEntry]] | None = None
         self._end: int | None = None  # number of the last event that was appended in this transaction
         self._sql: list[str] = []  # statements that the commit will send
         self._values: list[Any] = []
@@ -142,7 +141,7 @@ class PostgresLog:
         return found
 
     def _as_entries(self, rows: list[Any]) -> list[LogEntry]:
-        """Return rows as entries with their salts."""
+        """Return database rows as log entries, and add the salt to each entry that sets one."""
         found = list(map(LogEntry._make, rows))
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
@@ -150,11 +149,11 @@ class PostgresLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt that the last event up to `upto` set, or an empty string if it was deleted."""
+        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest stored salt that satisfies an SQL condition, or an empty string."""
+        """Return the newest salt whose event satisfies the SQL condition `where`, or an empty string."""
         rows = self._run(
             f"SELECT salt FROM tideproof.salts WHERE experiment = %s AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -178,7 +177,7 @@ class PostgresLog:
         self._seen = found[-1].seq if found else self._seen
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; `about`, unless None, replaces the summary."""
+        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -192,7 +191,7 @@ class PostgresLog:
             self._add("UPDATE tideproof.experiments SET about = %s WHERE id = %s", (about, self._id))
 
     def add_writer(self, writer: Writer) -> None:
-        """Register a writer within the transaction."""
+        """Store the identifier and code fingerprint of a writer, within the transaction."""
         self._insert("writers", [(self._id, *writer)], " ON CONFLICT DO NOTHING")
 
     def find_answer(self, key: str) -> StoredAnswer | None:
@@ -215,7 +214,7 @@ class PostgresLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with this mark and at most `upto` events, or None."""
+        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None."""
         last = "" if upto is None else f"AND s.seq <= {upto:d} "
         rows = self._run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM tideproof.snapshots AS s "
@@ -229,14 +228,14 @@ class PostgresLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return the number of events of the newest snapshot with this mark, or 0 if there is none."""
+        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )
         return rows[0][0] or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot and delete the older ones with the same mark; of two, the newer one stays."""
+        """Store a snapshot unless a newer one exists, and delete older snapshots that it replaces."""
         own = self._id, snapshot.mark
         self.roll_back()
         self._run(
@@ -261,14 +260,14 @@ class PostgresLog:
         )
 
     def read_writers(self) -> list[Writer]:
-        """Return all writers of the log."""
+        """Return the identifiers and code fingerprints of all writers of the log."""
         rows = self._run(
             "SELECT writer, mark, version FROM tideproof.writers WHERE experiment = %s", (self._id,)
         )
         return [Writer(*row) for row in rows]
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return all stored answers, sorted by idempotency key."""
+        """Return the stored answers of all commands with an idempotency key, sorted by key."""
         rows = self._run(
             "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s "
             'ORDER BY key COLLATE "C"',
@@ -277,7 +276,7 @@ class PostgresLog:
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the marks of all snapshots."""
+        """Return the code fingerprints of all snapshots, including damaged ones."""
         rows = self._run(
             "SELECT DISTINCT mark FROM tideproof.snapshots WHERE experiment = %s ORDER BY mark", (self._id,)
         )
@@ -289,7 +288,7 @@ class PostgresLog:
         self.database.close()
 
     def _run(self, sql: str, values: Any) -> list[Any]:
-        """Run a query that sees the pending statements of the transaction, and return its rows."""
+        """Send the pending statements of the transaction, then run a query and return its rows."""
         self._flush()
         return self.database.run(sql, values)
 
@@ -304,7 +303,7 @@ class PostgresLog:
                 self._flush()
 
     def _add(self, sql: str, values: Sequence[Any]) -> None:
-        """Add a statement to those that the commit will send."""
+        """Add a statement to the pending ones, which are sent before the next query or with the commit."""
         self._sql.append(sql)
         self._values.extend(values)
 
@@ -316,5 +315,5 @@ class PostgresLog:
             self.database.send(sql, values)
 
     def _forget(self) -> None:
-        """Discard the pending statements and the fetched entries."""
+        """Discard the statements that were not sent yet, and the entries fetched in this transaction."""
         self._fetched, self._end, self._sql, self._values = None, None, [], []

@@ -28,8 +28,8 @@ try:
 except ImportError:
     raise MissingExtra.for_module("psycopg", "postgres", "an experiment in PostgreSQL") from None
 
-PATIENCE = 60  # seconds to wait for other writers before giving up, and that a writer may be idle
-TRIES = 80  # attempts to connect again after a loss: half a minute in all
+PATIENCE = 60  # seconds to wait for other writers, and seconds that a writer may be idle in a transaction
+TRIES = 80  # attempts to connect again after a lost connection, for about half a minute
 _PAUSES = 0.025, 0.5  # seconds between two attempts: the first, doubled each time, and the longest
 # Connection parameters unless the URL sets them: a dead peer is noticed within half a minute
 CALLER: dict[str, str | int] = {
@@ -91,12 +91,13 @@ class PostgresConnection:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection of this process, opened if necessary."""
+        """Database connection of this process; it is opened if necessary."""
         if self._process != os.getpid() and self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
             raise StoreError(
-                f"{self.name!r} was open while something other than Python's os.fork forked this process"
+                f"the connection to {self.name!r} was inherited from a parent process that was not forked by "
+                f"os.fork: open the experiment in this process instead"
             )
         if self._connection is None or self._connection.closed:
             if self._inside:
@@ -107,7 +108,7 @@ class PostgresConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection; the next use opens one otherwise."""
+        """Whether a connection is open; if not, the next use opens a new connection."""
         return self._connection is not None
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ class PostgresConnection:
         return self.retry(lambda: self.send_statements(psycopg.Cursor, sql, values, binary=True))
 
     def begin(self, lock: str, then: str = "") -> Rows:
-        """Begin a transaction with a statement that takes a lock, and return the rows of `then`."""
+        """Begin a transaction, take a lock with the statement `lock`, run `then`, and return its rows."""
         self.roll_back()
         self._lock = lock
         found = self.retry(
@@ -200,7 +201,7 @@ class PostgresConnection:
         """Return an error of PostgreSQL as an error of tideproof with an explanation."""
         name, code = repr(self.name), _code(error)
         if isinstance(error, (psycopg.DataError, UnicodeEncodeError)):
-            return InputError(f"{name} cannot store this: {_one_line(error)}")
+            return InputError(f"{name} cannot store this value: {_one_line(error)}")
         if code == "55P03":
             return StoreError(
                 f"{name} has been locked by other processes for {PATIENCE} s: nothing was saved"
@@ -247,7 +248,8 @@ class PostgresConnection:
         fsync, kept = connection.execute(_PROMISES).fetchone() or ("", "")
         if kept == "off":
             raise InputError(
-                f"{self.name!r} has synchronous_commit = off and does not allow it to be turned on"
+                f"{self.name!r} has synchronous_commit = off and does not allow a connection to turn it on. "
+                f"Acknowledged data could be lost: allow synchronous_commit = on for this user"
             )
         if fsync == "off" and not self._warned:
             self._warned = True
@@ -305,7 +307,7 @@ def _code(error: Exception) -> str:
 
 
 def _is_loss(error: Exception) -> bool:
-    """Return whether an error is a lost connection, so that a new one may succeed."""
+    """Return whether an error means a lost connection, so that a new connection may succeed."""
     return isinstance(error, psycopg.OperationalError) and (
         not _code(error) or _code(error).startswith(_GONE)
     )

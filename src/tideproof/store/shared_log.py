@@ -1,4 +1,4 @@
-"""Keep an experiment in step with its event log: apply events of other processes, and commit new ones.
+"""Synchronize an experiment in memory with its stored event log, which other processes may also write.
 
 A command takes the log's lock, applies the events that others appended, runs on the state in memory, and
 returns once its events are committed. Commands of other threads that arrive meanwhile join the same
@@ -39,12 +39,12 @@ def summary_text(state: State) -> str:
 
 
 def _summary_parts(state: State) -> tuple[Any, ...]:
-    """Return the parts of the summary that can change."""
+    """Return the values that change whenever the stored summary must be written again."""
     return len(state.book.arms), len(state.book.retired), state.book.budget
 
 
 class SharedEventLog:
-    """Connection between an experiment in this process and its event log, shared with other processes."""
+    """Link between an experiment in memory and its stored event log, which other processes may also write."""
 
     def __init__(self, run: Experiment, url: str, name: str, log: ExperimentLog, loaded: LogState) -> None:
         self.run, self.url, self.name, self.log = run, url, name, log
@@ -111,7 +111,7 @@ class SharedEventLog:
     def _run_in_group(
         self, method: Callable[..., Any], args: Any, kwargs: Any
     ) -> tuple[CommitGroup, Any, BaseException | None]:
-        """Run a command, and commit it unless another thread will.
+        """Run a command in a transaction, and commit the transaction unless a waiting thread will do that.
 
         Return the group of the command, its result, and the error that it raised.
         """
@@ -141,7 +141,7 @@ class SharedEventLog:
         return group, found, failed
 
     def _is_committed(self, group: CommitGroup) -> bool:
-        """Wait until a group is finished, and return whether it was committed."""
+        """Wait until the transaction of a group has ended, and return whether it was committed."""
         while not group.finished and not group.finished_event().wait(_LOST_COMMIT_WAIT):
             with self._lock:
                 if self._group is group:  # the thread that was expected to commit it never ran
@@ -154,7 +154,10 @@ class SharedEventLog:
         return bool(group.committed)
 
     def once(self, key: str, command: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Run a command of the experiment unless its idempotency key was used; called within a command."""
+        """Run a command unless its idempotency key was used before; then return the stored answer.
+
+        It must be called within a command, whose transaction stores the answer.
+        """
         group, run = self._group, self.run
         assert group is not None
         text = idempotency_keys.encode_command(run, key, command, args, kwargs)
@@ -166,7 +169,7 @@ class SharedEventLog:
         return found
 
     def _is_inside(self) -> bool:
-        """Return whether the current thread holds the lock, that is, runs a command."""
+        """Return whether the current thread holds the lock of the experiment, that is, runs a command."""
         return bool(self._lock._is_owned())  # noqa: SLF001  threading offers nothing public
 
     # -- the state and the log
@@ -180,7 +183,7 @@ class SharedEventLog:
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
-        """Apply events while another process holds the lock, giving it priority on the processor."""
+        """Apply new events while another process holds the lock, and give it priority on the processor."""
         self._catch_up(_yield_processor)
 
     def _load(self) -> None:
@@ -212,9 +215,9 @@ class SharedEventLog:
         return self._group
 
     def _collect_events(self, group: CommitGroup) -> None:
-        """Add the new events of the state to the group; if the state is damaged, the group is given up."""
+        """Add the new events of the experiment to the group, unless an interruption damaged the state."""
         state = self._inner.state
-        if state.damaged:  # the other commands of the group run again, on a state from the log
+        if state.damaged:  # the group is not committed; its other commands run again on a reloaded state
             self.may_differ = True
             return
         new = state.events[group.end.seq :]
@@ -275,7 +278,10 @@ class SharedEventLog:
                 group.error = StoreError(f"it is unknown whether this call was saved: {error}")
 
     def _restore_state(self, group: CommitGroup) -> None:
-        """Note whether the state agrees with the log; otherwise the next call loads it again."""
+        """After an unconfirmed commit, decide whether the state in memory still agrees with the log.
+
+        If not, the next call loads the state again.
+        """
         state, count = self._inner.state, len(group.entries)
         if group.committed is None or len(state.events) != group.end.seq:
             return
@@ -320,7 +326,7 @@ class SharedEventLog:
             self.log.close()
 
     def before_fork(self) -> None:
-        """Close the connection and block all other threads, so that a child process inherits nothing open."""
+        """Close the connection and block other threads, so that a forked child inherits no connection."""
         inside = self._is_inside()
         self._lock.acquire()
         if not inside:

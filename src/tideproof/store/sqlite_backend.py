@@ -44,7 +44,7 @@ class SqliteBackend:
         return SqliteLog(self._database, found[0][0]) if found else None
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> SqliteLog:
-        """Create an experiment with one entry and return its log, or the log of that name if there is one."""
+        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
         self._database.begin()
         try:
             return self.log(name) or self._create(name, ExperimentContents(about, [first], [], [writer]))
@@ -123,11 +123,11 @@ class SqliteLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt that the last event up to `upto` set, or an empty string if it was deleted."""
+        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
         return self._salt("seq <= ?", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest stored salt that satisfies an SQL condition, or an empty string."""
+        """Return the newest salt whose event satisfies the SQL condition `where`, or an empty string."""
         rows = self.database.run(
             f"SELECT salt FROM salts WHERE experiment = ? AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -135,11 +135,11 @@ class SqliteLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks all other writers; call `waiting` while another one blocks it."""
+        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; `about`, unless None, replaces the summary."""
+        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         if len(rows) == 1:  # nearly always the case, and twice as fast
             self.database.run(_ADD, rows[0])
@@ -156,7 +156,7 @@ class SqliteLog:
             self.database.run("UPDATE experiments SET about = ? WHERE id = ?", (about, self._id))
 
     def _set_salt(self, entry: LogEntry) -> None:
-        """Replace the salt, and overwrite the bytes of the old one in the file."""
+        """Replace the salt for hashing units, and overwrite the bytes of the old salt in the file."""
         self.database.run("PRAGMA secure_delete = 1")
         self.database.run("DELETE FROM salts WHERE experiment = ?", (self._id,))
         if entry.salt:
@@ -164,7 +164,7 @@ class SqliteLog:
         self.database.run("PRAGMA secure_delete = 0")
 
     def add_writer(self, writer: Writer) -> None:
-        """Register a writer within the transaction."""
+        """Store the identifier and code fingerprint of a writer, within the transaction."""
         self.database.run("INSERT OR IGNORE INTO writers VALUES (?, ?, ?, ?)", (self._id, *writer))
 
     def find_answer(self, key: str) -> StoredAnswer | None:
@@ -186,7 +186,7 @@ class SqliteLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with this mark and at most `upto` events, or None."""
+        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None."""
         rows = self.database.run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM snapshots AS s "
             "JOIN events AS e ON e.experiment = s.experiment AND e.seq = s.seq AND e.hash = s.hash "
@@ -199,14 +199,14 @@ class SqliteLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return the number of events of the newest snapshot with this mark, or 0 if there is none."""
+        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
         rows = self.database.run(
             "SELECT max(seq) FROM snapshots WHERE experiment = ? AND mark = ?", (self._id, mark)
         )
         return rows[0][0] or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot, and delete the older ones with the same mark."""
+        """Store a snapshot in a transaction of its own, and delete older snapshots that it replaces."""
         own = self._id, snapshot.mark
         self.database.begin()
         try:
@@ -230,21 +230,21 @@ class SqliteLog:
             self.roll_back()
 
     def read_writers(self) -> list[Writer]:
-        """Return all writers of the log."""
+        """Return the identifiers and code fingerprints of all writers of the log."""
         rows = self.database.run(
             "SELECT writer, mark, version FROM writers WHERE experiment = ?", (self._id,)
         )
         return [Writer(*row) for row in rows]
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return all stored answers, sorted by idempotency key."""
+        """Return the stored answers of all commands with an idempotency key, sorted by key."""
         rows = self.database.run(
             "SELECT key, seq, command, answer FROM answers WHERE experiment = ? ORDER BY key", (self._id,)
         )
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the marks of all snapshots."""
+        """Return the code fingerprints of all snapshots, including damaged ones."""
         rows = self.database.run(
             "SELECT DISTINCT mark FROM snapshots WHERE experiment = ? ORDER BY mark", (self._id,)
         )

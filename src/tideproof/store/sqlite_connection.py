@@ -25,9 +25,7 @@ OLDEST = "3.51.3"  # older versions of SQLite can corrupt a file that several co
 PATIENCE = 60.0  # seconds to wait for other writers before giving up
 _PAUSE, _LONGEST = 0.001, 0.02  # maximum seconds between two attempts to lock: at first, and later
 _TURN = 0.2  # seconds after which a waiting writer tries as often as at first, so that it does not starve
-_FOLLOW = (
-    0.02  # seconds between two reads of what others wrote; reading each change would waste processor time
-)
+_FOLLOW = 0.02  # seconds between two calls of `waiting`; reading each change would waste processor time
 _PAGES = 1000  # pages copied between two progress reports
 PRAGMAS = {
     "journal_mode": "wal",
@@ -43,9 +41,9 @@ _inherited: list[Any] = []
 
 
 class FileVersion(NamedTuple):
-    """Version of a file: it changes with every commit of another connection.
+    """Version of a SQLite file, which changes with every commit of another connection.
 
-    SQLite counts versions per connection, so the number of the connection belongs to it.
+    SQLite counts versions for each connection, so a version includes the number of its connection.
     """
 
     connection: int
@@ -64,12 +62,13 @@ class SqliteConnection:
 
     @property
     def connection(self) -> apsw.Connection:
-        """The connection of this process, opened if necessary."""
+        """Database connection of this process; it is opened if necessary."""
         if self._process != os.getpid() and self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
             raise StoreError(
-                f"{self.path!r} was open while something other than Python's os.fork forked this process"
+                f"the connection to {self.path!r} was inherited from a parent process that was not forked by "
+                f"os.fork: open the experiment in this process instead"
             )
         if self._connection is None:
             self._process = os.getpid()
@@ -80,7 +79,7 @@ class SqliteConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection; the next use opens one otherwise."""
+        """Whether a connection is open; if not, the next use opens a new connection."""
         return self._connection is not None
 
     def close(self) -> None:
@@ -107,7 +106,7 @@ class SqliteConnection:
             raise self._translate_error(error) from error
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
-        """Begin a transaction that blocks all other writers; call `waiting` repeatedly while others write."""
+        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
         connection, started = self.connection, time.monotonic()
         follow, pause = started + _FOLLOW, _PAUSE
         while True:
@@ -140,7 +139,7 @@ class SqliteConnection:
 
     @property
     def version(self) -> FileVersion:
-        """Version of the file that this connection read last; within a transaction, the current one."""
+        """Version of the file when this connection last read it; in a transaction, the current version."""
         return FileVersion(self._opens, self.connection.data_version())
 
     def find_faults(self) -> list[str]:
@@ -151,7 +150,7 @@ class SqliteConnection:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy to another file; `show` receives the share that is done."""
+        """Write a consistent copy of the database to another file; call `show` with the share done."""
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:
@@ -298,5 +297,5 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
         meant, found = dict(model.execute(sql)), dict(connection.execute(sql))
     for name in sorted(meant.keys() | found.keys()):
         if meant.get(name) != found.get(name):
-            what = "is missing" if name not in found else "differs from the schema"
-            yield f"{name!r} {what}"
+            fault = "is missing" if name not in found else "differs from the schema of the store"
+            yield f"the table, index or trigger {name!r} {fault}"

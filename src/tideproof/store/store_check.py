@@ -35,7 +35,7 @@ class ExperimentFindings:
     ----------
     name : name of the experiment.
     events : number of events whose hashes and order were checked.
-    asked : number of asks that were computed again.
+    asked : number of asks whose arms the policy chose again, for comparison.
     trusted : number of asks that were applied without a check: those of other code, and those for units.
     snapshots : number of snapshots that were compared with a replay of all events.
     others : number of snapshots of other code, of which only the checksum was checked.
@@ -96,7 +96,7 @@ def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) 
     except TideproofError as error:
         check.faults.append(str(error))
     except Exception as error:  # a damaged record can raise any error
-        check.faults.append(f"it cannot be read: {error!r}")
+        check.faults.append(f"the experiment cannot be read: {error!r}")
     return ExperimentFindings(
         name,
         check.events,
@@ -117,7 +117,7 @@ class _Check:
         self._show = show
 
     def run(self, backend: Backend, name: str) -> None:
-        """Run all steps of the check.
+        """Check the hash chain, stored answers, snapshots, chosen arms and summary of one experiment.
 
         Other processes may append events meanwhile. Snapshots and answers are therefore read before the
         events that they refer to.
@@ -134,9 +134,11 @@ class _Check:
         found = self._replay(log, entries, [whole for _, whole in snapshots if whole is not None])
         self.asked, self.trusted = found.asked, found.trusted
         if found.other is not None:
-            self.faults.append(f"event {found.other} contains other arms than the same code chooses now")
+            self.faults.append(
+                f"event {found.other} contains other arms than the policy chooses when it is asked again"
+            )
         if summary != summary_text(found.state):
-            self.faults.append("the list of experiments does not agree with its events")
+            self.faults.append("the stored summary (arms, budget, policy) does not agree with the events")
 
     def _replay(
         self, log: ExperimentLog, entries: list[LogEntry], snapshots: list[Snapshot]
@@ -159,7 +161,7 @@ class _Check:
         return recompute_asks(log, None, entries, each)
 
     def _compare(self, snapshot: Snapshot, state: State) -> None:
-        """Compare a snapshot with the state of the replay."""
+        """Compare a snapshot with the state that a replay of the same events gives."""
         self.compared += 1
         if _restore_parts(state, snapshot.contents) != _restore_parts(
             state, serialize_state(copy_whole_state(state))

@@ -65,9 +65,8 @@ def create(backend: Backend, name: str, run: Experiment, by: str | None = None) 
     first = hash_chain.make_entry(state.created._replace(by=by), 1, 0, writer, hash_chain.INITIAL_HASH)
     (created,) = hash_chain.decode_events([first])
     assert isinstance(created, Created)
-    policy_from_description(
-        created.policy, unregistered(state.spec)
-    )  # raises if the stored policy could not be opened
+    # raises an error if the experiment could not be opened again with its stored policy
+    policy_from_description(created.policy, unregistered(state.spec))
     signed = Writer(writer, code_fingerprint(state.spec) or "", __version__)
     return backend.create(name, summary_text(state), first, signed)
 

@@ -53,14 +53,14 @@ def policy_checks(policy: Chosen) -> list[Check]:
 
 
 def world(shifts: float = 20.0) -> World:
-    """Return a small simulated world with short and long environments."""
+    """Return a small simulated problem: four arms, noise, and shifts in short and long environments."""
     return World(means=[0.0, 0.4, 0.8, 1.2], sigma=1.0, lengths=(2, 3 * ARMS), shifts=Uniform(0.0, shifts))
 
 
 def _trace_run(
     spec: PolicySpec, loop: Any, shifts: float = 20.0, replication: int = 0
 ) -> tuple[Trace, Memory[Any]]:
-    """Run one replication with `loop`; return its trace and the memory after it."""
+    """Simulate one replication; return the record of its steps, and the policy's memory at its end."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = run_loop(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
     steps = score.counts[0, SAMPLES]
@@ -107,7 +107,7 @@ def experiment_equals_interpreted(spec: PolicySpec) -> None:
 
 
 def ask_only_reads(spec: PolicySpec) -> None:
-    """Check that `ask` and `select` write only to scratch, and return the same arm when called twice."""
+    """Check that `ask` and `select` write only to `Scratch`, and return the same arm when called twice."""
     run = _experiment(spec)
     program = spec.program()
     random = np.random.default_rng(SEED)
@@ -118,12 +118,14 @@ def ask_only_reads(spec: PolicySpec) -> None:
         before = _snapshot(view)
         draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(step))
         selections = [
-            int(program.select(run.internals.policy_state.params, view.state, view.data, draw))
+            int(program.select(run.internals.policy_state.rewards.params, view.state, view.data, draw))
             for _ in range(2)
         ]
         asks = [run.internals.next_arm(label) for _ in range(2)]
         for what, answers in {"select": selections, "ask": asks}.items():
-            assert answers[0] == answers[1], f"step {step}: {what} returns {answers[0]}, then {answers[1]}"
+            assert answers[0] == answers[1], (
+                f"step {step}: called twice, {what} returns arm {answers[0]}, then arm {answers[1]}"
+            )
         changed = [name for name, value in _snapshot(view).items() if value != before[name]]
         assert not changed, f"step {step}: ask or select wrote {', '.join(changed)}; only tell may write"
         if run.done:
@@ -170,7 +172,7 @@ def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
 
 
 def works_with_pending_pulls(spec: PolicySpec) -> None:
-    """Check that many pending pulls are spread over the arms, and that rewards may arrive in any order."""
+    """Check that pulls without a reward are spread over the arms, and that rewards may come in any order."""
     run = _experiment(spec)
     pulls = run.ask(n=12 * ARMS, environment="first")
     counts = [sum(pull.arm == arm for pull in pulls) for arm in run.arms]
@@ -227,7 +229,7 @@ def _experiment(spec: PolicySpec) -> Experiment:
 
 
 def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and array of every part of a state except scratch, which need not be preserved."""
+    """Yield name and array of every part of a state, except `Scratch`, which holds temporary results."""
     if isinstance(part, Scratch):
         return
     if isinstance(part, tuple):

@@ -27,7 +27,7 @@ _POSITIONS = {
 
 
 def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
-    """Return an interpreted replication loop that raises `KernelError` on undeclared reads."""
+    """Return an interpreted simulation loop that raises `KernelError` if a kernel reads outside `reads`."""
     fill = dict(spec.fill(trace=True))
     watched: dict[str, Callable[..., Any]] = {}
     for name, positions in _POSITIONS.items():
@@ -43,7 +43,7 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
 
 
 class _CheckedReader:
-    """Kernel that is called with checked views in place of `data` and slot."""
+    """Kernel whose arguments `data` and `slot` are replaced by views that check every read."""
 
     def __init__(
         self, f: Callable[..., Any], positions: dict[int, str], owner: str, reads: frozenset[str]
@@ -64,7 +64,7 @@ class _CheckedReader:
 
 
 def _calling_frame() -> types.FrameType:
-    """Return the frame of the code that called the method from which this function is called."""
+    """Return the stack frame of the kernel that called the method in which this function is called."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -73,11 +73,12 @@ def _calling_frame() -> types.FrameType:
 
 
 class _CheckedView:
-    """View of `data` or a slot that raises `KernelError` when an undeclared statistic is read.
+    """View of `data` or a `Slot` that raises `KernelError` if a statistic outside `reads` is read.
 
-    It checks reads by name, by index and by unpacking. A NamedTuple inside it, such as `data.fit`, becomes a
-    checked view, too; an array is returned unchanged. `kind` is the type that the object has if all
-    statistics are declared, because undeclared ones may be missing in the object itself.
+    Such a statistic is undeclared: the policy does not list it in `reads`. Reads by name, by index and by
+    unpacking are checked. A NamedTuple inside the view, such as `data.fit`, becomes a checked view, too; an
+    array is returned unchanged. `kind` is the type that the object has if all statistics are declared,
+    because undeclared ones may be missing in the object itself.
     """
 
     def __init__(

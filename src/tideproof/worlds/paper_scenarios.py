@@ -1,4 +1,4 @@
-"""Simulated worlds of the paper, by configuration of means and scenario of environments."""
+"""Simulated worlds of the ECAI 2024 paper, by means of the arms and scenario of environment lengths."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Money(Rewards):
             zeros=require_finite("zeros", self.zeros, 0.0),
         )
         if self.zeros >= 1.0:
-            raise InputError(f"zeros, the share of rewards of 0, must be below 1, not {self.zeros:g}")
+            raise InputError(f"zeros, the share of rewards that are 0, must be below 1, not {self.zeros:g}")
 
     def _numbers(self) -> dict[str, Any]:
         log_sd = math.sqrt(math.log1p(self.variation**2))

@@ -19,14 +19,14 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
 
 class Shift(WorldPart):
-    """Process of shifts: one amount for each environment."""
+    """Base class of shift processes, which determine the shift of each environment."""
 
     def bounds(self) -> tuple[float, float]:
         """Return the smallest and the largest possible shift."""
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:
-        """Return what `bounds` returns; kinds with finite bounds have their own."""
+        """Return the result of `bounds`: infinite, unless a subclass overrides this method."""
         return -math.inf, math.inf
 
 

@@ -1,4 +1,4 @@
-"""Drifts of simulated worlds: how the tide moves within environments, pull by pull.
+"""Drifts of simulated worlds: changes of the shift within an environment, pull by pull.
 
 A new kind needs a class here, and a branch in `world_draws.drift_at` that draws it.
 """
@@ -19,14 +19,14 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
 
 class Drift(WorldPart):
-    """Movement of the tide within environments: an amount for each pull, added to the shift."""
+    """Base class of drifts: an amount for each pull, added to the shift of the environment."""
 
     def bounds(self) -> tuple[float, float]:
         """Return the smallest and the largest possible drift."""
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:
-        """Return what `bounds` returns; kinds with finite bounds have their own."""
+        """Return the result of `bounds`: infinite, unless a subclass overrides this method."""
         return -math.inf, math.inf
 
 

@@ -252,7 +252,9 @@ def _require_deviations(name: str, value: Any, arms: int) -> float | tuple[float
     if np.ndim(value) == 0:
         return require_finite(name, value, 0.0)
     if len(value) != arms:
-        raise InputError(f"{name} must be one number or one for each of the {arms} arms, not {len(value)}")
+        raise InputError(
+            f"{name} must be one number or one for each of the {arms} arms, not {len(value)} numbers"
+        )
     return tuple(require_finite(name, sd, 0.0) for sd in value)
 
 
@@ -272,7 +274,9 @@ def _require_lengths(value: Any) -> EnvironmentLengths:
     if value is None or isinstance(value, Length):
         return value
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise InputError(f"lengths must be {_list_kinds(Length, 'a pair', 'None')}, not {value!r}")
+        raise InputError(
+            f"lengths must be {_list_kinds(Length, 'a pair such as (2, 50)', 'None')}, not {value!r}"
+        )
     shortest = require_whole_number("the shortest length", value[0], 1)
     return shortest, require_whole_number(
         f"the longest length (the shortest is {shortest})", value[1], shortest
@@ -280,7 +284,7 @@ def _require_lengths(value: Any) -> EnvironmentLengths:
 
 
 def _list_kinds(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
-    """Return text that lists all kinds of a part, between other values that are allowed."""
+    """Return the allowed values of a part of a world as text: `before`, its kinds by name, and `after`."""
     names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
     return join_names([name for name in names if name is not None], "or", most=len(names))
 
@@ -306,7 +310,7 @@ def _from_plain(plain: Any) -> Any:
     known = WorldPart.kinds()
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
-        raise UnknownName.with_suggestion("part of a world", kind, known)
+        raise UnknownName.with_suggestion("kind", kind, known, "of a part of a world")
     return _build_dataclass(known[kind], arguments)
 
 
@@ -316,7 +320,7 @@ def _build_dataclass(kind: Any, arguments: Mapping[str, Any]) -> Any:
     known = {field.name: field.default for field in fields(kind)}
     for name in arguments:
         if name not in known:
-            raise UnknownName.with_suggestion(f"part of {what}", name, known)
+            raise UnknownName.with_suggestion("parameter", name, known, f"of {what}")
     for name, default in known.items():
         if default is MISSING and name not in arguments:
             raise InputError(f"{what} needs {name!r}, which is missing")

@@ -1,4 +1,4 @@
-"""Base class of the parts of a simulated world, which makes every kind of part known by name."""
+"""Base class of the parts of a simulated world, which finds every kind of part by name."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from tideproof.errors import InputError
 
 
 class WorldPart:
-    """Base class of the parts of a world, such as its shifts, lengths of environments or noise.
+    """Base class of everything that describes a part of a simulated world, such as its shifts or noise.
 
     Each kind of part is an immutable dataclass that validates itself when it is created. Defining the class
     is enough for `World`, for saved worlds and for `tideproof.worlds` to know its name.
     """
 
     def numbers(self) -> dict[str, Any]:
-        """Return the fields of `WorldParameters` with which the kernels draw this part."""
+        """Return the parameters with which the kernels draw this part, as fields of `WorldParameters`."""
         return self._numbers()
 
     def _numbers(self) -> dict[str, Any]:
-        """Return what `numbers` returns: every kind of part has its own."""
+        """Return the result of `numbers`; every kind of part must override this method."""
         raise NotImplementedError
 
     @classmethod
     def kinds(cls) -> dict[str, type[WorldPart]]:
-        """Return all kinds of this part by name, in the order of their definition."""
+        """Return all concrete subclasses of this class by name, in the order of their definition."""
         found: dict[str, type[WorldPart]] = {}
         for each in cls.__subclasses__():
             found |= each.kinds() or {each.__name__: each}
@@ -39,7 +39,7 @@ def set_fields(target: object, **values: Any) -> None:
 
 
 def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
-    """Return the values of a list as a tuple, or raise an error unless it is a list with elements."""
+    """Convert a list of values to a tuple, or raise an error for text, a single value or an empty list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name} must be a list of numbers, not {values!r}")
     items = tuple(values)

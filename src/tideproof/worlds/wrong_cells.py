@@ -14,7 +14,7 @@ from tideproof.worlds.world_part import WorldPart, set_fields
 
 
 class Outlier(WorldPart):
-    """Cells without information on their arm, for example because of a logging error."""
+    """Base class of outlying cells, whose rewards are all wrong, for example after a logging error."""
 
 
 @dataclass(frozen=True)

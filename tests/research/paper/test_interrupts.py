@@ -14,7 +14,7 @@ FIGURE = "fig3"  # of no panel: the first task is the side studies, the second i
 
 
 @pytest.mark.parametrize("at", [1, 2], ids=["side studies", "pictures"])
-def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, tmp_path, at):
+def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(monkeypatch, tmp_path, at):
     """The pool's own locks would stay locked, and Python wait for it for ever."""
     before, pool = signal.getsignal(signal.SIGINT), Pressed(times=1, at=at)
     monkeypatch.setattr("tideproof.research.paper.reproduction.processes", lambda: nullcontext(pool))

@@ -20,7 +20,7 @@ def test_a_promise_is_planned_played_and_counted():
     assert all(row.kept == (row.low <= 0.2) for row in rows)
     assert all(row.kept for row in rows)
     assert PART.table(rows)["setting"][0] == "2 arms, gap 1.5, 10 an environment, error 0.2"
-    assert summary_lines(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast ")
+    assert summary_lines(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast, ")
 
 
 def test_rates_are_planned_too():

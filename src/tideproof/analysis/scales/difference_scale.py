@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tideproof.analysis.scales.mean_intervals import rate_intervals, student_mean_intervals
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity, additivity, weighted_additivity
 from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
-from tideproof.stats.solve.environment_influence import leave_one_out_effects
+from tideproof.stats.solve.adjusted_means import rate_intervals, student_mean_intervals
+from tideproof.stats.solve.environment_contrasts import (
+    EnvironmentGaps,
+    environment_gaps,
+    leave_one_out_effects,
+)
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import Variance, estimate, model_of
@@ -32,7 +35,7 @@ class DifferenceScale:
         self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences unchanged."""
+        """Return `values` unchanged, because differences are shown to users as they are."""
         return values
 
     def means(self, level: float) -> dict[str, Floats]:

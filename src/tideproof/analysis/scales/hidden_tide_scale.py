@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
-from tideproof.analysis.scales.mean_intervals import student_mean_intervals
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
+from tideproof.stats.solve.adjusted_means import student_mean_intervals
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
 from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
@@ -23,7 +23,7 @@ class HiddenTideScale:
         self._followed, self.found = followed, followed.found
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences unchanged."""
+        """Return `values` unchanged, because differences are shown to users as they are."""
         return values
 
     def means(self, level: float) -> dict[str, Floats]:
@@ -35,7 +35,7 @@ class HiddenTideScale:
         return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
-        """Raise an error: a test of additivity needs environments."""
+        """Raise an error, because the test of additivity needs environments."""
         raise self._needs_labels("a test of additivity")
 
     def spread(self) -> Spread:
@@ -43,7 +43,7 @@ class HiddenTideScale:
         return unequal_variances(self._followed.still)
 
     def left_out(self) -> NoReturn:
-        """Raise an error: without environments, none can be left out."""
+        """Raise an error, because a log without environments has none to leave out."""
         raise self._needs_labels("leaving environments out")
 
     def _needs_labels(self, what: str) -> InputError:

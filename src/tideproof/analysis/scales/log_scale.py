@@ -9,15 +9,18 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-from tideproof.analysis.scales.log_lifts import to_lift
-from tideproof.analysis.scales.mean_intervals import log_scale_intervals
+from tideproof.analysis.scales.multiplicative_scale import to_lift
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity, additivity
-from tideproof.stats.scales.log_rewards import estimate_log, log_means, require_logs
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
-from tideproof.stats.solve.environment_influence import leave_one_out_effects
+from tideproof.stats.scales.reward_logarithms import estimate_log, log_means, require_logs
+from tideproof.stats.solve.adjusted_means import log_scale_intervals
+from tideproof.stats.solve.environment_contrasts import (
+    EnvironmentGaps,
+    environment_gaps,
+    leave_one_out_effects,
+)
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import MODELS, Variance, estimate

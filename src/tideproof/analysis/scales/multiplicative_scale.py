@@ -1,10 +1,11 @@
-"""Common part of the scales of ratios and odds, with values in logarithms and score tests."""
+"""Base class of the ratio and odds scales, which estimate logarithms and compare arms by score tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tideproof.analysis.scales.log_lifts import to_lift
+import numpy as np
+
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
@@ -50,3 +51,13 @@ class MultiplicativeScale:
         """Return the arm values with all environments and, to first order, without each one."""
         scale: Any = self._tests.scale
         return LeaveOneOut(self.found.mu, leave_one_out_theta(self._cells, scale))
+
+
+def to_lift(values: Floats) -> Floats:
+    """Return the lift exp(x) - 1 of a logarithm of a ratio; values that overflow become infinite.
+
+    >>> to_lift(np.log([1.5, 1.0])).tolist(), float(to_lift(np.array(1e4)))
+    ([0.5, 0.0], inf)
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(np.expm1(values))

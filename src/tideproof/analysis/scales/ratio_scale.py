@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tideproof.analysis.scales.mean_intervals import log_scale_intervals, rate_intervals
 from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
+from tideproof.stats.solve.adjusted_means import log_scale_intervals, rate_intervals
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
 

@@ -1,4 +1,4 @@
-"""Answers to further questions about a log: a control, interactions with environments, and segments."""
+"""Sentences on comparisons with a control, on interactions of arms and environments, and on segments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.interaction_summary import InteractionSummary
-from tideproof.analysis.number_formats import contrast_format
+from tideproof.analysis.words.fit_text import contrast_format
 from tideproof.text import PERCENT, format_count, format_probability, join_names, quote_if_needed
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def interaction_sentences(fit: Fit) -> list[str]:
         return []
     if not found.told:
         return [
-            "Interactions of arms and environments cannot be separated from noise. That needs an arm with "
-            "two rewards in one environment, and two arms in two environments."
+            "Interactions of arms and environments cannot be separated from noise. To separate them, a "
+            "log needs an arm with two rewards in one environment, and two arms in two environments."
         ]
     said = [_size_sentence(fit, found)]
     if found.one_winner is not None:
@@ -68,9 +68,10 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     times = found.omega / found.sigma
     what = "Arms differ" if found.low else "Arms may or may not differ"
     return (
-        f"{what} from environment to environment: beyond the common shift, each has a standard deviation "
-        f"of omega = {figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} "
-        f"times that of a single reward."
+        f"{what} from environment to environment: beyond the common shift, the effects of environments on "
+        f"single arms have a standard deviation of omega = "
+        f"{figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} times that "
+        f"of a single reward."
     )
 
 

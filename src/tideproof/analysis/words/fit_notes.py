@@ -8,7 +8,7 @@ from tideproof.analysis.words.fit_warnings import all_scales_fail
 from tideproof.data.cell_reader import WinsorizingThreshold
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
-from tideproof.stats.scales.scale_choice import explain_misfits
+from tideproof.stats.scales.scale_comparison import explain_misfits
 from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
 
 _NAMED = 4  # largest number of cells in a sentence
@@ -97,7 +97,7 @@ def _disagreement_note(fit: Fit) -> list[str]:
 
 
 def _raw_mean_note(fit: Fit) -> list[str]:
-    """Return the note on which arm the raw mean and the period-weighted mean would have selected."""
+    """Return a note that names the arms with the best raw mean and the best period-weighted mean."""
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
@@ -118,7 +118,7 @@ def _raw_mean_note(fit: Fit) -> list[str]:
 
 
 def winsorizing_note(cap: WinsorizingThreshold) -> str:
-    """Return the note at which value rewards were winsorized."""
+    """Return the note that names the value above which rewards were winsorized."""
     share = f"{100 * cap.share:g} %"
     return f"Rewards above {format_rounded(cap.at)}, their {share} quantile, were replaced by it."
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtraParts:
-    """Additional parts that a user requested for a report; None for parts that were not.
+    """Optional parts of a report, such as segments; parts that are None or False are omitted.
 
     Attributes
     ----------

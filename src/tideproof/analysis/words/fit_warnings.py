@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tideproof.analysis.decisive_row import SingleRow
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.number_formats import contrast_format
 from tideproof.analysis.within_label_test import WithinLabelTest
-from tideproof.data.similar_labels import label_warnings
+from tideproof.analysis.words.fit_text import contrast_format
+from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
-from tideproof.stats.scales.log_rewards import equal_variances_p, normality_p
+from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_test import Scale, run_scale_test
-from tideproof.stats.solve.environment_influence import can_leave_one_out
+from tideproof.stats.solve.environment_contrasts import can_leave_one_out
 from tideproof.text import format_p, format_rounded, join_names
 
 if TYPE_CHECKING:
@@ -28,12 +29,43 @@ if TYPE_CHECKING:
 ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
 _LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
 _MANY = 20  # smallest number of rewards of an arm for that warning
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+_MOST_ALIKE = 5  # sentences about labels that look alike
 
 
 def warn_of_labels(fit: Fit) -> list[str]:
     """Return warnings about labels that look alike or like missing values."""
     found = label_warnings("arm", fit.cells.arms)
     return found if fit.tide else [*found, *label_warnings("environment", fit.cells.environments)]
+
+
+def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
+    """Return warnings about labels of arms or environments that look alike or like missing values.
+
+    >>> label_warnings("arm", ["B", "B ", "C"])
+    ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
+    >>> label_warnings("arm", ["A", "NULL"])
+    ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
+    >>> label_warnings("environment", ["mon", "tue", 3])
+    []
+    """
+    if not any(isinstance(label, str) for label in labels):
+        return []  # only text can be misspelled
+    alike: dict[str, list[Any]] = {}
+    for label in labels:
+        alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+    found = [
+        f"{what.capitalize()}s {join_names(map(repr, group))} differ only in spaces or capitals; they are "
+        f"counted as {_NUMBERS.get(len(group), len(group))}."
+        for group in alike.values()
+        if len(group) > 1
+    ]
+    absent = [label for label in labels if isinstance(label, str) and label.strip().lower() in ABSENT]
+    article = "an" if what[0] in "aeiou" else "a"
+    return found[:_MOST_ALIKE] + [
+        f"{what.capitalize()} {label!r} looks like a missing value; it is counted as {article} {what}."
+        for label in absent
+    ]
 
 
 def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
@@ -108,7 +140,7 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
     """Return the warning that shifts differ between arms, with the cell furthest from the model."""
     if test is None:
         return []
-    what = "Factors" if fit.lifts else "Shifts"
+    what = "Shift factors" if fit.lifts else "Shifts"
     said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})."
     if large := large_reward_sentence(fit.cells):
         return [f"{said} {large}"]
@@ -211,7 +243,7 @@ def within_label_warning(found: WithinLabelTest | None) -> list[str]:
 
 
 def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Return a warning about the row, in the units of the verdict, and what to do about it."""
+    """Return the warning that a single row decides the lead of the best arm, with advice."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
         f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
@@ -228,7 +260,10 @@ def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
 
 
 def _winsorizing_advice(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Return the advice to winsorize, if that would change the row: the largest of rewards of 0 or more."""
+    """Return the advice to winsorize, or an empty text if that would not change the reward of the row.
+
+    The advice is given only for the largest reward of a log without negative rewards.
+    """
     low, high = fit.cells.low, fit.cells.high
     if capped or fit.cells.binary or low is None or high is None:
         return ""

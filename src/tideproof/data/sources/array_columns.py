@@ -11,13 +11,13 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells, merge_groups, merge_ranges
+from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells, merge_groups, merge_ranges
 from tideproof.data.central_moments import MomentSums
 from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.column_values import check_lengths, index_column, to_numbers
-from tideproof.data.log_reward_rows import should_read_logs
 from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.stats.cells import Cells
+from tideproof.stats.scales.reward_logarithms import should_read_logs
 
 _MOST_KEYS = 2**62
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.group_by_sql import Query
-from tideproof.data.sql_quoting import quote_text
+from tideproof.data.sql_expressions import quote_text
 from tideproof.errors import InputError, UnknownName
 from tideproof.text import join_names
 

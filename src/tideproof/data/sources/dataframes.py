@@ -11,7 +11,7 @@ import numpy as np
 
 from tideproof.data import row_checks
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_groups import Groups, RewardRange, assemble_cells
+from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells
 from tideproof.data.central_moments import MomentSums, from_power_sums
 from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.row_checks import (
@@ -90,7 +90,7 @@ def _group_summaries(
 def _group_observations(
     frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
 ) -> Cells:
-    """Return the cells of rows that are one observation each; first count missing and infinite values."""
+    """Group rows that are one observation each, after missing and infinite values are counted."""
     import narwhals as nw
 
     labels, values = columns[: len(request.labels)], columns[len(request.labels) :]
@@ -242,7 +242,7 @@ def _truncate_time(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
 
 
 def _is_missing(column: nw.Expr, dtype: DType) -> nw.Expr:
-    """Return the condition that a value is missing."""
+    """Return the data frame expression that is true where a value is missing."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
 
 

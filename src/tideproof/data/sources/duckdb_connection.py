@@ -118,7 +118,7 @@ def report_progress(connection: duckdb.DuckDBPyConnection, progress: Progress | 
     done = threading.Event()
 
     def report() -> None:
-        """Call `progress` until the query is done."""
+        """Call `progress` with the percentage done, again and again until the query ends."""
         while not done.wait(_PAUSE):
             progress(max(0.0, connection.query_progress()))
 

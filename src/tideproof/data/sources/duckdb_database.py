@@ -13,7 +13,7 @@ from tideproof.data.sources.duckdb_connection import (
     open_connection,
     readable_errors,
 )
-from tideproof.data.sql_quoting import quote_name
+from tideproof.data.sql_expressions import quote_name
 from tideproof.errors import InputError, MissingFile, UnknownName
 
 LIST_TABLES = (
@@ -59,7 +59,9 @@ def table_sql(table: str | None, tables: Sequence[Sequence[str]], home: str) -> 
     if table is None:
         if len(names) != 1:
             listed = ", ".join(names) or "none"
-            raise InputError(f"choose a table to read, or give a query; the database contains: {listed}")
+            raise InputError(
+                f"choose a table to read, or give a query (table, --table); the database contains: {listed}"
+            )
         table = next(iter(names))
     if table not in names:
         raise UnknownName.with_suggestion("table", table, names)

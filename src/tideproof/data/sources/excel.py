@@ -10,8 +10,6 @@ from tideproof.data.sources.in_memory_table import InMemoryTable, infer_type
 from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
 from tideproof.text import join_names
 
-SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-
 
 @contextmanager
 def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
@@ -47,7 +45,7 @@ def _choose_sheet(path: str, sheets: dict[str, list[list[Any]]], name: str | Non
         return kept[name]
     filled = [title for title, rows in kept.items() if rows]
     if len(filled) != 1:
-        what = join_names(map(repr, filled)) if filled else "nothing"
+        what = join_names(map(repr, filled)) if filled else "only empty sheets"
         raise InputError(f"choose which sheet of {path!r} to read (table, --table); it contains {what}")
     return kept[filled[0]]
 

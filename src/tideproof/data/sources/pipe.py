@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tideproof.data.sources.file_kinds import detect_kind_of_file
-from tideproof.data.sources.source_dispatch import Source, open_source
+from tideproof.data.dataset import Source, detect_kind_of_file, open_source
 from tideproof.errors import InputError
 
 
@@ -18,7 +17,10 @@ from tideproof.errors import InputError
 def open_pipe(table: str | None) -> Iterator[Source]:
     """Open standard input as a table."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("there is no data on standard input, which '-' reads; use, say: cat log.csv | …")
+        raise InputError(
+            "'-' reads a log from standard input, but nothing is piped into it; for example: "
+            "cat log.csv | tideproof analyze -"
+        )
     with TemporaryDirectory() as folder:
         file = Path(folder) / "-"
         with open(file, "wb") as copy:

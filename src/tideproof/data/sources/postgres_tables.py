@@ -47,9 +47,9 @@ def _fetch_types(connection: Any, rows: str) -> dict[str, str]:
 
 
 def _factor_sql(d: str) -> str:
-    """Return SQL for a deviation that can be multiplied safely.
+    """Return SQL for a deviation, with very small and very large values replaced by 0 and NaN.
 
-    PostgreSQL raises an error if a product underflows or overflows.
+    PostgreSQL raises an error if the fourth power of a deviation underflows or overflows.
     """
     size = f"abs({d})"
     return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"

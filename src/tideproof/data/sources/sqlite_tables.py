@@ -10,7 +10,7 @@ from typing import Any
 
 from tideproof.data.sources.duckdb_database import table_sql
 from tideproof.data.sources.in_memory_table import InMemoryTable, infer_type
-from tideproof.data.sql_quoting import quote_name
+from tideproof.data.sql_expressions import quote_name
 from tideproof.errors import InputError, MissingFile
 
 _TABLES = (
@@ -34,7 +34,7 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
             types = {name: infer_type(values) for name, values in zip(names, sample, strict=True)}
 
             def fetch(wanted: Sequence[str]) -> list[list[Any]]:
-                """Return columns by name."""
+                """Return the values of the named columns, one list for each name."""
                 listed = ", ".join(map(quote_name, wanted))
                 return _columns(connection.execute(f"SELECT {listed} FROM {rows}").fetchall(), len(wanted))
 

@@ -20,6 +20,7 @@ class EventApplier:
     ----------
     spec : the policy with its options.
     settings : the settings of the experiment.
+    has_window : whether rewards count only when the lease of their pull is over.
     book : the pulls of the experiment and their status.
     policy_state : the statistics of the policy.
     """
@@ -28,6 +29,7 @@ class EventApplier:
     book: Book
     policy_state: PolicyState
     settings: ExperimentSettings
+    has_window: bool
 
     @property
     def open_ended(self) -> bool:
@@ -40,7 +42,7 @@ class EventApplier:
         return self.spec.params(arms, None if self.open_ended else horizon)
 
     def apply(self, event: e.Event, touched: Sequence[int]) -> None:
-        """Apply an event to the book and the policy state; `touched` are the pulls that it changes."""
+        """Apply an event to the book and the policy state; `touched` has the numbers of changed pulls."""
         if type(event) is e.Summarised:
             self._apply_summarised(event, touched)
         else:
@@ -70,9 +72,9 @@ class EventApplier:
     def _receive(self, number: int, reward: float) -> None:
         """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
         book, was = self.book, self.book.status[number]
-        if self.settings.has_window and was == PullStatus.PENDING:
+        if self.has_window and was == PullStatus.PENDING:
             book.rewards[number] = reward
-        elif self.settings.has_window:
+        elif self.has_window:
             if was == PullStatus.DEFAULTED:
                 book.status[number], book.late = PullStatus.LATE, book.late + 1
         elif was in (PullStatus.TOLD, PullStatus.DEFAULTED):
@@ -99,7 +101,7 @@ class EventApplier:
         self._set_arms()
 
     def reset_policy_state(self) -> None:
-        """Replace the policy state by an empty one for the tide model in the book."""
+        """Replace the policy state by an empty one for the current tide model."""
         raise NotImplementedError
 
     def _record_reward(self, number: int, status: PullStatus, reward: float) -> None:
@@ -151,7 +153,7 @@ class EventApplier:
             self.book.rewards[event.pull] = event.reward
         else:
             self._replace(event.pull, event.reward)
-            self.book.sure = None  # it was found from other rewards
+            self.book.sure = None  # it was based on other rewards
 
     def _replace(self, number: int, reward: float) -> None:
         book = self.book
@@ -165,7 +167,7 @@ class EventApplier:
     def _apply_arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
         self.book.asked.append(0)
-        self.book.sure = None  # it was about the other arms only
+        self.book.sure = None  # it compared the other arms only
         self._set_arms()
 
     def _apply_arm_retired(self, event: e.ArmRetired) -> None:
@@ -185,7 +187,10 @@ class EventApplier:
         self._update_horizon(always=True)
 
     def _update_horizon(self, always: bool = False) -> None:
-        """Update the horizon of the policy if it is not just the initial budget."""
+        """Update the policy's horizon if it can differ from the initial budget.
+
+        It differs only after summaries and warm starts; `always` is for a changed budget.
+        """
         if always or self.book.surplus or self.book.warm:
             self.policy_state.set_params(self.params(len(self.book.active), self.book.horizon))
 

@@ -9,7 +9,7 @@ from tideproof.experiment.events.event_records import Event
 
 
 class EventLog(MutableSequence[Event]):
-    """List of events; the first `past` events are read by a function when one of them is accessed."""
+    """List of events; the first `past` events are loaded by `read` when one of them is accessed."""
 
     def __init__(
         self, events: Iterable[Event] = (), past: int = 0, read: Callable[[], list[Event]] | None = None

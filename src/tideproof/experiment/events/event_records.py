@@ -1,7 +1,7 @@
 """Record types of everything that can happen to an experiment, and their JSON form.
 
-An experiment is the sequence of its event records; `state` applies them. A record that is read from outside
-is checked field by field, so that damaged records are refused.
+An experiment is the sequence of its event records; its state is computed by applying them in order. A record
+from a file is checked field by field, so that damaged records are refused.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Told(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Event: rewards of pulls were recorded; those of units are added up, once for each key."""
+    """Event: rewards of units were recorded, to be added up; each key of a pull counts once."""
 
     at: float
     by: str | None
@@ -73,7 +73,7 @@ class Added(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Event: these are the shares of all arms among the next `n` units in an environment."""
+    """Event: the shares of all arms were computed for the next `n` units in an environment."""
 
     at: float
     by: str | None
@@ -104,7 +104,10 @@ class Cancelled(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Event: the lease of pulls ended; their reward is the default `reward`, or none if that is None."""
+    """Event: pulls reached their time limit and got the default `reward`, or expired if it is None.
+
+    A pull whose reward was told within a fixed window gets that reward instead.
+    """
 
     at: float
     by: str | None
@@ -204,7 +207,7 @@ class Salted(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """Event: units saw their arms, so that these pulls count from now on."""
+    """Event: units saw their arms, so that rewards of these pulls are accepted from now on."""
 
     at: float
     by: str | None
@@ -236,7 +239,7 @@ def without_old_salts(happened: Iterable[Event]) -> list[Event]:
 
 
 def event_to_record(event: Event) -> list[Any]:
-    """Return an event as a list for JSON: its kind, then its fields.
+    """Return an event as a list for JSON: the name of its kind, then its fields.
 
     >>> event_to_record(Cancelled(1.5, None, (3, 4)))
     ['Cancelled', 1.5, None, (3, 4)]
@@ -251,7 +254,7 @@ def record_to_event(record: Any) -> Event:
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
     if not isinstance(record, (list, tuple)) or not record or record[0] not in KINDS:
-        raise InputError(f"not an event record: {str(record)[:80]}")
+        raise InputError(f"not an event record, a list that begins with its kind: {str(record)[:80]}")
     name, *values = record
     fields = _FIELDS[name]
     if len(values) != len(fields):

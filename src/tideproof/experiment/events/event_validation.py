@@ -21,6 +21,7 @@ from tideproof.experiment.tells import WIDEST, checked_limits
 from tideproof.experiment.tide_options import checked_option, checked_zone
 from tideproof.policies.stopping_policy import RULES
 from tideproof.stats.scales.scale_test import Scale
+from tideproof.text import join_names
 
 LARGEST_READ = 1e100  # rewards in a file may be larger than `tells.LARGEST`
 
@@ -36,7 +37,8 @@ def checked_created(created: e.Created) -> e.Created:
     lease_of(settings)
     checked_rewards(settings.rewards)
     if settings.scale not in get_args(Scale):
-        raise InputError(f"unknown scale {settings.scale!r} of an experiment")
+        allowed = join_names(map(repr, get_args(Scale)), "or")
+        raise InputError(f"unknown scale {settings.scale!r} of an experiment: it must be {allowed}")
     check_rule(settings)
     checked_option(settings.tide)
     checked_zone(settings.time_zone)
@@ -51,7 +53,7 @@ def check_event(state: State, event: e.Event) -> None:
 
 def _require(condition: bool, event: e.Event) -> None:
     if not condition:
-        raise InputError(f"the event {str(event)[:120]} is not possible after those before it")
+        raise InputError(f"the event {str(event)[:120]} contradicts the events before it")
 
 
 def _allow(state: State, event: e.Event) -> None:

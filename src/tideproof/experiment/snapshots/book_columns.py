@@ -12,11 +12,11 @@ from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 
 _STATUSES = tuple(PullStatus)
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
-_PLAIN = tuple(name for name in Book.VALUES if name not in ("sure", "units", "plans", "salt"))
+_PLAIN = Book.plain_fields()
 
 
 def book_to_columns(book: Book) -> list[Any]:
-    """Return the contents of a book without its salt as lists and arrays, for `restore_book`.
+    """Return a book without its salt as lists and arrays, from which `restore_book` restores it.
 
     The IDs of the pulls must be those that `Book.ask` makes.
     """

@@ -84,7 +84,7 @@ def _snapshot(document: dict[str, Any]) -> Any:
 
 
 def checksum(document: Any) -> str:
-    """Return the SHA-256 checksum of a JSON document, as `write` stores it in the file."""
+    """Return the SHA-256 checksum of a JSON document, which the file stores, too."""
     plain = json.dumps(document, sort_keys=True, allow_nan=True)
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -118,13 +118,16 @@ def describe_policy(spec: PolicySpec) -> dict[str, Any]:
 
 
 def unregistered(spec: PolicySpec) -> Policy | None:
-    """Return the policy if it cannot be found by its name, else None."""
+    """Return the policy if its saved name does not identify it, so that it must be passed; else None."""
     known = is_registered(spec.policy.name) and not is_namesake(spec.policy)
     return None if known else spec.policy
 
 
 def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
-    """Return the policy of a saved description: `given`, or the registered policy of that name."""
+    """Return the policy that a saved description names, from `given` or from the registry.
+
+    `given` must have the same name, and must not contradict the saved options.
+    """
     kinds = {"name": str, "label": str, "options": dict}
     if not all(isinstance(saved.get(part), kind) for part, kind in kinds.items()):
         raise InputError(f"not the description of a policy: {str(saved)[:80]}")

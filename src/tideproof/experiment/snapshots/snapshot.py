@@ -40,7 +40,7 @@ def copy_policy_state(state: State) -> Any:
 
 
 def copy_whole_state(state: State) -> Any:
-    """Return a copy of the book and the policy statistics, or None if no snapshot is worth it."""
+    """Return a copy of the book and the policy statistics, or None if replaying is as fast."""
     numbers = copy_policy_state(state)
     return None if numbers is None else [book_columns.book_to_columns(state.book), numbers]
 
@@ -52,7 +52,10 @@ def pack_snapshot(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
 
 
 def restore_from_snapshot(state: State, snapshot: Any, check: Check) -> bool:
-    """Restore a state that has its events from a snapshot; return False if that is impossible."""
+    """Restore the policy state from a snapshot; return False if the snapshot cannot be used.
+
+    `state` must have its events, none of which was applied but the first.
+    """
     mark = _fingerprint(state.spec.policy, state.spec.selection)
     if not isinstance(snapshot, dict) or mark is None or snapshot.get("mark") != mark:
         return False
@@ -69,7 +72,10 @@ def serialize_state(contents: Any) -> bytes:
 
 
 def resume(state: State, happened: EventLog, snapshot: bytes) -> bool:
-    """Restore a new state with these events from serialized bytes; return False if that is impossible."""
+    """Restore a state from its serialized bytes; return False if that is impossible.
+
+    `state` must be new, and `happened` must be the events up to the time of the snapshot.
+    """
     try:
         book, numbers = _unpack(json.loads(snapshot))
         state.restore(happened, book, numbers)
@@ -100,7 +106,7 @@ def _fingerprint(policy: Policy, selection: Selection) -> str | None:
 
 
 def _hidden_tide_variants(spec: PolicySpec) -> list[PolicySpec]:
-    """Return the variants of a policy for a hidden tide, if it has them."""
+    """Return the policy's versions for `tide="hidden"` and `tide="both"`, or an empty list."""
     try:
         return [spec.on_tide("hidden"), spec.on_tide("both")]
     except InputError:
@@ -114,7 +120,7 @@ def _copy(value: Any) -> Any:
 
 
 def _pack(value: Any) -> Any:
-    """Return arrays as compressed text, inside lists of JSON values."""
+    """Return nested lists with each array replaced by its compressed text, ready for JSON."""
     if isinstance(value, np.ndarray):
         packed = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes(), 1)).decode()
         return {"type": value.dtype.str, "shape": list(value.shape), "data": packed}

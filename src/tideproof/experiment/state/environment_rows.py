@@ -1,7 +1,9 @@
-"""Table of environments with one row each: reward cells for fits, and statistics for the kernels.
+"""Table with one row per environment: its rewards by arm in brief, and statistics for the policy.
 
-Each row has two slots of kernel statistics: one of recorded rewards, one that also counts pending pulls. The
-rows lie in arrays that grow, so that a call costs the same with ten or a hundred thousand environments.
+The rewards of one arm in one environment are a cell: their number, mean and sum of squared deviations. The
+statistics of an environment are a slot, as the kernels of a policy read it. Each row has two slots: one of
+recorded rewards, and one that also counts pending pulls. The rows are in arrays that grow, so that a call
+costs the same with ten or a hundred thousand environments.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints, Memory, count_elements, view_buffers
 from tideproof.experiment.pull import Label
 from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.reward_moments import record
 from tideproof.stats.cells import Cells
 
-_CACHED_SLOTS = 256  # slots kept ready
+_CACHED_SLOTS = 256  # number of slots for which views are kept
 
 
 class EnvironmentArrays(NamedTuple):
-    """Arrays of the environment table, all of one length; the first two contain the columns of the others.
+    """Arrays of the environment table, each with one row per environment.
+
+    The first two have the columns of all others, which are views of them.
 
     Attributes
     ----------
@@ -44,10 +49,18 @@ class EnvironmentArrays(NamedTuple):
 
 
 class SlotView(NamedTuple):
-    """Statistics of one environment: their memory, and the form in which kernels take them."""
+    """Statistics of one environment, as a block of memory and in the form that kernels take."""
 
     memory: Memory[Slot]
     kernels: Any
+
+
+class _Cell(NamedTuple):
+    """Number, mean and squared deviations of the rewards in a cell, as lists that a kernel changes."""
+
+    told: Any
+    mean: Any
+    squares: Any
 
 
 class EnvironmentTable:
@@ -72,7 +85,7 @@ class EnvironmentTable:
         self._set(_empty_arrays(0, arms, active_arms))
 
     def _set(self, rows: EnvironmentArrays) -> None:
-        self._current: tuple[EnvironmentArrays, dict[int, SlotView]] = rows, {}
+        self._current: tuple[EnvironmentArrays, dict[int, tuple[SlotView, SlotView]]] = rows, {}
 
     @property
     def rows(self) -> EnvironmentArrays:
@@ -80,7 +93,7 @@ class EnvironmentTable:
         return self._current[0]
 
     def resize(self, arms: int, active_arms: int) -> None:
-        """Change the number of arms; cells are kept, and the slots are emptied."""
+        """Change the number of arms: keep the rewards, and reset the statistics for the policy."""
         old = self.rows
         new = _empty_arrays(len(old.n), arms, active_arms)
         for name in ("n", "mean", "squares", "pending"):
@@ -90,11 +103,11 @@ class EnvironmentTable:
         self._set(new)
 
     def find(self, label: Label) -> int | None:
-        """Return the row of an environment label, or None."""
+        """Return the row number of an environment label, or None if the label is new."""
         return self._rows.get(label)
 
     def row(self, label: Label) -> int:
-        """Return the row of an environment label; add one if it is new."""
+        """Return the row number of an environment label; add a row if the label is new."""
         found = self._rows.get(label)
         if found is not None:
             return found
@@ -108,40 +121,67 @@ class EnvironmentTable:
         self._rows[label] = row
         return row
 
+    def record(self, row: int, arm: int, n: int, mean: float, squares: float) -> None:
+        """Add rewards of one arm to the cell of their environment."""
+        rows = self.rows
+        tables = rows.n, rows.mean, rows.squares
+        if rows.n[row, arm] == 0.0 and not rows.n[row].any():
+            self.with_rewards.append(row)
+        cell = _Cell(*([table.item(row, arm)] for table in tables))  # plain numbers are quicker
+        record(cell, 0, n, mean, squares)
+        for table, (value,) in zip(tables, cell, strict=True):
+            table[row, arm] = value
+
+    def replace_reward(self, row: int, arm: int, old: float, new: float) -> None:
+        """Replace one reward in its cell by another."""
+        rows = self.rows
+        n, mean = rows.n[row, arm], rows.mean[row, arm]
+        centre = mean + (new - old) / n
+        spread = (new - centre) * (new - mean) - (old - centre) * (old - mean)
+        rows.squares[row, arm] = max(0.0, rows.squares[row, arm] + spread) if n > 1 else 0.0
+        rows.mean[row, arm] = centre if n > 1 else new
+
     def pending_count(self, label: Label, arm: int) -> int:
         """Return the number of pending pulls of an arm in an environment."""
         row = self._rows.get(label)
         return 0 if row is None else int(self.rows.pending[row, arm])
 
     def at(self, which: Ints, active: list[int]) -> Any:
-        """Return the index of the cells of these rows and arms; it is faster if all arms are active."""
+        """Return an index that selects the cells of these rows and arms.
+
+        If all arms are active, the index consists of the rows only, which is faster.
+        """
         return which if len(active) == self.rows.n.shape[1] else np.ix_(which, np.array(active))
 
     def slot(self, row: int) -> SlotView:
         """Return the statistics of recorded rewards in a row."""
-        rows, views = self._current
-        return views.get(row) or self._view_slot(views, row, rows.floats[row], rows.ints[row])
+        return self._slot_views(row)[0]
 
     def pending_slot(self, row: int) -> SlotView:
         """Return the statistics of a row that also count pending pulls."""
-        rows, views = self._current
-        return views.get(~row) or self._view_slot(
-            views, ~row, rows.pending_floats[row], rows.pending_ints[row]
-        )
+        return self._slot_views(row)[1]
 
-    def _view_slot(self, views: dict[int, SlotView], key: int, floats: Floats, ints: Ints) -> SlotView:
-        if len(views) >= _CACHED_SLOTS:
-            del views[next(iter(views))]  # the oldest
-        memory = view_buffers(Slot, self._active_arms, floats, ints)
-        found = views[key] = SlotView(memory, self._to_kernel(memory.view))
+    def _slot_views(self, row: int) -> tuple[SlotView, SlotView]:
+        rows, views = self._current
+        found = views.get(row)
+        if found is None:
+            if len(views) >= _CACHED_SLOTS:
+                del views[next(iter(views))]  # the oldest
+            found = views[row] = (
+                self._view_slot(rows.floats[row], rows.ints[row]),
+                self._view_slot(rows.pending_floats[row], rows.pending_ints[row]),
+            )
         return found
 
+    def _view_slot(self, floats: Floats, ints: Ints) -> SlotView:
+        memory = view_buffers(Slot, self._active_arms, floats, ints)
+        return SlotView(memory, self._to_kernel(memory.view))
+
     def fill_pending_slots(self, which: Collection[int], active: list[int], cells: bool) -> None:
-        """Recompute the slots with pending pulls of many rows at once.
+        """Recompute the statistics that count pending pulls, for several environments at once.
 
-        The kernel `enter_pending` does the same for one row.
-
-        `active` are the arms in the slots; `cells` says whether the policy reads the mean of each cell.
+        The kernel `enter_pending` does the same for one row. `active` are the arms in the slots; `cells` says
+        whether the policy reads the mean of each cell.
         """
         rows, found = self.rows, np.fromiter(which, np.int64, len(which))
         rows.pending_floats[found], rows.pending_ints[found] = rows.floats[found], rows.ints[found]
@@ -152,8 +192,8 @@ class EnvironmentTable:
         slot.counts[found] += out
         slot.size[found] += out.sum(axis=1, keepdims=True)
         slot.each[found] = 1.0 / slot.size[found]
-        slot.mean[found] += 0.0  # no zero is negative after a sum
-        slot.arm[found, 0] = out.shape[1] - 1 - (out[:, ::-1] > 0).argmax(axis=1)  # the last of them
+        slot.mean[found] += 0.0  # turns -0.0 into 0.0, as the sum in the kernel does
+        slot.arm[found, 0] = out.shape[1] - 1 - (out[:, ::-1] > 0).argmax(axis=1)  # the last pending arm
         if cells:
             at = found[(chosen := np.nonzero(out))[0]], chosen[1]
             slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[chosen] / slot.counts[at])
@@ -165,7 +205,7 @@ class EnvironmentTable:
         del self._rows[self.labels.pop()]
 
     def contents(self) -> list[Any]:
-        """Return all data of the table as lists and arrays, for `refill`."""
+        """Return all data as lists and arrays, from which `refill` restores them."""
         count = len(self.labels)
         return [
             list(self.labels),
@@ -183,7 +223,7 @@ class EnvironmentTable:
         self.with_rewards[:] = told
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
-        """Compute the slots of recorded rewards from cells; return the index of the first with a reward."""
+        """Compute environment statistics from rewards; return the index of the first row with a reward."""
         slot = view_buffers(Slot, self._active_arms, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
         each = 1.0 / np.where(size > 0.0, size, np.inf)
@@ -195,7 +235,7 @@ class EnvironmentTable:
         return first
 
     def cells(self, names: list[Any], arms: Sequence[int]) -> Cells:
-        """Return the reward cells of some arms, under these names."""
+        """Return the reward cells of some arms, with `names` as the arm names."""
         rows, own = self.rows, np.array(arms, np.int64)
         told = np.array(self.with_rewards, np.int64)
         told = told[rows.n[np.ix_(told, own)].any(axis=1)]

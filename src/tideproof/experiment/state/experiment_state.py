@@ -1,8 +1,8 @@
 """State of an experiment, computed by applying its events one by one.
 
 A change that a signal or an error interrupts leaves the state damaged. The next access then computes it again
-from the events. So each call happens entirely or not at all, without records of what to undo. Errors that are
-expected, such as invalid input, are raised before anything changes.
+from the events. So each call takes effect completely or not at all, without a record of the changes to undo.
+Errors that are expected, such as invalid input, are raised before anything changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Check = Callable[["State", e.Event], None]
 
 
 class NeedsLock(Exception):
-    """Raised when a method that only reads must record an event: it is run again with write access."""
+    """Raised when a read must record an event; the caller repeats the read with write access."""
 
 
 class State(EventApplier):
@@ -46,24 +46,25 @@ class State(EventApplier):
     """
 
     def __init__(self, created: e.Created, spec: PolicySpec) -> None:
-        self.events: MutableSequence[e.Event] = EventLog([created])
+        self.events: MutableSequence[e.Event] = [created]
         self.read_only = False
         self.created, self.spec, self.settings = created, spec, settings_of(created)
+        self.has_window = self.settings.has_window
         self._applied = 0
         self.damaged = False
         self.begin()
 
     def begin(self) -> None:
-        """Reset the state, so that the next `fold` applies all events again."""
+        """Reset the state to that after creation, so that `fold` applies all later events again."""
         made, settings = self.created, self.settings
-        self.book = Book(made.arms, made.budget, made.session, "", settings.tide)
+        self.book = Book(list(made.arms), made.budget, made.session, "", settings.tide)
         self.book.reserves = settings.reserve is not None
         self.bounds = checked_bounds(settings.floors, settings.caps, made.arms)
         self.policy_state = self._new_policy_state()
         self._applied = 1
 
     def _new_policy_state(self) -> PolicyState:
-        """Return an empty policy state for the tide model in the book."""
+        """Return an empty policy state for the current tide model."""
         made, arms, tide = self.created, len(self.created.arms), self.book.tide
         sign = 1.0 if made.direction == "maximize" else -1.0
         horizon = None if self.open_ended else made.budget
@@ -75,7 +76,7 @@ class State(EventApplier):
         return PolicyState(self.spec, arms, made.seed, sign, horizon, scale, proves)
 
     def reset_policy_state(self) -> None:
-        """Replace the policy state by an empty one for the tide model in the book."""
+        """Replace the policy state by an empty one for the current tide model."""
         if not isinstance(self.policy_state, NullState):
             self.policy_state = self._new_policy_state()
 
@@ -87,7 +88,7 @@ class State(EventApplier):
     def fold(self, check: Check | None = None, between: Callable[[], None] | None = None) -> None:
         """Apply all new events; if the state is damaged, apply all events again.
 
-        `check` validates events from outside. `between` is called after each event.
+        `check` validates each event before it is applied. `between` is called after each event.
         """
         if self.damaged:
             self.begin()
@@ -104,7 +105,7 @@ class State(EventApplier):
                 between()
 
     def append_events(self, happened: Sequence[e.Event], between: Callable[[], None] = lambda: None) -> None:
-        """Apply events that other processes recorded and validated; `between` is called after each."""
+        """Apply events of other processes, which validated them; call `between` after each event."""
         self.fold()
         self.events += happened
         self.fold(between=between)
@@ -118,7 +119,7 @@ class State(EventApplier):
                 self.apply(event, self.touched(event))
             book = self.book
             params, numbers = self.params(len(book.active), book.horizon), self._new_policy_state()
-            numbers.refill(len(book.arms), book.active, params, contents)
+            numbers.restore(len(book.arms), book.active, params, contents)
         except BaseException:
             self.begin()
             raise
@@ -130,7 +131,7 @@ class State(EventApplier):
         restore_book(self.book, book)
         self.policy_state = self._new_policy_state()
         params = self.params(len(self.book.active), self.book.horizon)
-        self.policy_state.refill(len(self.book.arms), self.book.active, params, numbers)
+        self.policy_state.restore(len(self.book.arms), self.book.active, params, numbers)
         self.events = happened
         self._applied = len(happened)
 
@@ -147,13 +148,13 @@ class State(EventApplier):
         self.policy_state.finish()
 
     def _record(self, event: e.Event) -> None:
-        """Add an event that was applied to the log; from here on it has happened."""
+        """Add an already applied event to the event log, which makes the change final."""
         self.events.append(event)
         self._applied = len(self.events)
         self.damaged = False
 
     def read(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which may update what the policy state keeps for reads."""
+        """Return the result of `read`, a function that may complete postponed updates of the state."""
         self.fold()
         self.damaged = True
         found = read()
@@ -191,4 +192,4 @@ class State(EventApplier):
 
 def _check_by(by: Any) -> None:
     if by is not None and not isinstance(by, str):
-        raise InputError(f"by must be a string that says who, not {describe_value(by)}")
+        raise InputError(f"by must be a string with the name of the caller, not {describe_value(by)}")

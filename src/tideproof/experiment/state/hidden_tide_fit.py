@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.analysis.arm_contrast import Contrast, finite_or_none
-from tideproof.checks import Direction
+from tideproof.analysis.arm_comparisons import Contrast, finite_or_none
+from tideproof.checks import Direction, Prior
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.kernels.fit.hidden_tide import SUMMARY_WEIGHT
 from tideproof.kernels.fit.tide_paths import DRIFT, EACH
-from tideproof.stats.best.adaptive_allowance import critical_deviate, p_value
-from tideproof.stats.best.p_best import Prior, p_best
-from tideproof.stats.pairs.wald_pairs import WaldPairs
-from tideproof.stats.scales.scale_choice import ScaleName
+from tideproof.stats.best.multiple_comparisons import critical_deviate, p_value
+from tideproof.stats.best.p_best import p_best
+from tideproof.stats.pairs.difference_pairs import WaldPairs
+from tideproof.stats.scales.scale_comparison import ScaleName
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import format_count, format_rounded
 
-ROUNDING = 1e-13  # of rewards
+ROUNDING = 1e-13  # relative rounding error of rewards
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -77,7 +77,7 @@ class TideFit:
         return [self.names[place] for place in sorted(seen, key=lambda place: -sign * self.now[place])]
 
     def rival(self, arm: Any) -> Any:
-        """Return the best of the other arms."""
+        """Return the arm with the best estimate among all arms but `arm`, or None."""
         self._index(arm)
         return next((other for other in self._ranking if other != arm), None)
 
@@ -88,7 +88,7 @@ class TideFit:
         """
         i, k, arms = self._index(a), self._index(b), len(self.names)
         if not self.counts[i] or not self.counts[k]:
-            raise InputError(f"{a!r} and {b!r} cannot be compared: both need a told reward")
+            raise InputError(f"{a!r} and {b!r} cannot be compared: both need a recorded reward")
         pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
         z = critical_deviate(
             self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked
@@ -138,14 +138,14 @@ class TideFit:
         """Return a text about the estimated jumps, drift and noise."""
         text = f"about {format_count(round(self.jumps), 'jump')}"
         if self.drift > 0.05:
-            text += f" and a drift of {format_rounded(self.drift)} noises a pull"
-        return f"{text}, noise of {format_rounded(self.noise)}"
+            text += f" and a drift per pull of {format_rounded(self.drift)} times the noise"
+        return f"{text}; noise (standard deviation of a reward) {format_rounded(self.noise)}"
 
     def __repr__(self) -> str:
-        return f"{self.arms!r}\ntide followed ({self.tide}): {self.said()}"
+        return f"{self.arms!r}\ntide estimated ({self.tide}): {self.said()}"
 
     def _repr_html_(self) -> str:
-        return render_notebook_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
+        return render_notebook_html(f"tide estimated ({self.tide}): {self.said()}", self.arms)
 
     def _index(self, arm: Any) -> int:
         if arm not in self.names:
@@ -171,15 +171,15 @@ def tide_fit(
     return TideFit(
         names=tuple(arms[arm] for arm in numbers.active),
         counts=found.first.copy(),
-        now=numbers.sign * found.mu,
+        now=numbers.rewards.sign * found.mu,
         covariance=variance * found.P,
         freedom=nu,
         noise=math.sqrt(variance),
         jumps=float(share @ found.paths.jumps),
         drift=math.sqrt(float(share @ drift)),
-        tide=numbers.spec.policy.tide,
+        tide=numbers.rewards.spec.policy.tide,
         direction=direction,
-        adaptive=numbers.spec.policy.adaptive,
+        adaptive=numbers.rewards.spec.policy.adaptive,
         level=level,
         prior=prior,
     )

@@ -1,12 +1,12 @@
-"""Policy state of an experiment with a hidden tide: a filter over rewards in the order of asking.
+"""Policy state for a hidden tide: a filter that processes rewards in the order of their pulls.
 
-The filter must process rewards in the order of their pulls. So its state depends on the book alone, not on
-the order in which rewards arrived. A reward that arrives in order is one step. A reward that arrives late
-returns the filter to a checkpoint and repeats the later steps, which gives the same bits as if it had come in
-time. Checkpoints are dense near the newest reward and sparse far behind it: a reward that is late by d others
-costs at most about 4/3 d + 16 steps.
+The state of the filter depends on the recorded rewards alone, not on the order in which they arrived. A
+reward that arrives in order is one step. A reward that arrives late returns the filter to a checkpoint and
+repeats the later steps, which gives exactly the same numbers as if it had come in time. Checkpoints are dense
+near the newest reward and sparse far behind it: a reward that comes after d later ones costs at most about
+4/3 d + 16 steps.
 
-Pending pulls enter the design as if their rewards came now, all pulls of an arm at once.
+Pending pulls enter the design matrix as if their rewards came now, all pulls of an arm at once.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from tideproof.experiment.state.pulls_book import Book
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.stats.solve.least_squares import group_components
 from tideproof.stats.tide.tide_visibility import too_coarse
 
-SPACING = 16  # rewards between two copies, at least
-SPACING_RATIO = 4  # ... and at most the distance to the newest reward over that
+SPACING = 16  # smallest number of rewards between two checkpoints
+SPACING_RATIO = 4  # checkpoints are apart by at most their distance to the newest reward over this
 
 
 class FilterCheckpoint(NamedTuple):
@@ -45,10 +44,12 @@ class FilterCheckpoint(NamedTuple):
 
 
 class HiddenTideState(PolicyState):
-    """Policy state for a tide that is `"hidden"`, or `"both"`: labels say when it jumps.
+    """Policy state for `tide="hidden"`, or for `"both"`, where the tide jumps when the label changes.
 
     A label that is used again begins a new environment: its former shift is not remembered.
     """
+
+    SAVED = (*PolicyState.SAVED, "_processed_until", "_first_unprocessed", "_last_label")
 
     def __init__(
         self, book: Book, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None
@@ -56,17 +57,17 @@ class HiddenTideState(PolicyState):
         self._book = book
         self._labelled = spec.policy.tide == "both"
         super().__init__(spec, arms, seed, sign, horizon)
+        self._reset_filter()
 
-    def _begin(self, places: int) -> None:
-        super()._begin(places)
-        self._uses_fit = False  # there is no design to keep
-        self._processed_until = 0  # `memory` has the told rewards of all pulls before
-        self._first_unprocessed: int | None = None  # the first pull with news
-        self._last_label: Label | None = None  # where the last of them was
+    def _reset_filter(self) -> None:
+        self._processed_until = 0  # `memory` has the recorded rewards of all pulls before this number
+        self._first_unprocessed: int | None = None  # the first pull whose reward changed since
+        self._last_label: Label | None = None  # environment of the last processed reward
         self._filter_checkpoints: tuple[FilterCheckpoint, ...] = ()
-        self._is_coarse: bool | None = None  # not looked at since the last news
+        self._counts_pending = False  # whether `memory_with_pending` is up to date
+        self._is_coarse: bool | None = None  # None until it is computed after a change
 
-    # -- the fold
+    # -- processing of rewards
 
     @property
     def behind(self) -> bool:
@@ -95,7 +96,7 @@ class HiddenTideState(PolicyState):
                     number + 1, told, self._last_label, memory.floats.copy(), memory.ints.copy()
                 )
                 self._filter_checkpoints = _thin_checkpoints((*self._filter_checkpoints, copy))
-        self.batches = told
+        self.rewards.batches = told
         self._first_unprocessed = None
 
     def _return_to(self, number: int) -> None:
@@ -111,40 +112,46 @@ class HiddenTideState(PolicyState):
 
     def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
         """Process the reward of one pull; `left` says whether the label changed since the last reward."""
-        run = self._kernel_views[0]
+        rewards, run = self.rewards, self.rewards.run
         if self._labelled and left:
             _clear_slot(self.memory.view.slot)
         self._last_label = label
-        draw = self._draw(TELL, number)
-        self.program.take(self.params, run.state, run.data, run.slot, place, 1, self.sign * reward, 0.0, draw)
+        rewards.program.take(
+            rewards.params,
+            run.state,
+            run.data,
+            run.slot,
+            place,
+            1,
+            rewards.sign * reward,
+            0.0,
+            rewards.draw(TELL, number),
+        )
         self._processed_until = number + 1
 
-    # -- pulls that are out
+    # -- pending pulls
 
     def look_ahead(self) -> None:
         """Update the policy state that includes pending pulls."""
         self.catch_up()
-        if self._pending_is_current:
+        if self._counts_pending:
             return
         self.memory_with_pending.copy_from(self.memory)
         if self._labelled and any(
             pull.environment != self._last_label for pull in self._book.pulls[self._processed_until :]
         ):
             _clear_slot(self.memory_with_pending.view.slot)
-        run, out = self._kernel_views[1], self._pending_counts
-        order = [place for place, n in enumerate(out) if n and place != self._last_arm]
-        if out[self._last_arm]:
-            order.append(self._last_arm)
-        for step, place in enumerate(order, len(self._book.pulls)):
-            draw = self._draw(TELL, step)
-            self.program.expect(self.params, run.state, run.data, run.slot, place, out[place], draw)
-        self._pending_is_current = True
+        rewards, run, counts = self.rewards, self.pending.run, self.pending.counts
+        for step, place in enumerate(self.pending.arms_in_order(), len(self._book.pulls)):
+            draw = rewards.draw(TELL, step)
+            rewards.program.expect(rewards.params, run.state, run.data, run.slot, place, counts[place], draw)
+        self._counts_pending = True
 
     def make_ready(self) -> None:
-        """Do nothing: this class recomputes the effect of pending pulls after each ask."""
+        """Do nothing: this class adds pending pulls to the policy state before each choice."""
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Choose the next arms and add them as pending pulls, or none of them if the policy stops before."""
+        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before."""
         arms = self.choose(label, n, first, play)
         if len(arms) == n:
             row = self.environments.row(label)
@@ -153,102 +160,107 @@ class HiddenTideState(PolicyState):
         return arms
 
     def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the next arms, fewer than `n` if the policy stops; nothing is asked."""
+        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
         self.look_ahead()
-        self._pending_is_current = False  # the choices below are made in `memory_with_pending`
-        run, slot = self._kernel_views[1], self._slot(label)
-        arms: list[int] = []
+        self._counts_pending = False  # the choices below are made in `memory_with_pending`
+        rewards, run, slot = self.rewards, self.pending.run, self._slot(label)
+        program, params, arms = rewards.program, rewards.params, list[int]()
         for step in range(first, first + n):
-            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+            place = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, step)))
             if place < 0:
                 break
             arms.append(self.active[place] if play is None else play(self.active[place]))
-            draw = self._draw(TELL, step)
-            self.program.expect(self.params, run.state, run.data, slot, self._arm_index[arms[-1]], 1, draw)
+            place, draw = rewards.arm_index[arms[-1]], rewards.draw(TELL, step)
+            program.expect(params, run.state, run.data, slot, place, 1, draw)
         return arms
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped."""
         self.look_ahead()
-        run, draw = self._kernel_views[1], self._draw(ASK, step)
-        place = int(self.program.ask(self.params, run.state, run.data, self._slot(label), draw))
+        rewards, run = self.rewards, self.pending.run
+        slot, draw = self._slot(label), rewards.draw(ASK, step)
+        place = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
         return self.active[place] if place >= 0 else -1
 
     def lookahead(self, label: Label, step: int) -> Lookahead:
         """Return a copy of the policy state, on which the next choices can be simulated."""
         self.look_ahead()
-        run = allocate(self.spec.layout(), len(self.active))
+        rewards = self.rewards
+        run = allocate(rewards.spec.layout(), len(self.active))
         run.copy_from(self.memory_with_pending)
-        seen, arms = self._to_kernel(run.view), self.environments.rows.n.shape[1]
-        slot = self._slot(label, seen.slot)
-        expected = len(self._book.pulls)
-        return Lookahead(self.program, self.params, seen, slot, self.seed, step, expected, self.active, arms)
+        seen, arms = rewards.to_kernel(run.view), self.environments.rows.n.shape[1]
+        return Lookahead(
+            rewards.program,
+            rewards.params,
+            seen,
+            self._slot(label, seen.slot),
+            rewards.seed,
+            step,
+            len(self._book.pulls),
+            self.active,
+            arms,
+        )
 
     def _slot(self, label: Label, own: Any = None) -> Any:
         """Return the kernel statistics of an environment, empty ones if it is new."""
         if self._labelled and label != self._book.current:
-            return self._to_kernel(allocate(Slot, len(self.active)).view)
-        return self._kernel_views[1].slot if own is None else own
+            return self.rewards.to_kernel(allocate(Slot, len(self.active)).view)
+        return self.pending.run.slot if own is None else own
 
-    # -- what events change
+    # -- changes by events
 
     def expect(self, row: int, arm: int) -> None:
-        """Add a pending pull."""
-        self.environments.rows.pending[row, arm] += 1
-        if arm in self._arm_index:
-            self._last_arm = self._arm_index[arm]
-            self._pending_counts[self._last_arm] += 1
-        self._pending_is_current = False
+        """Count a new pending pull."""
+        self.pending.count(row, arm)
+        self._counts_pending = False
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add the reward of a pull, which the book has already."""
+        """Add the reward of a pull to its cell, and mark the pull for the filter.
+
+        The filter reads the reward from the book, which has it already.
+        """
         row = self.environments.row(label)
-        self._record(row, arm, n, mean, squares)
-        self._settle(row, arm, settles)
+        self.environments.record(row, arm, n, mean, squares)
+        self.pending.remove(row, arm, settles)
         self._note_change(pull)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
-        """Replace one reward by another, which the book has already."""
-        self._correct_cell(self.environments.row(label), arm, old, new)
+        """Replace the reward of a pull in its cell, and mark the pull for the filter."""
+        self.environments.replace_reward(self.environments.row(label), arm, old, new)
         self._note_change(pull)
 
     def _note_change(self, pull: int) -> None:
         self._first_unprocessed = (
             pull if self._first_unprocessed is None else min(pull, self._first_unprocessed)
         )
-        self._pending_is_current, self._is_coarse = False, None
+        self._counts_pending, self._is_coarse = False, None
 
     def forget(self, label: Label, arm: int, n: int = 1) -> None:
         """Remove `n` pending pulls, whose rewards will not arrive."""
-        self._settle(self.environments.row(label), arm, n)
-        self._pending_is_current = False
+        self.pending.remove(self.environments.row(label), arm, n)
+        self._counts_pending = False
 
     def set_params(self, params: Any) -> None:
-        """Change the policy parameters, such as its horizon; the filter then processes all rewards again."""
-        if params != self.params:
-            self.params = params
+        """Change the policy parameters, such as its horizon, and mark all rewards as unprocessed."""
+        if params != self.rewards.params:
+            self.rewards.params = params
             self._filter_checkpoints = ()
             self._note_change(0)
 
     def rebuild(self, arms: int | None = None) -> None:
         """Rebuild the policy state from all rewards of the active arms."""
-        self.environments.resize(arms or self.environments.rows.n.shape[1], len(self.active))
-        self._begin(len(self.active))
-        self._pending_counts = self.environments.rows.pending[:, self.active].sum(axis=0).tolist()
+        self.rewards.resize(arms or self.environments.rows.n.shape[1])
+        self.pending.rebuild()
+        self._reset_filter()
         self._note_change(0)
 
     def finish(self) -> None:
-        """Complete an event: nothing to do, because rewards are processed when the state is read."""
-
-    def known(self) -> tuple[int, Ints]:
-        """Return the number of rewards of the active arms, and the connected group of each arm."""
-        fit = self.memory.view.data.fit
-        return int(fit.told[0]), group_components(fit.group)
+        """Do nothing: rewards are processed when the state is read."""
 
     def coarse(self) -> bool:
-        """Return whether rewards are so coarse that the filter would mistake them for jumps of the tide."""
+        """Return whether rewards are too coarse or too skewed to estimate a hidden tide from them."""
         if self._is_coarse is None:
             self._is_coarse = too_coarse(*self._recorded_rewards())
         return self._is_coarse
@@ -267,16 +279,10 @@ class HiddenTideState(PolicyState):
 
     # -- contents for snapshots
 
-    def contents(self) -> list[Any]:
-        """Return all data but parameters and checkpoints as lists and arrays, for `refill`."""
-        return [super().contents(), self._processed_until, self._first_unprocessed, self._last_label]
-
-    def refill(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
-        """Restore the policy state from `contents`."""
-        numbers, upto, news, here = contents
-        super().refill(arms, active, params, numbers)
-        self._processed_until, self._first_unprocessed, self._last_label = upto, news, here
-        self._is_coarse = None
+    def refill(self, contents: Any) -> None:
+        """Restore the policy state from `contents`, which has no checkpoints of the filter."""
+        self._reset_filter()
+        super().refill(contents)
 
 
 def _clear_slot(slot: Any) -> None:
@@ -286,7 +292,7 @@ def _clear_slot(slot: Any) -> None:
 
 
 def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheckpoint, ...]:
-    """Drop checkpoints so that those further in the past are further apart.
+    """Return a subset of the checkpoints: dense near the newest and sparse far behind it.
 
     >>> found = ()
     >>> for told in range(16, 1601, 16):

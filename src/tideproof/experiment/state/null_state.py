@@ -15,7 +15,7 @@ class NullState:
 
     @property
     def environments(self) -> NullState:
-        """The table of environments; this object stands for it, too."""
+        """The table of environments, for which this object serves, too."""
         return self
 
     def pending_count(self, label: Label, arm: int) -> int:
@@ -27,30 +27,30 @@ class NullState:
         return label
 
     def expect(self, row: Label, arm: int) -> None:
-        """Count one more pending pull."""
+        """Increase the number of pending pulls by one."""
         self._pending_counts[row, arm] = self.pending_count(row, arm) + 1
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Count fewer pending pulls after rewards were recorded."""
+        """Decrease the number of pending pulls after rewards were recorded."""
         self._pending_counts[label, arm] = self.pending_count(label, arm) - settles
 
     def forget(self, label: Label, arm: int) -> None:
-        """Count one pending pull less after a cancellation."""
+        """Decrease the number of pending pulls by one after a cancellation."""
         self.take(label, arm, 0, 0.0, 0.0, 1)
 
     def make_ready(self) -> None:
-        """Do nothing: there is no design of pending pulls."""
+        """Do nothing: there is no design matrix to update."""
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
         """Do nothing: replacing a reward leaves the pending pulls as they are."""
 
     def set_params(self, params: Any) -> None:
-        """Do nothing: no policy is asked."""
+        """Do nothing: this replacement has no policy."""
 
     def set_arms(self, arms: int, active: list[int], params: Any) -> None:
         """Do nothing: pulls of retired arms stay pending."""
 
     def finish(self) -> None:
-        """Do nothing: an event needs no completion."""
+        """Do nothing: there are no statistics to update after an event."""

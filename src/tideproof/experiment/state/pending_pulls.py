@@ -1,249 +1,264 @@
-"""Policy state that includes pending pulls: their effect on the design matrix, and the next choices.
+"""Pending pulls, and the policy's statistics that count them, from which it chooses the next arms.
 
-`memory_with_pending` has the estimates of `memory`, and a design matrix that also counts pending pulls.
+The statistics have the estimates of recorded rewards, and a design matrix that also counts pending pulls.
 Recording the reward of a pending pull does not change the design. So the design is updated ask by ask, and
-recomputed only after pulls were removed.
+computed again only after it has changed in another way, for example because pulls were cancelled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from enum import Flag, auto
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, allocate
-from tideproof.experiment.compiled_asks import compiled_asks
-from tideproof.experiment.lookahead import Lookahead
-from tideproof.experiment.pull import Label
-from tideproof.experiment.state.running_laplacian import Values
-from tideproof.experiment.state.told_rewards import DeferredUpdate, ToldRewards
+from tideproof.core.array_layout import Ints, allocate
+from tideproof.experiment.state.recorded_rewards import RecordedRewards
+from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
+from tideproof.experiment.state.saved_fields import SavedFields
 from tideproof.kernels.fit.environment_slot import Slot
-from tideproof.kernels.simulate.threefry import ASK, TELL
+from tideproof.kernels.simulate.threefry import TELL
 
-FEW_SLOTS = 3  # slots that are laid one by one
-
-
-class AskDraft(NamedTuple):
-    """The row for which arms are chosen, whether it is new, and copies from before the choice."""
-
-    row: int
-    is_new: bool
-    floats: Floats
-    ints: Ints
-    slot_floats: Floats
-    slot_ints: Ints
+FEW_SLOTS = 3  # up to this many environments are updated one by one
 
 
-class PendingPulls(ToldRewards):
-    """Policy state with pending pulls, from which the policy chooses the next arms."""
+class Outdated(Flag):
+    """Parts of the statistics with pending pulls that no longer agree with the recorded rewards."""
 
-    def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Choose the next arms and add them as pending pulls, or none of them if the policy stops before.
+    NOTHING = 0
+    ESTIMATES = auto()
+    DESIGN = auto()
 
-        `first` is the number of the first of these pulls, which selects the random draws. `play` maps the arm
-        that the policy chooses to the arm that is played.
-        """
-        draft = self._begin_draft(label)
-        places = self._choose_places(draft.row, n, first, play)
-        if len(places) < n:
-            self._drop_draft(draft)
-        else:
-            self._note_batch(draft.row, places)
-        return [self.active[place] for place in places]
 
-    def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the next arms, fewer than `n` if the policy stops; nothing is asked."""
-        draft = self._begin_draft(label)
-        places = self._choose_places(draft.row, n, first, play)
-        self._drop_draft(draft)
-        return [self.active[place] for place in places]
+class PostponedUpdate(NamedTuple):
+    """Pending pulls at the time when an update was postponed until the statistics are read.
 
-    def _begin_draft(self, label: Label) -> AskDraft:
-        """Return copies of everything that choosing arms for this environment changes."""
-        self.look_ahead()
-        is_new = self.environments.find(label) is None
-        row = self.environments.row(label)
-        slot, own = self.environments.pending_slot(row).memory, self.memory_with_pending
-        return AskDraft(row, is_new, own.floats.copy(), own.ints.copy(), slot.floats.copy(), slot.ints.copy())
+    All other data that the update reads must be unchanged then, see `PendingPulls._can_postpone`.
+    """
 
-    def _drop_draft(self, draft: AskDraft) -> None:
-        """Leave nothing of arms that were chosen since `_begin_draft`."""
-        slot, own = self.environments.pending_slot(draft.row).memory, self.memory_with_pending
-        own.floats[:], own.ints[:] = draft.floats, draft.ints
-        slot.floats[:], slot.ints[:] = draft.slot_floats, draft.slot_ints
-        if draft.is_new:
-            self.environments.drop_last()
+    counts: list[int]
+    last_rows: list[int]
+    last_arm: int
 
-    def _choose_places(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
-        """Return the indices of the next arms; all but the last are also added to the design."""
-        if n > 1 and play is None:
-            found = np.zeros(n, np.int64)
-            return [int(place) for place in found[: self._choose_batch(row, first, found)]]
-        run, slot = self._kernel_views[1], self.environments.pending_slot(row).kernels
-        expected, places = self.batches + sum(self._pending_counts), list[int]()
-        for step in range(n):
-            if places:
-                draw = self._draw(TELL, expected + step - 1)
-                self.program.expect(self.params, run.state, run.data, slot, places[-1], 1, draw)
-            place = int(
-                self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, first + step))
-            )
-            if place < 0:
-                break
-            places.append(place if play is None else self._arm_index[play(self.active[place])])
-        return places
 
-    def _choose_batch(self, row: int, first: int, places: Ints) -> int:
-        """Write the indices of the next arms into an array and return their number.
+class PendingPulls(SavedFields):
+    """Pending pulls of the active arms, and the policy's statistics that count them.
 
-        All but the last of these pulls are also added to the design.
-        """
-        run, slot = self.memory_with_pending.view, self.environments.pending_slot(row)
-        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._pending_counts))]
-        program = compiled_asks(
-            self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
-        )
-        if program is not None:
-            count = program(self.params, run.state, run.data, slot.memory.view, *steps, places)
-        else:
-            run = self._kernel_views[1]
-            count = self.program.ask_many(
-                self.params, run.state, run.data, slot.kernels, *steps, self._to_kernel(places)
-            )
-        if count < places.size:  # it stopped, or what it returned is refused here
-            draw = self._draw(ASK, first + int(count))
-            self.program.ask(self.params, *self._kernel_views[1][:2], slot.kernels, draw)
-        return int(count)
+    Attributes
+    ----------
+    memory, run : the statistics, as arrays and in the form that the kernels take; read them after
+        `look_ahead`.
+    empty_slot : statistics of an environment without pulls.
+    counts : number of pending pulls of each active arm.
+    last_rows, last_arm : row of the last pull asked for each active arm; index of the arm asked last.
+    """
 
-    def next_arm(self, label: Label, step: int) -> int:
-        """Return the next arm, or -1 if the policy has stopped."""
-        self.look_ahead()
-        row = self.environments.find(label)
-        slot = self._empty_slot if row is None else self.environments.pending_slot(row).kernels
-        run = self._kernel_views[1]
-        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
-        return self.active[place] if place >= 0 else -1
+    SAVED = ("memory", "counts", "last_rows", "last_arm", "_new", "_stale_rows", "_outdated", "_sums")
 
-    def lookahead(self, label: Label, step: int) -> Lookahead:
-        """Return a copy of the policy state, on which the next choices can be simulated."""
-        self.look_ahead()
-        row, places = self.environments.find(label), len(self.active)
-        run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
-        run.copy_from(self.memory_with_pending)
-        if row is not None:
-            slot.copy_from(self.environments.pending_slot(row).memory)
-        expected = self.batches + sum(self._pending_counts)
-        arms = self.environments.rows.n.shape[1]
-        seen = self._to_kernel(run.view), self._to_kernel(slot.view)
-        return Lookahead(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
+    def __init__(self, rewards: RecordedRewards) -> None:
+        self._rewards = rewards
+        self.reset()
 
-    def expect(self, row: int, arm: int) -> None:
-        """Add a pending pull; `look_ahead` adds it to the design later."""
-        self.environments.rows.pending[row, arm] += 1
-        if arm in self._arm_index:
-            place = self._arm_index[arm]
-            self._new_pending.append((row, place))
-            self._pending_counts[place] += 1
-            self._last_rows[place] = row
-            self._last_arm = place
-            self._design_sums.changed.add(row)
+    def reset(self) -> None:
+        """Forget all pending pulls, and set the statistics to zero for the active arms."""
+        rewards, arms = self._rewards, len(self._rewards.active)
+        self.memory = allocate(rewards.spec.layout(), arms)
+        self.run = rewards.to_kernel(self.memory.view)
+        self.empty_slot = rewards.to_kernel(allocate(Slot, arms).view)
+        self.counts, self.last_rows, self.last_arm = [0] * arms, [0] * arms, 0
+        self._uses_cells = rewards.spec.fill()["CELLS"]
+        self._all_active = arms == rewards.environments.rows.n.shape[1]
+        self._new = list[list[int]]()  # [row, arm index] of pulls that the design does not count yet
+        self._stale_rows = set[int]()  # environments whose statistics with pending pulls are outdated
+        self._outdated = Outdated.NOTHING
+        self._postponed: PostponedUpdate | None = None  # never set while the estimates are outdated
+        self._sums = RunningLaplacian(arms)  # of the design with pending pulls
 
-    def _note_batch(self, row: int, places: list[int]) -> None:
-        """Add pending pulls of these arms, of which all but the last are in the design already."""
+    def rebuild(self) -> None:
+        """Count the pending pulls again in the table of environments; everything else is outdated."""
+        self.reset()
+        environments = self._rewards.environments
+        self.counts = environments.rows.pending[:, self._rewards.active].sum(axis=0).tolist()
+        self._stale_rows = set(range(len(environments.labels)))
+        self._sums.changed = set(self._stale_rows)
+        self._outdated = Outdated.ESTIMATES | Outdated.DESIGN
+
+    def contents(self) -> list[Any]:
+        """Return the saved fields as lists, arrays and plain values, after a postponed update."""
+        self._complete_postponed()
+        return super().contents()
+
+    @property
+    def expected_batches(self) -> int:
+        """Number of recorded batches after all pending pulls have got their rewards, one by one."""
+        return self._rewards.batches + sum(self.counts)
+
+    # -- changes
+
+    def count(self, row: int, arm: int) -> int | None:
+        """Count a new pending pull; return the index of its arm, or None if the arm is not active."""
+        self._rewards.environments.rows.pending[row, arm] += 1
+        place = self._rewards.arm_index.get(arm)
+        if place is not None:
+            self.counts[place] += 1
+            self.last_rows[place], self.last_arm = row, place
+        return place
+
+    def add(self, row: int, arm: int) -> None:
+        """Count a new pending pull; the design matrix is updated before the next choice."""
+        place = self.count(row, arm)
+        if place is not None:
+            self._new.append([row, place])
+            self._sums.changed.add(row)
+
+    def add_chosen(self, row: int, places: list[int]) -> None:
+        """Count chosen pulls as pending; the design matrix already has all but the last of them."""
         if places:
-            out, last = self.environments.rows.pending[row], places[-1]
+            pending, active = self._rewards.environments.rows.pending[row], self._rewards.active
             for place in set(places):
                 n = places.count(place)
-                out[self.active[place]] += n
-                self._pending_counts[place] += n
-                self._last_rows[place] = row
-            self._last_arm = last
-            self._new_pending.append((row, last))
-            self._design_sums.changed.add(row)
+                pending[active[place]] += n
+                self.counts[place] += n
+                self.last_rows[place] = row
+            self.last_arm = places[-1]
+            self._new.append([row, places[-1]])
+            self._sums.changed.add(row)
 
-    def _add_new_pending(self) -> None:
-        """Add new pending pulls to the design and to the policy's state, which is otherwise up to date."""
-        if not self._new_pending:
-            return
-        run, out = self._kernel_views[1], sum(self._pending_counts) - len(self._new_pending)
-        for step, (row, place) in enumerate(self._new_pending, self.batches + out):
-            slot = self.environments.pending_slot(row).kernels
-            self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
-        self._new_pending.clear()
+    def remove(self, row: int, arm: int, n: int) -> None:
+        """Count `n` pending pulls less, because their rewards were recorded or will not arrive."""
+        self._rewards.environments.rows.pending[row, arm] -= n
+        place = self._rewards.arm_index.get(arm)
+        if place is not None:
+            self.counts[place] -= n
 
-    def _settle(self, row: int, arm: int, n: int) -> None:
-        self.environments.rows.pending[row, arm] -= n
-        if arm in self._arm_index:
-            self._pending_counts[self._arm_index[arm]] -= n
+    def note_params(self) -> None:
+        """Note that the parameters of the policy have changed."""
+        self._outdated |= Outdated.ESTIMATES
+        self._postponed = None
+
+    def note_rewards(self, row: int) -> None:
+        """Note that recorded rewards of an environment have changed the estimates."""
+        self._outdated |= Outdated.ESTIMATES
+        self._postponed = None
+        self._stale_rows.add(row)
+
+    def note_counts(self, row: int) -> None:
+        """Note that the number of recorded and pending pulls together has changed in an environment."""
+        self.note_rewards(row)
+        self._outdated |= Outdated.DESIGN
+        self._sums.changed.add(row)
+
+    def note_solution(self) -> None:
+        """Note that all estimates were computed anew, so that the design must be, too."""
+        self._outdated |= Outdated.DESIGN
+
+    def finish(self) -> None:
+        """Finish applying an event: update the sums of the design matrix if it is outdated.
+
+        That happens after each event and not at reads, so that a replay gives exactly the same numbers.
+        """
+        if self._rewards.uses_fit and Outdated.DESIGN in self._outdated:
+            self._sums.update(self._design_counts)
+
+    # -- the statistics
 
     def look_ahead(self) -> None:
-        """Update the policy state that includes pending pulls."""
-        if self._pending_is_current:
-            self._apply_deferred()
-            self._add_new_pending()
-        else:
+        """Update the statistics that count pending pulls."""
+        if Outdated.ESTIMATES in self._outdated:
             self._update_slots()
             self._update_rest()
+        else:
+            self._complete_postponed()
+            self._add_new()
 
     def make_ready(self) -> None:
-        """Update the design as an ask did that is being replayed.
+        """Update the design matrix before an ask event is replayed, as the original ask did.
 
-        If the rest can be computed later to the same bits, it is deferred until the state is read. Mostly
-        another reward arrives before, and the work is saved.
+        If the rest can be computed later to the same bits, it is postponed until the statistics are read.
+        Mostly another reward arrives before, and the work is saved.
         """
-        if self._pending_is_current or not self._can_defer():
+        if Outdated.ESTIMATES not in self._outdated or not self._can_postpone():
             self.look_ahead()
         else:
             self._update_slots()
-            self._deferred = DeferredUpdate(
-                self._pending_counts.copy(), self._last_rows.copy(), self._last_arm
-            )
-            self._pending_is_current = True
+            self._postponed = PostponedUpdate(self.counts.copy(), self.last_rows.copy(), self.last_arm)
+            self._outdated = Outdated.NOTHING
 
-    def _can_defer(self) -> bool:
-        """Return whether the next changes of the design do not depend on what would be deferred.
+    def _can_postpone(self) -> bool:
+        """Return whether the rest of an update can be postponed without changing its result.
 
-        On the ratio and odds scales they do: all pending pulls, including later ones, are added to a new fit.
+        On the ratio and odds scales it cannot: all pending pulls, including later ones, are added to a new
+        fit.
         """
-        plain = self.spec.policy.tide == "labels" and self.scale == "difference"
-        return plain and self._design_is_current and any(self._pending_counts)
+        rewards = self._rewards
+        plain = rewards.spec.policy.tide == "labels" and rewards.scale == "difference"
+        return plain and Outdated.DESIGN not in self._outdated and any(self.counts)
 
-    def _apply_deferred(self) -> None:
-        """Do the deferred part of an update; only asks may have come since."""
-        if self._deferred is not None:
-            now = self._pending_counts, self._last_rows, self._last_arm
-            self._pending_counts, self._last_rows, self._last_arm = self._deferred
+    def _complete_postponed(self) -> None:
+        """Complete a postponed update; only asks may have happened since it was postponed."""
+        if self._postponed is not None:
+            now = self.counts, self.last_rows, self.last_arm
+            self.counts, self.last_rows, self.last_arm = self._postponed
             self._update_rest()
-            self._pending_counts, self._last_rows, self._last_arm = now
+            self.counts, self.last_rows, self.last_arm = now
+
+    def _add_new(self) -> None:
+        """Add new pending pulls to the design matrix, and inform the policy of them."""
+        if not self._new:
+            return
+        rewards, run = self._rewards, self.run
+        for step, (row, place) in enumerate(self._new, self.expected_batches - len(self._new)):
+            slot, draw = rewards.environments.pending_slot(row).kernels, rewards.draw(TELL, step)
+            rewards.program.expect(rewards.params, run.state, run.data, slot, place, 1, draw)
+        self._new.clear()
 
     def _update_slots(self) -> None:
-        """Add new pending pulls to the design, and recompute the outdated slots with pending pulls."""
-        out = any(self._pending_counts)
-        for row, place in self._new_pending if out else ():  # told meanwhile or not, it has its place
-            self.program.reserve(
-                self._kernel_views[1].data, self.environments.pending_slot(row).kernels, place, 1
-            )
-        self._new_pending.clear()
+        """Add new pending pulls to the design matrix, and recompute outdated environment statistics."""
+        rewards, out = self._rewards, any(self.counts)
+        for row, place in self._new if out else ():  # even if its reward was recorded meanwhile
+            slot = rewards.environments.pending_slot(row).kernels
+            rewards.program.reserve(self.run.data, slot, place, 1)
+        self._new.clear()
         if len(self._stale_rows) > FEW_SLOTS:
-            self.environments.fill_pending_slots(self._stale_rows, self.active, self._uses_cells)
+            rewards.environments.fill_pending_slots(self._stale_rows, rewards.active, self._uses_cells)
         else:
             for row in self._stale_rows:
                 self._update_slot(row)
         self._stale_rows = set()
 
+    def _update_slot(self, row: int) -> None:
+        """Recompute the statistics of one environment that also count its pending pulls."""
+        rewards, environments = self._rewards, self._rewards.environments
+        ahead, counts = environments.pending_slot(row), environments.rows.pending[row].tolist()
+        ahead.memory.copy_from(environments.slot(row).memory)
+        out = counts if self._all_active else [counts[arm] for arm in rewards.active]
+        if not any(out):
+            return
+        if self._uses_cells:
+            rewards.program.enter_pending(ahead.kernels, rewards.to_kernel(np.array(out)))
+            return
+        slot = ahead.kernels  # the same as the kernel `enter_pending`, for all arms at once
+        slot.counts[:] = [n + more for n, more in zip(slot.counts[:], out, strict=True)]
+        slot.size[0] += sum(out)
+        slot.each[0] = 1.0 / slot.size[0]
+        slot.mean[0] += 0.0  # turns -0.0 into 0.0, as the sum in the kernel does
+        slot.arm[0] = max(place for place, n in enumerate(out) if n)
+
     def _update_rest(self) -> None:
-        """Copy the estimates of recorded rewards, keep the design, and report pending pulls to the policy."""
+        """Copy the estimates of recorded rewards, and inform the policy of all pending pulls.
+
+        The design matrix with pending pulls is kept if it is current, and else computed again.
+        """
+        rewards, data, out = self._rewards, self.memory.view.data, any(self.counts)
         design: Any = None
-        data, out = self.memory_with_pending.view.data, any(self._pending_counts)
-        if self._uses_fit and self._design_is_current and out:
+        if rewards.uses_fit and Outdated.DESIGN not in self._outdated and out:
             design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
-        self.memory_with_pending.copy_from(self.memory)
-        found = self.rescaled()
+        self.memory.copy_from(rewards.memory)
+        found = rewards.rescaled()
         if found is not None:
-            found.write(data.fit, self.sign)
+            found.write(data.fit, rewards.sign)
         if out:
-            if self._uses_fit:
+            if rewards.uses_fit:
                 fit = data.fit
                 if found is not None:
                     self._add_all_pending()
@@ -254,81 +269,62 @@ class PendingPulls(ToldRewards):
                 self._update_first(fit)
             self._notify_policy()
         elif found is not None:
-            run = self._kernel_views[1]
-            draw = self._draw(TELL, self.batches)
-            self.program.notice(self.params, run.state, run.data, self._empty_slot, self._last_arm, 0, draw)
-        self._pending_is_current, self._design_is_current, self._deferred = True, found is None, None
-
-    def finish(self) -> None:
-        """Complete an event: update the design sums, so that their bits do not depend on reads.
-
-        If a checkpoint of the e-process is due, it is taken here.
-        """
-        if self._uses_fit and not self._design_is_current:
-            self._design_sums.update(self._design_counts)
-        self._take_checkpoint()
+            self._notify(self.empty_slot, self.last_arm, 0, rewards.batches)
+        self._outdated = Outdated.NOTHING if found is None else Outdated.DESIGN
+        self._postponed = None
 
     def _add_all_pending(self) -> None:
-        """Add all pending pulls to the design of recorded rewards."""
-        data, rows = self.memory_with_pending.view.data, self.environments.rows
-        slot = allocate(Slot, len(self.active))
-        pulls, kernels = data.pulls.copy(), self._to_kernel(slot.view)
-        for row in np.flatnonzero(rows.pending[: len(self.environments.labels)].any(axis=1)).tolist():
-            slot.copy_from(self.environments.slot(row).memory)
-            for place, n in enumerate(rows.pending[row, self.active].tolist()):
+        """Add all pending pulls to the design matrix of recorded rewards."""
+        rewards, data, rows = self._rewards, self.memory.view.data, self._rewards.environments.rows
+        slot = allocate(Slot, len(rewards.active))
+        pulls, kernels = data.pulls.copy(), rewards.to_kernel(slot.view)
+        for row in np.flatnonzero(rows.pending[: len(rewards.environments.labels)].any(axis=1)).tolist():
+            slot.copy_from(rewards.environments.slot(row).memory)
+            for place, n in enumerate(rows.pending[row, rewards.active].tolist()):
                 if n:
-                    self.program.reserve(self._kernel_views[1].data, kernels, place, n)
-        data.pulls[:] = pulls  # who notices them counts them
+                    rewards.program.reserve(self.run.data, kernels, place, n)
+        data.pulls[:] = pulls  # `_notify_policy` counts the pending pulls
 
     def _solve_design(self) -> tuple[Any, Any, Any]:
-        found = self._design_sums.solve(self._design_counts)
+        found = self._sums.solve(self._design_counts)
         return found.P, found.group, found.joins
 
     def _design_counts(self, which: Ints) -> Values:
-        """Return the counts of recorded and pending pulls in these rows, with zero means and squares."""
-        at = self.environments.at(which, self.active)
-        counts = self.environments.rows.n[at] + self.environments.rows.pending[at]
+        """Return the counts of recorded and pending pulls in these rows, and zeros as their rewards."""
+        environments = self._rewards.environments
+        at = environments.at(which, self._rewards.active)
+        counts = environments.rows.n[at] + environments.rows.pending[at]
         zero = np.broadcast_to(0.0, counts.shape)
         return counts, zero, zero
 
-    def _update_slot(self, row: int) -> None:
-        """Recompute one slot with pending pulls from the slot of recorded rewards."""
-        ahead, counts = self.environments.pending_slot(row), self.environments.rows.pending[row].tolist()
-        ahead.memory.copy_from(self.environments.slot(row).memory)
-        out = counts if self._all_active else [counts[arm] for arm in self.active]
-        if not any(out):
-            return
-        if self._uses_cells:
-            self.program.enter_pending(ahead.kernels, self._to_kernel(np.array(out)))
-            return
-        slot = ahead.kernels  # what `enter_pending` does, at once
-        slot.counts[:] = [n + more for n, more in zip(slot.counts[:], out, strict=True)]
-        slot.size[0] += sum(out)
-        slot.each[0] = 1.0 / slot.size[0]
-        slot.mean[0] += 0.0  # no zero is negative after a sum
-        slot.arm[0] = max(place for place, n in enumerate(out) if n)
-
     def _update_first(self, fit: Any) -> None:
-        """Count pending pulls in the environment of the first reward, which fixes the zero of the shifts."""
-        for row in self.environments.with_rewards[:1]:
-            slot = self.environments.pending_slot(row).memory.view
+        """Count pending pulls in the first reward's environment, whose shift is the reference of others."""
+        environments = self._rewards.environments
+        for row in environments.with_rewards[:1]:
+            slot = environments.pending_slot(row).memory.view
             if slot.first[0] == 1:
                 fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
 
     def _notify_policy(self) -> None:
-        """Report pending pulls to the policy: in one batch if the policy can merge them, else arm by arm."""
-        run, out, merges = self._kernel_views[1], self._pending_counts, self.spec.policy.merges
-        pulls = run.data.pulls
+        """Inform the policy of pending pulls: in one batch if it can merge them, else arm by arm."""
+        rewards, run, out = self._rewards, self.run, self.counts
+        merges, pulls = rewards.spec.policy.merges, run.data.pulls
         pulls[:] = [n + more for n, more in zip(pulls[:], out, strict=True)]
-        order = [place for place, n in enumerate(out) if n and place != self._last_arm]
-        if out[self._last_arm]:
-            order.append(self._last_arm)
+        order = self.arms_in_order()
         batches = [(place, out[place]) for place in order]
         if merges is not None and merges(run.state):
             batches = [(order[-1], sum(out))]
         for step, (place, n) in enumerate(batches):
-            slot = self.environments.pending_slot(self._last_rows[place]).kernels
-            if place == self._last_arm and slot.size[0] <= 1.0:  # the first pull of its environment
-                slot = self._empty_slot
-            draw = self._draw(TELL, self.batches + step)
-            self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
+            slot = rewards.environments.pending_slot(self.last_rows[place]).kernels
+            if place == self.last_arm and slot.size[0] <= 1.0:  # the first pull of its environment
+                slot = self.empty_slot
+            self._notify(slot, place, n, rewards.batches + step)
+
+    def _notify(self, slot: Any, place: int, n: int, step: int) -> None:
+        rewards, run = self._rewards, self.run
+        rewards.program.notice(rewards.params, run.state, run.data, slot, place, n, rewards.draw(TELL, step))
+
+    def arms_in_order(self) -> list[int]:
+        """Return the indices of the arms with pending pulls; the arm that was asked last is at the end."""
+        order = [place for place, n in enumerate(self.counts) if n and place != self.last_arm]
+        return [*order, self.last_arm] if self.counts[self.last_arm] else order

@@ -1,20 +1,101 @@
-"""Policy state: the statistics by which a policy decides and how events change them.
+"""Policy state: the statistics by which a policy decides, changed by events.
 
-The part about recorded rewards is in `told_rewards.py`, the part about pending pulls in `pending_pulls.py`.
+It has three parts: statistics of recorded rewards (`recorded_rewards.py`), pending pulls with the statistics
+that count them (`pending_pulls.py`), and the choice of the next arms (`next_arms.py`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from tideproof.core.array_layout import Ints, Memory, find_scratch
+from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
+from tideproof.experiment.state.environment_rows import EnvironmentTable
+from tideproof.experiment.state.next_arms import NextArms
 from tideproof.experiment.state.pending_pulls import PendingPulls
+from tideproof.experiment.state.recorded_rewards import RecordedRewards
+from tideproof.experiment.state.rescaled_fit import RescaledFit
+from tideproof.experiment.state.saved_fields import SavedFields
 from tideproof.experiment.stopping.proof_checkpoints import ProofCheckpoints
-from tideproof.kernels.simulate.threefry import TELL
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.stats.scales.scale_test import Scale
 
 
-class PolicyState(PendingPulls):
-    """Statistics of recorded rewards and pending pulls by which a policy decides, changed by events."""
+class PolicyState(SavedFields):
+    """Statistics of recorded rewards and pending pulls by which a policy decides, changed by events.
+
+    Attributes
+    ----------
+    rewards : the policy with the statistics of recorded rewards.
+    pending : pending pulls, and the statistics that count them.
+    environments : cells of all rewards, and kernel statistics of each environment.
+    checkpoints : checkpoints of the e-process; None without a proven stopping rule.
+    """
+
+    PENDING: ClassVar[type[PendingPulls]] = PendingPulls
+    SAVED: ClassVar[tuple[str, ...]] = ("rewards", "pending", "checkpoints")
+
+    def __init__(
+        self,
+        spec: PolicySpec,
+        arms: int,
+        seed: int,
+        sign: float,
+        horizon: int | None,
+        scale: Scale = "difference",
+        proves: bool = False,
+    ) -> None:
+        self.rewards = RecordedRewards(spec, arms, seed, sign, horizon, scale)
+        self.pending = self.PENDING(self.rewards)
+        self.environments: EnvironmentTable = self.rewards.environments
+        self.checkpoints = ProofCheckpoints.begin(self.active) if proves else None
+        self._next_arms = NextArms(self.rewards, self.pending)
+
+    # -- what others read
+
+    @property
+    def active(self) -> list[int]:
+        """Numbers of the active arms in the experiment."""
+        return self.rewards.active
+
+    @property
+    def scale(self) -> Scale:
+        """Scale on which the policy compares arms."""
+        return self.rewards.scale
+
+    @property
+    def batches(self) -> int:
+        """Number of recorded batches so far."""
+        return self.rewards.batches
+
+    @property
+    def memory(self) -> Memory[Any]:
+        """The kernels' statistics of recorded rewards."""
+        return self.rewards.memory
+
+    @property
+    def memory_with_pending(self) -> Memory[Any]:
+        """The kernels' statistics that also count pending pulls; read them after `look_ahead`."""
+        return self.pending.memory
+
+    @property
+    def fit(self) -> Any:
+        """Least-squares fit of the active arms' rewards, negated if low rewards are good."""
+        return self.rewards.fit
+
+    def known(self) -> tuple[int, Ints]:
+        """Return the number of rewards of active arms, and for each arm its group of comparable arms."""
+        return self.rewards.known()
+
+    def rescaled(self) -> RescaledFit | None:
+        """Return the fit on the ratio or odds scale; None on the difference scale or if not available yet."""
+        return self.rewards.rescaled()
+
+    def select(self, found: RescaledFit | None = None) -> int:
+        """Return the arm that the policy would select now, from the rescaled fit if one is given."""
+        return self.rewards.select(found)
 
     @property
     def behind(self) -> bool:
@@ -24,124 +105,127 @@ class PolicyState(PendingPulls):
     def catch_up(self) -> None:
         """Process rewards that were recorded since the last call: nothing to do in this class."""
 
+    def buffers(self) -> list[bytes]:
+        """Return the bytes of all numbers of the policy state, to compare two states exactly."""
+        self.look_ahead()
+        memories = self.memory, self.memory_with_pending
+        for memory in memories:
+            for array in find_scratch(memory.view):
+                array.fill(0.0)  # scratch arrays have no meaning
+        count = len(self.environments.labels)
+        rows = (array[:count].tobytes() for array in self.environments.rows)
+        both = (each.tobytes() for memory in memories for each in (memory.floats, memory.ints))
+        checkpoints = () if self.checkpoints is None else (self.checkpoints.proof.floats.tobytes(),)
+        return [*both, *rows, *checkpoints]
+
+    # -- choices of the policy
+
+    def look_ahead(self) -> None:
+        """Update the statistics that count pending pulls."""
+        self.pending.look_ahead()
+
+    def make_ready(self) -> None:
+        """Update the design matrix before an ask event is replayed, as the original ask did."""
+        self.pending.make_ready()
+
+    def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
+        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before.
+
+        `first` is the number of the first of these pulls, which selects the random draws. `play` maps the arm
+        that the policy chooses to the arm that is played.
+        """
+        return self._next_arms.ask(label, n, first, play)
+
+    def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
+        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
+        return self._next_arms.choose(label, n, first, play)
+
+    def next_arm(self, label: Label, step: int) -> int:
+        """Return the next arm, or -1 if the policy has stopped."""
+        return self._next_arms.next_arm(label, step)
+
+    def lookahead(self, label: Label, step: int) -> Lookahead:
+        """Return a copy of the policy state, on which the next choices can be simulated."""
+        return self._next_arms.lookahead(label, step)
+
     # -- changes by events
+
+    def expect(self, row: int, arm: int) -> None:
+        """Count a new pending pull; the design matrix is updated before the next choice."""
+        self.pending.add(row, arm)
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add `n` rewards of an arm, `settles` of which belong to pending pulls."""
+        """Add `n` rewards of an arm; `settles` is the number of pending pulls among them."""
         row = self.environments.row(label)
-        self._record(row, arm, n, mean, squares)
-        self._settle(row, arm, settles)
-        if arm in self._arm_index:
-            if settles < n:
-                self._design_is_current = False
-                self._design_sums.changed.add(row)
-            self._process(row, self._arm_index[arm], n, mean, squares)
+        self.environments.record(row, arm, n, mean, squares)
+        self.pending.remove(row, arm, settles)
+        place = self.rewards.arm_index.get(arm)
+        if place is None:
+            return
+        if self.rewards.process(row, place, n, mean, squares):
+            self.pending.note_solution()
+        if settles < n:
+            self.pending.note_counts(row)
+        else:
+            self.pending.note_rewards(row)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
         """Replace one recorded reward by another."""
         row = self.environments.row(label)
-        self._correct_cell(row, arm, old, new)
+        self.environments.replace_reward(row, arm, old, new)
         if self.checkpoints is not None:
             self.checkpoints = ProofCheckpoints.begin(self.active)
-        if arm not in self._arm_index:
+        place = self.rewards.arm_index.get(arm)
+        if place is None:
             return
-        merges, run = self.spec.policy.merges, self._kernel_views[0]
-        if self.spec.reads == {"fit"} and merges is not None and merges(run.state):
-            slot = self.environments.slot(row).kernels
-            slot.mean[0] += self.sign * (new - old) / slot.size[0]
-            self._reward_sums.changed.add(row)
-            self._stale_rows.add(row)
-            self._refactor()
-            draw = self._draw(TELL, self.batches)
-            self.program.notice(self.params, run.state, run.data, slot, self._arm_index[arm], 0, draw)
-            self._pending_is_current = False
+        if self.rewards.replace_reward(row, place, new - old):
+            self.pending.note_rewards(row)
+            self.pending.note_solution()
         else:
             self.rebuild()
 
     def forget(self, label: Label, arm: int, n: int = 1) -> None:
         """Remove `n` pending pulls, whose rewards will not arrive."""
         row = self.environments.row(label)
-        self._settle(row, arm, n)
-        if arm in self._arm_index:
-            self._design_is_current = self._pending_is_current = False
-            self._design_sums.changed.add(row)
-            self._stale_rows.add(row)
+        self.pending.remove(row, arm, n)
+        if arm in self.rewards.arm_index:
+            self.pending.note_counts(row)
 
     def set_params(self, params: Any) -> None:
         """Change the policy parameters, such as its horizon."""
-        if params != self.params:
-            self.params = params
-            self._pending_is_current = False
+        if params != self.rewards.params:
+            self.rewards.params = params
+            self.pending.note_params()
 
     def set_arms(self, arms: int, active: list[int], params: Any) -> None:
         """Rebuild the policy state for these active arms of `arms` arms, from the cells of all rewards."""
-        self.active, self.params = active, params
+        self.rewards.active, self.rewards.params = active, params
         if self.checkpoints is not None:
             self.checkpoints = self.checkpoints.with_active(active)
         self.rebuild(arms)
 
     def rebuild(self, arms: int | None = None) -> None:
         """Rebuild the policy state from the cells of all rewards, for `arms` arms in the experiment."""
-        batches = self.batches
-        self.environments.resize(arms or self.environments.rows.n.shape[1], len(self.active))
-        self._begin(len(self.active))
-        rows = self.environments.rows
-        if self.spec.reads == {"fit"} and self.spec.policy.merges is not None:
-            self._replay_at_once(self.spec.policy.merges)
-        else:
-            self._replay_cells()
-        self.batches = max(batches, self.batches)
-        self._pending_counts = rows.pending[:, self.active].sum(axis=0).tolist()
-        self._new_pending.clear()
-        self._pending_is_current = self._design_is_current = False
-        self._stale_rows = set(range(len(self.environments.labels)))
-        self._reward_sums.changed = set(self.environments.with_rewards)
-        self._design_sums.changed = set(self._stale_rows)
+        self.rewards.rebuild(arms or self.environments.rows.n.shape[1])
+        self.pending.rebuild()
 
-    # -- contents for snapshots
+    def finish(self) -> None:
+        """Finish applying an event: update the sums of the design matrix, and take a checkpoint if due."""
+        self.pending.finish()
+        checkpoints, rewards = self.checkpoints, self.rewards
+        if checkpoints is None:
+            return
+        if new := checkpoints.newly_met(rewards.active, rewards.fit.group):
+            checkpoints = checkpoints.with_arms(new, rewards.laplacian_of)
+        if checkpoints.is_due(rewards.fit):
+            checkpoints = checkpoints.with_checkpoint(rewards.laplacian_of(checkpoints.arms))
+        self.checkpoints = checkpoints
 
-    def contents(self) -> list[Any]:
-        """Return all data but parameters as lists and arrays, for `refill`."""
-        if self._pending_is_current:
-            self._apply_deferred()
-        values = [self.batches, self._last_arm, self._pending_is_current, self._design_is_current]
-        lists = [self._pending_counts, self._last_rows, self._new_pending, sorted(self._stale_rows)]
-        parts = [self.environments.contents(), self._reward_sums.contents(), self._design_sums.contents()]
-        checkpoints = None if self.checkpoints is None else self.checkpoints.contents()
-        return [self._floats, self._ints, values, lists, parts, checkpoints]
-
-    def refill(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
-        """Restore the policy state from `contents`."""
-        floats, ints, values, lists, (environments, reward_sums, design_sums), checkpoints = contents
-        pending_counts, last_rows, new_pending, stale_rows = lists
-        self.active, self.params = active, params
-        self.environments.resize(arms, len(active))
-        self._begin(len(active))
-        self._floats[:], self._ints[:] = floats, ints
-        self.batches, self._last_arm, self._pending_is_current, self._design_is_current = values
-        self._pending_counts, self._last_rows = list(pending_counts), list(last_rows)
-        self._stale_rows = set(stale_rows)
-        self._new_pending = [(row, arm) for row, arm in new_pending]
-        self.environments.refill(environments)
-        self._reward_sums.refill(reward_sums)
-        self.checkpoints = None if checkpoints is None else ProofCheckpoints.of(*checkpoints)
-        self._design_sums.refill(design_sums)
-
-    def buffers(self) -> list[bytes]:
-        """Return the bytes of all numbers of the policy state, to compare two states exactly."""
-        self.look_ahead()
-        self._clear_scratch()
-        count = len(self.environments.labels)
-        rows = (array[:count].tobytes() for array in self.environments.rows)
-        both = (
-            each.tobytes() for m in (self.memory, self.memory_with_pending) for each in (m.floats, m.ints)
-        )
-        checkpoints = () if self.checkpoints is None else (self.checkpoints.proof.floats.tobytes(),)
-        return [*both, *rows, *checkpoints]
-
-    def _clear_scratch(self) -> None:
-        """Set the scratch arrays of the kernels to zero, so that the bytes do not depend on reads."""
-        for array in self._scratch:
-            array.fill(0.0)
+    def restore(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
+        """Restore the policy state from `contents`, for these active arms of `arms` arms."""
+        self.rewards.active, self.rewards.params = active, params
+        self.rewards.resize(arms)
+        self.pending.reset()
+        self.refill(contents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
@@ -20,7 +21,7 @@ class Summary(NamedTuple):
     variance: float
 
     def describe(self) -> str:
-        """Return the values as text: `n=4, mean=1.0, ...`."""
+        """Return the values of the summary as text: `n=4, mean=1.0, ...`."""
         return ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
 
 
@@ -31,8 +32,12 @@ class SharePlan(NamedTuple):
     left: int
 
 
+PLAIN = {"plain": True}  # fields that a snapshot stores as they are; `book_columns.py` converts the others
+
+
+@dataclass(eq=False)
 class Book:
-    """Pulls, summaries, units and arms of an experiment, and the rest of its budget.
+    """Pulls, summaries, units, arms and budget of an experiment.
 
     Attributes
     ----------
@@ -61,34 +66,44 @@ class Book:
         it.
     """
 
-    VALUES = (
-        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused",
-        "stopped", "sure", "units", "plans", "tide",
-    )  # fmt: skip
+    arms: list[str]
+    budget: int | None = field(metadata=PLAIN)
+    session: str = field(metadata=PLAIN)
+    salt: str
+    tide: str = field(metadata=PLAIN)
+    retired: list[int] = field(default_factory=list)
+    pulls: list[Pull] = field(default_factory=list)
+    status: list[PullStatus] = field(default_factory=list)
+    rewards: list[float | None] = field(default_factory=list)
+    asked_at: list[float] = field(default_factory=list)
+    number: dict[str, int] = field(default_factory=dict)
+    pending: dict[int, None] = field(default_factory=dict)
+    summaries: list[tuple[str | None, Summary, float]] = field(default_factory=list)
+    keyed: dict[str, int] = field(default_factory=dict)
+    units: dict[str, int] = field(default_factory=dict)
+    of_units: set[int] = field(default_factory=set)
+    reserves: bool = False
+    reserved: dict[int, None] = field(default_factory=dict)
+    plans: dict[Label, SharePlan] = field(default_factory=dict)
+    added: dict[tuple[int, str], float] = field(default_factory=dict)
+    current: Label | None = field(default=None, metadata=PLAIN)
+    settled: int = field(default=0, metadata=PLAIN)
+    surplus: int = field(default=0, metadata=PLAIN)
+    warm: int = field(default=0, metadata=PLAIN)
+    lost: int = field(default=0, metadata=PLAIN)
+    late: int = field(default=0, metadata=PLAIN)
+    paused: bool = field(default=False, metadata=PLAIN)
+    stopped: bool = field(default=False, metadata=PLAIN)
+    sure: Sure | None = None
+    asked: list[int] = field(init=False)
 
-    def __init__(
-        self, arms: Iterable[str], budget: int | None, session: str, salt: str, tide: str = "labels"
-    ) -> None:
-        self.arms, self.retired = list(arms), list[int]()
-        self.pulls: list[Pull] = []
-        self.status: list[PullStatus] = []
-        self.rewards: list[float | None] = []
-        self.asked_at: list[float] = []
-        self.number: dict[str, int] = {}
-        self.pending: dict[int, None] = {}
-        self.summaries: list[tuple[str | None, Summary, float]] = []
-        self.keyed: dict[str, int] = {}
-        self.units: dict[str, int] = {}
-        self.of_units: set[int] = set()
-        self.reserves, self.reserved = False, dict[int, None]()
-        self.plans: dict[Label, SharePlan] = {}
-        self.added: dict[tuple[int, str], float] = {}
-        self.budget, self.session, self.salt, self.tide = budget, session, salt, tide
-        self.current: Label | None = None
-        self.settled = self.surplus = self.warm = self.lost = self.late = 0
-        self.paused = self.stopped = False
-        self.sure: Sure | None = None
+    def __post_init__(self) -> None:
         self.asked = [0] * len(self.arms)
+
+    @classmethod
+    def plain_fields(cls) -> list[str]:
+        """Return the names of the fields that a snapshot stores as they are."""
+        return [each.name for each in fields(cls) if each.metadata.get("plain")]
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
         """Add pending pulls of these arms."""
@@ -110,12 +125,12 @@ class Book:
         self.current = label
 
     def take_label(self) -> None:
-        """Set the tide option to labels if it is still undecided."""
+        """Set the tide option to `"labels"` if it is still `"auto"`."""
         if self.tide == "auto":
             self.tide = "labels"
 
     def _assign(self, unit: str, label: Label) -> None:
-        """Record that the next pull belongs to this unit, which uses one unit of the planned shares."""
+        """Record that the next pull belongs to this unit, and count the unit in the planned shares."""
         self.units[unit] = len(self.pulls)
         self.of_units.add(len(self.pulls))
         plan = self.plans.pop(label, None)
@@ -160,7 +175,7 @@ class Book:
 
     @property
     def horizon(self) -> int | None:
-        """The budget as a number of rewards for the policy, including rewards outside the budget.
+        """Number of rewards for which the policy plans: the budget, converted from pulls to rewards.
 
         If summaries make a pull stand for several rewards, the remaining pulls are counted in the same way.
         Warm-start rewards count as played.

@@ -47,9 +47,11 @@ class RescaledFit(NamedTuple):
 
 
 def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFit | None:
-    """Return the fit on a scale from (J, K) arrays of cells; None while rewards say nothing on the scale.
+    """Return the fit on the ratio or odds scale, or None if it cannot be computed yet.
 
-    Half an event is added to each arm, as in `Fit`, to keep the estimates finite.
+    It is computed from (J, K) arrays with the cells of J environments and K arms. It needs rewards of every
+    arm, and rewards that differ. Half an event is added to each arm, as in `Fit`, to keep the estimates
+    finite.
     """
     environment, arm = np.nonzero(n)
     at = environment, arm
@@ -60,9 +62,9 @@ def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Resc
         return None
     try:
         found = OddsPairScale(cells) if scale == "odds" else RatioPairScale(cells)
-    except InputError:  # no event, or of odds nothing else
+    except InputError:  # no rewards above 0 or, for odds, no rewards of 0
         return None
-    P, variance = found.P, found.fitted  # of a reward, as the likelihood has it
+    P, variance = found.P, found.fitted  # variance of one reward, by the likelihood
     if isinstance(found, OddsPairScale):
         P = np.asarray(np.linalg.inv(found.information), np.float64)
         variance = found.fitted * (1.0 - found.fitted)
@@ -80,7 +82,10 @@ def checked_rewards(rewards: Any) -> Rewards:
 
 
 def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
-    """Return the scale on which the policy compares arms, or raise an error; `auto` depends on rewards."""
+    """Return the scale on which the policy compares arms, or raise an error if options conflict.
+
+    `"auto"` is a ratio if rewards are not normal and the policy decides by the fit alone, else a difference.
+    """
     able = spec.reads == {"fit"} and spec.policy.merges is not None
     if scale == "auto":
         return "ratio" if rewards != "normal" and able else "difference"
@@ -93,7 +98,9 @@ def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
             f"scale={scale!r} is for rewards={join_names(map(repr, needed), 'or')}, not {rewards!r}"
         )
     if scale != "difference" and spec.policy.tide in NOISE_MODELS:
-        raise InputError(f"scale={scale!r} does not go with {spec.label}, which compares arms by differences")
+        raise InputError(
+            f"scale={scale!r} cannot be combined with {spec.label}, which compares arms by differences"
+        )
     if scale != "difference" and not able:
         raise InputError(
             f"scale={scale!r} is for policies that decide by the fit alone, such as 'contrast'; "

@@ -20,7 +20,16 @@ Values = tuple[Floats, Floats, Floats]  # n, mean and squares
 
 
 class _LaplacianSums(NamedTuple):
-    """Sums over environments: shared environments, links, right-hand side, squares and counts."""
+    """Sums over environments from which the least-squares solution follows.
+
+    Attributes
+    ----------
+    meetings : (K, K) number of environments that two arms share.
+    links : (K, K) off the diagonal, minus the entries of the Laplacian matrix.
+    right : (K,) right-hand side of the normal equations.
+    squares : sum of squared deviations from the means of the environments.
+    told, environments : number of rewards, and of environments with a reward.
+    """
 
     meetings: Ints
     links: Floats
@@ -40,9 +49,10 @@ class QuadraticForm(NamedTuple):
 
 
 class RunningLaplacian:
-    """Running sums over environments of (rows, K) tables of counts, means and squared deviations.
+    """Sums over environments that give a least-squares fit, updated when an environment changes.
 
-    The owner changes the tables, and adds the numbers of changed rows to `changed`.
+    The sums are computed from tables of counts, means and squared deviations, with one row per environment
+    and one column per arm. The owner changes the tables, and adds the numbers of changed rows to `changed`.
     """
 
     def __init__(self, arms: int) -> None:
@@ -52,22 +62,25 @@ class RunningLaplacian:
         self.changed: set[int] = set()
 
     def contents(self) -> list[Any]:
-        """Return all data as lists and arrays, for `refill`."""
+        """Return all data as lists and arrays, from which `refill` restores them."""
         return [list(self._totals), list(self._stored), sorted(self.changed)]
 
     def refill(self, contents: Any) -> None:
-        """Restore the sums from `contents`."""
+        """Restore the sums that `contents` returned."""
         totals, (n, mean, squares), changed = contents
         self._totals, self._stored, self.changed = _LaplacianSums(*totals), (n, mean, squares), set(changed)
 
     def solve(self, read: Callable[[Ints], Values]) -> Solution:
-        """Update the sums with the changed rows, which `read` returns, and return the solution."""
+        """Update the sums with the changed environments and return the least-squares solution.
+
+        `read` returns the current counts, means and squared deviations of some rows.
+        """
         self.update(read)
         return self.solution()
 
     @property
     def quadratic(self) -> QuadraticForm:
-        """Quadratic form of the squared deviations from given means, after the shifts are removed."""
+        """Sum of squared deviations as a quadratic function of the arm means, with shifts removed."""
         totals, (_, between) = self._totals, self._links()
         laplacian = np.diag(between.sum(axis=1)) - between
         return QuadraticForm(laplacian, totals.right, totals.squares, totals.told - totals.environments)
@@ -79,7 +92,7 @@ class RunningLaplacian:
         return linked, np.where(linked, self._totals.links, 0.0)
 
     def solution(self) -> Solution:
-        """Return the least-squares solution for the present sums."""
+        """Return the least-squares solution that follows from the current sums."""
         totals, laplacian, (linked, between) = self._totals, self.quadratic.L, self._links()
         component = connected_components(linked)
         P = invert_laplacian(between, component)
@@ -98,7 +111,7 @@ class RunningLaplacian:
         )
 
     def update(self, read: Callable[[Ints], Values]) -> None:
-        """Update the sums with the changed rows, which `read` returns."""
+        """Update the sums with the changed environments, whose current values `read` returns."""
         rows = np.array(sorted(self.changed), np.int64)
         if rows.size == 0:
             return
@@ -110,7 +123,7 @@ class RunningLaplacian:
         n, mean, squares = self._stored
         if rows[0] < known:
             before = _contribution(n[rows], mean[rows], squares[rows])
-        else:  # as after a start: the totals have none of these rows
+        else:  # the totals contain none of these rows yet
             zero = np.broadcast_to(0.0, values[0].shape)
             before = _contribution(zero[:0], zero[:0], zero[:0])
         after = _contribution(*values)
@@ -122,14 +135,14 @@ class RunningLaplacian:
 
 
 def _contribution(n: Floats, mean: Floats, squares: Floats) -> _LaplacianSums:
-    """Return what these environments contribute to the sums."""
+    """Compute the sums over environments from their counts, means and squared deviations."""
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
     told = n > 0.0
     centred = np.zeros_like(n)
     np.subtract(mean, (share * mean).sum(axis=1)[:, None], out=centred, where=told)
     weighted = n * centred
-    seen = told.astype(np.float64)  # products of floats are quick, and exact for whole numbers
+    seen = told.astype(np.float64)  # products of floats are fast, and exact for whole numbers
     return _LaplacianSums(
         meetings=(seen.T @ seen).astype(np.int64),
         links=share.T @ n,

@@ -1,9 +1,10 @@
-"""Confidence intervals of a running experiment that are valid at all inspections and for all pairs.
+"""Confidence intervals that stay valid however often a running experiment is inspected.
 
-With 95 % probability, all of them hold at once. A stopping rule chooses the time at which the data are read,
-and so does a person who inspects them before. Intervals for the end of a fixed budget are not valid then, nor
-if the rule could have stopped the experiment but did not. For normal rewards the intervals come from a
-theorem (`kernels/fit/e_process.py`), for others from `Fit(..., anytime=True)`.
+With 95 % probability, the intervals of all pairs of arms at all inspections hold at once. With a stopping
+rule, the data determine when the experiment ends, and so they do if a person inspects them before the end.
+Intervals for the end of a fixed budget are not valid then, not even if the rule never stops the experiment.
+For normal rewards the intervals come from a theorem (`kernels/fit/e_process.py`), for others from
+`Fit(..., anytime=True)`.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ BoundsFunction = Callable[[int, int], tuple[float, float]]
 
 
 def anytime_bounds(numbers: PolicyState) -> BoundsFunction | None:
-    """Return a function with the bounds of the advantage of one arm over another, or None if unproven.
+    """Return a function that bounds the difference of two arms; None if there is no e-process.
 
-    The function takes two arm numbers. It uses copied data. Before the first checkpoint the bounds are
-    infinite.
+    An e-process needs a confidence level and normal rewards. The function takes two arm numbers and returns
+    the lower and the upper bound of the advantage of the first arm. It uses copied data. Before the first
+    checkpoint the bounds are infinite.
     """
     checkpoints = numbers.checkpoints
     if checkpoints is None:
         return None
     place = {arm: i for i, arm in enumerate(checkpoints.arms)}
-    proof, fit = checkpoints.current_proof(numbers.laplacian_of(checkpoints.arms))
+    proof, fit = checkpoints.current_proof(numbers.rewards.laplacian_of(checkpoints.arms))
 
     def limits(arm: int, rival: int) -> tuple[float, float]:
         if arm not in place or rival not in place:

@@ -38,23 +38,29 @@ class ProofCheckpoints(NamedTuple):
 
     @classmethod
     def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> ProofCheckpoints:
-        """Return an object restored from its contents."""
+        """Return an object restored from the values that `contents` returned."""
         found = cls.begin(arms)
         found.proof.floats[:], found.proof.ints[:] = floats, ints
         return found
 
     def contents(self) -> list[Any]:
-        """Return all data as lists and arrays, for `of`."""
+        """Return all data as lists and arrays, from which `of` restores the object."""
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
-        """Return this object if it has a checkpoint and a common arm with `active`, else a new one."""
+        """Return this object if it can continue with these active arms, else one without checkpoints.
+
+        It can continue if it has a checkpoint and at least one of the arms.
+        """
         goes_on = self.proof.view.moments[0] > 0 and not set(active).isdisjoint(self.arms)
         return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the active arms that newly share an environment with its own; `group` has their groups."""
-        if set(self.arms).issuperset(active):  # as nearly always
+        """Return the active arms that are not in `arms`, but became comparable with some of these.
+
+        `group` has the number of the comparable group of each active arm; 0 is no group.
+        """
+        if set(self.arms).issuperset(active):  # the usual case
             return []
         own = {group[i] for i, arm in enumerate(active) if arm in self.arms} - {0}
         return [arm for i, arm in enumerate(active) if arm not in self.arms and group[i] in own]
@@ -62,13 +68,16 @@ class ProofCheckpoints(NamedTuple):
     def with_arms(
         self, new: Sequence[int], laplacian_of: Callable[[Sequence[int]], RunningLaplacian]
     ) -> ProofCheckpoints:
-        """Return a copy that also has these new arms; the rewards that connected them are not evidence."""
+        """Return a copy that also compares new arms, which share an environment with the others.
+
+        The rewards that connected the arms do not count as evidence (see `kernels/fit/e_process.py`).
+        """
         wider = self.begin([*self.arms, *new])
         (before, alone), (after, fit) = (
             self.current_proof(laplacian_of(self.arms)),
             wider.current_proof(laplacian_of(wider.arms)),
         )
-        if min(alone.rss[0], fit.rss[0]) <= 0.0:  # nothing but rounding
+        if min(alone.rss[0], fit.rss[0]) <= 0.0:  # no noise, only rounding errors
             return self.begin(wider.arms)
         old, found, own = self.proof.view, wider.proof.view, np.s_[..., : len(self.arms)]
         past = np.s_[: old.moments[0]]
@@ -90,7 +99,7 @@ class ProofCheckpoints(NamedTuple):
         return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)
 
     def current_proof(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
-        """Return a copy of the statistics with the current ones added, and the current fit."""
+        """Return a copy of the e-process that includes all rewards, and the fit of these rewards."""
         found, solved, Q = self.begin(self.arms).proof, sums.solution(), sums.quadratic
         found.copy_from(self.proof)
         proof, fit = found.view, allocate(FixedEffects, len(self.arms)).view

@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.errors import NotComparable
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import StopRule
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
 from tideproof.policies.calibrated_bounds import normal_quantile_of_bound
 
 
-def stop_progress(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float | None:
-    """Return the share of the required evidence that has been reached, below 1 until the rule is met.
+class StopProgress(NamedTuple):
+    """Evidence for the leader of an experiment, and the evidence that the stopping rule requires.
 
-    The evidence is the square of the leader's smallest lead in standard errors. It grows in proportion to the
-    number of pulls, so that a half means that about as many pulls again are needed. The result is None while
-    nothing can be said.
+    Attributes
+    ----------
+    is_met : whether the rule has found the best arm.
+    lead : the leader's smallest lead in standard errors; None if it comes from the fit.
+    required : the square of the lead that the rule requires.
     """
-    if state.book.sure is not None:
-        return 1.0
-    numbers = state.policy_state
-    if rule.normal:
-        lead = least_lead(numbers.fit, leader_of(numbers.fit), None)
-    else:
-        try:
-            made = fit()
-        except NotComparable:  # no reward has been recorded yet
+
+    is_met: bool
+    lead: float | None
+    required: float
+
+    def share(self, fit: Fit | Any | None) -> float | None:
+        """Return the share of the required evidence that has been reached, below 1 until the rule is met.
+
+        The evidence is the square of the lead. It grows in proportion to the number of pulls, so that a half
+        means that about as many pulls again are needed. The result is None while nothing can be said. `fit`
+        is the fit of all rewards, or None.
+        """
+        if self.is_met:
+            return 1.0
+        lead = self.lead
+        if lead is None and isinstance(fit, Fit) and len(fit.groups) == 1:
+            lead = fit.lead(fit.best)
+        if lead is None or not lead > 0.0:
             return None
-        lead = made.lead(made.best) if len(made.groups) == 1 else 0.0
-    if not lead > 0.0:
-        return None
+        return min(0.99, lead**2 / self.required) if math.isfinite(lead) else None
+
+
+def read_stop_progress(rule: StopRule, state: State) -> StopProgress:
+    """Return how far an experiment is from stopping by its rule; needs the lock."""
+    numbers = state.policy_state
+    lead = least_lead(numbers.fit, leader_of(numbers.fit), None) if rule.normal else None
     bound = rule.needed(state)
-    square = 2.0 * bound if rule.current(state.book) == "proven" else normal_quantile_of_bound(bound) ** 2
-    return min(0.99, lead**2 / square) if math.isfinite(lead) else None
+    is_proven = rule.current(state.book) == "proven"
+    required = 2.0 * bound if is_proven else normal_quantile_of_bound(bound) ** 2
+    return StopProgress(state.book.sure is not None, lead, required)

@@ -44,7 +44,10 @@ _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many 
 
 
 class StopCheck(NamedTuple):
-    """Result of checking a stopping rule: the best arm or None, the rule, and whether it was expensive."""
+    """Result of checking a stopping rule: the best arm or None, the rule's name, and the effort.
+
+    `costly` says whether the check read all rewards or all environments.
+    """
 
     arm: int | None
     rule: str
@@ -90,7 +93,7 @@ class StopRule(NamedTuple):
         return _bound(len(state.policy_state.active), self._max_checks(state), 1.0 - self._error(rule))
 
     def current(self, book: Book) -> str:
-        """Return the name of the rule that applies now."""
+        """Return the name of the rule that is in force: `"calibrated"` or `"proven"`."""
         return (
             "proven"
             if self.name == "proven" or (self.later and _used_pulls(book) > self.cap)
@@ -98,10 +101,10 @@ class StopRule(NamedTuple):
         )
 
     def _max_checks(self, state: State) -> int:
-        """Return the number of checks up to the maximum number of pulls, at the present batch size.
+        """Return the number of checks until the maximum number of pulls, at the mean batch size so far.
 
-        A summary of thousands of rewards is one check. If a pull stands for many rewards, so does the
-        maximum.
+        A summary of thousands of rewards is one batch, after which the rule is checked once. If summaries
+        make a pull stand for several rewards, the maximum stands for as many.
         """
         book, batches = state.book, state.policy_state.batches
         told = book.settled + book.surplus + book.warm
@@ -144,7 +147,7 @@ class StopCheckSchedule:
         return self._now(state) != self._last_state and state.policy_state.fit.told[0] >= self._next
 
     def note(self, state: State, found: StopCheck) -> None:
-        """Remember the state and the result of a check."""
+        """Remember the state and the result of the last check of the stopping rule."""
         numbers, told = state.policy_state, int(state.policy_state.fit.told[0])
         self._last_state, self._sure = self._now(state), found.arm is not None
         self._next = 0
@@ -163,7 +166,10 @@ def _bound(arms: int, cap: int, confidence: float) -> float:
 
 
 def _used_pulls(book: Book) -> int:
-    """Return the number of pulls that count towards the cap: pulls with rewards, or summaries if more."""
+    """Return how many pulls count towards the maximum of the calibrated rule.
+
+    These are the pulls with rewards, or the summaries if there are more summaries than such pulls.
+    """
     return max(book.settled, len(book.summaries))
 
 
@@ -176,7 +182,7 @@ def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
     ):  # a cheap necessary condition
         return StopCheck(None, "proven")
     place = {arm: i for i, arm in enumerate(checkpoints.arms)}
-    proof, fit = checkpoints.current_proof(numbers.laplacian_of(checkpoints.arms))
+    proof, fit = checkpoints.current_proof(numbers.rewards.laplacian_of(checkpoints.arms))
     own = place[numbers.active[leader]]
     if not proof.moments[0] or not least_evidence(proof, fit, own) > -math.inf:
         return StopCheck(None, "proven", costly=True)
@@ -191,7 +197,7 @@ def _check_by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit
         return nothing
     if numbers.scale != "difference":
         found = numbers.rescaled()
-        if found is None or _rescaled_lead(found, numbers.sign) < _WORTH * deviate:
+        if found is None or _rescaled_lead(found, numbers.rewards.sign) < _WORTH * deviate:
             return nothing
     made = fit()
     sure = len(made.groups) == 1 and made.lead(made.best) >= deviate

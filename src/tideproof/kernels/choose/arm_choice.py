@@ -31,7 +31,7 @@ def argmax(values, draw):
 
 @kernel
 def argmax_in_lane(values, draw, lane):
-    """Return the index of the largest value; ties are broken by the given lane of the draw.
+    """Return the index of the largest value; ties are broken by the random number with index `lane`.
 
     With different lanes, two asks with the same draw break ties independently.
     """

@@ -19,8 +19,8 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
     """Fill `arms` with the next arms for the environment of `slot`, and return their number.
 
     The number is smaller than the size of `arms` if the policy stops, or returns an invalid arm. `asked` and
-    `noticed` are the steps of the first draws. Afterwards, all arms but the last are pending pulls of the
-    design.
+    `noticed` are the steps of the first draws. Afterwards, the statistics include all of these arms but the
+    last as pending pulls.
     """
     for i in range(arms.size):
         if i > 0:
@@ -35,7 +35,7 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
 
 @kernel
 def enter_pending(slot, out):
-    """Add the pending pulls of each arm to the slot, as if their rewards were its mean."""
+    """Add `out[arm]` pending pulls of each arm to the slot, with the mean of the slot as their reward."""
     for arm in range(out.size):
         if out[arm] > 0:
             enter(slot, arm, out[arm], slot.mean[0])

@@ -3,6 +3,9 @@
 While the arms are not connected, a new environment starts with the arm played last, which links its arms to
 all earlier ones. After two such repetitions in a row that linked nothing (environments of length 1), the
 next arm is played instead.
+
+Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global environment
+shifts, ECAI, Algorithm 1.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ _NO_LIMIT = 2**62
 
 
 class Start(NamedTuple):
-    """State of Algorithm 1.
+    """State of Algorithm 1, the round robin that begins an experiment and connects all arms.
 
     Attributes
     ----------
@@ -82,7 +85,7 @@ def start_arm(start, data, slot, n0, avoid, draw):
 
 @kernel
 def start_tell(start, data, slot, arm, n):
-    """Record in the state of Algorithm 1 that `arm` was pulled `n` times; the slot is not updated yet."""
+    """Record `n` pulls of `arm` in the initial round robin (Algorithm 1), before the slot is updated."""
     if arm == start.last[0] - 1 and _replays(start, data, slot):
         start.futile[0] += 1
     else:

@@ -43,7 +43,7 @@ def least_lead(fit, leader, row):
 
 @kernel
 def is_leader_significant(fit, leader, row, gate, bound):
-    """Return whether every other arm is behind the leader with a tail probability of at most exp(-bound).
+    """Return whether every t statistic of the leader has a tail probability of at most exp(-bound).
 
     `gate` is the normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so
     that its tail probability need not be computed.

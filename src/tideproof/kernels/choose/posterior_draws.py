@@ -54,7 +54,10 @@ class Posterior(NamedTuple):
 
 @kernel
 def find_contenders(posterior, fit, variance):
-    """Find the contenders, the distance of the nearest one, and the factor of C. O(K + m^3)."""
+    """Find the arms that may be the best (contenders), and factorise the covariance of their estimates.
+
+    Also stores the distance of the nearest contender from the leader. O(K + m^3) for m contenders.
+    """
     P, mu, arms, leading = fit.P, fit.mu, posterior.arms, posterior.leading
     leader, lead = 0, mu[0]
     for i in range(1, mu.size):
@@ -79,7 +82,10 @@ def find_contenders(posterior, fit, variance):
 
 @kernel
 def _factorise(posterior, P, own):
-    """Compute the Cholesky factor U of C = U'U in O(m^3); own is P_ll."""
+    """Compute the Cholesky factor U of the contenders' covariance C = U'U, in O(m^3).
+
+    `own` is P_ll, the leader's entry on the diagonal of P.
+    """
     arms, U, leading, row = posterior.arms, posterior.factor, posterior.leading, posterior.row
     m, leader = int(posterior.size[0]), posterior.arms[0]
     for i in range(1, m):
@@ -101,7 +107,10 @@ def _factorise(posterior, P, own):
 
 @kernel
 def best_of_draw(posterior, fit, sigma, draw, lane):
-    """Return the best arm in one posterior draw; uses at most K/2 lanes, from `lane` on. O(m^2)."""
+    """Return the best arm in one draw from the posterior, in O(m^2) for m contenders.
+
+    The draw uses at most K/2 random words, from index `lane` on.
+    """
     arms, mu, U = posterior.arms, fit.mu, posterior.factor
     uniforms, values = posterior.uniforms, posterior.values
     m = int(posterior.size[0])

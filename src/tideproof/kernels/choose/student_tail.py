@@ -73,7 +73,10 @@ def _log_upper(x, nu):
 
 @kernel
 def fraction(square, inverse):
-    """Return the continued fraction r for x^2 and 1/nu; for 1/nu = 0 it is 1/(x M(x)) - 1, M Mills' ratio."""
+    """Return the continued fraction r of Student's upper tail, for square = x^2 and inverse = 1/nu.
+
+    For 1/nu = 0 the result is 1/(x M(x)) - 1, with Mills' ratio M of the normal distribution.
+    """
     over = 1.0 / square
     top, top_before = 0.0, 1.0
     low, low_before = 1.0, 0.0

@@ -85,7 +85,10 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Add (sign 1) or subtract (sign -1) the contribution of the slot, including n more rewards of `arm`."""
+    """Add (sign 1) or subtract (sign -1) the contribution of an environment to the coefficients.
+
+    The contribution includes `n` more rewards of `arm`, which the slot does not contain yet.
+    """
     size = slot.size[0] + n
     if size == 0.0:
         return
@@ -117,14 +120,18 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return component k of n_j/m_j - e_i for this environment, including n more rewards of `arm`."""
+    """Return element k of the vector g_ij of the formulas above, including `n` more rewards of `arm`."""
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
 
 @kernel
 def _forget_earlier_epochs(reduction, slot):
-    """Set weighted sums from an earlier epoch to zero, in the reduction and in the slot."""
+    """Reset the weighted sums if the inner policy has begun a new phase since they were last updated.
+
+    Each phase has another number, the epoch. The sums of the reduction and those of the slot are checked
+    separately.
+    """
     epoch = reduction.moments.epoch[0]
     K = slot.sums.size
     if reduction.epoch[0] != epoch:
@@ -142,7 +149,7 @@ def _forget_earlier_epochs(reduction, slot):
 
 @kernel
 def _read(reduction, square, data):
-    """Compute the adjusted moments from the current mu and the coefficients."""
+    """Compute the adjusted moments from the estimated means mu and the stored coefficients."""
     mu, moments = data.fit.mu, reduction.moments
     K = mu.size
     shift = reduction.first_mean[0]  # s_1 in the gauge of mu
@@ -166,9 +173,10 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit that the adjusted rewards would have if all came from one environment: P = diag(1/N_i).
+    """Write the fit that the inner policy reads: adjusted rewards as if they were from one environment.
 
-    Its noise variance is RSS/(N - K). As in the paper it is too small, because the shifts were estimated.
+    Its covariance is P = diag(1/N_i). Its noise variance is RSS/(N - K). As in the paper it is too small,
+    because the shifts were estimated.
     """
     flat, pulls = reduction.fit, data.pulls
     K = pulls.size

@@ -35,7 +35,11 @@ def log_determinant(factor):
 
 @kernel
 def forward(factor, x, out):
-    """Solve F out = x (possibly in place) and return out'out = x'A^-1 x; infinity if A has no data on x."""
+    """Solve F out = x for the Cholesky factor F of A, and return x'A^-1 x, or infinity if A is singular.
+
+    Only singularity in the direction x counts: the data do not determine the difference of arms that x
+    describes. `out` may be `x` itself.
+    """
     total, lost = 0.0, 0.0
     for i in range(1, factor.shape[0]):
         rest = x[i]
@@ -50,7 +54,7 @@ def forward(factor, x, out):
 
 @kernel
 def backward(factor, y, out):
-    """Solve F'out = y, with 0 for arm 0 and for directions without a pivot."""
+    """Solve F'out = y for the Cholesky factor F, with 0 for arm 0 and wherever the pivot is 0."""
     K = factor.shape[0]
     out[0] = 0.0
     for m in range(1, K):

@@ -54,7 +54,7 @@ FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
 class EProcess(NamedTuple):
-    """State of the e-process: the quadratic Q of all rewards, and copies of it at every checkpoint n1.
+    """State of the e-process: the quadratic form Q(mu) of all rewards, and a copy from every checkpoint.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class EProcess(NamedTuple):
 
 @kernel
 def add_to_e_process(proof, slot, arm, n, mean, squares):
-    """Add `n` rewards of `arm` to the quadratic of the e-process, before they are added to the slot."""
+    """Add `n` rewards of `arm` to the quadratic form Q, before they are added to the slot."""
     size, each = slot.size[0], slot.each[0]
     proof.c[0] += squares
     if size == 0.0:
@@ -110,9 +110,10 @@ def add_to_e_process(proof, slot, arm, n, mean, squares):
 
 @kernel
 def store_checkpoint(proof, fit):
-    """Store a checkpoint of the e-process if one is due.
+    """Store a copy of the current state as the next checkpoint, if enough rewards have arrived.
 
-    The first checkpoint is due as soon as the data can predict further rewards.
+    The first checkpoint is stored as soon as the data can predict further rewards, and each later one when
+    the number of rewards has doubled.
     """
     m, K = proof.moments[0], proof.b.size
     if m == CHECKPOINTS or fit.told[0] < proof.next[0] or fit.rss[0] <= ROUNDING_SHARE * proof.c[0]:
@@ -194,7 +195,10 @@ def contrast_bounds(proof, fit, i, k, alpha):
 
 @kernel
 def _read_pair(proof, fit, i, k):
-    """Write the estimates for two arms after each checkpoint to the scratch array `pair`."""
+    """Write the estimated difference of two arms after each checkpoint, and its precision, to `proof.pair`.
+
+    `EProcess.pair` describes all columns.
+    """
     marginal, pair, mu = log_marginal(proof, fit), proof.pair, proof.x
     for m in range(proof.moments[0]):
         pair[m, 2] = _solve_after(proof, m)
@@ -235,7 +239,10 @@ def _least_contradicted(proof):
 
 @kernel
 def _steps_to_bound(proof, middle, step, bound):
-    """Return how many steps from the middle the evidence reaches the bound; infinity if it never does."""
+    """Return the distance from `middle` at which the evidence reaches the bound, as a number of steps.
+
+    The result is infinite if the evidence never reaches the bound.
+    """
     inside, outside = 0.0, 1.0
     while _evidence_against(proof, middle + outside * step) < bound:
         inside, outside = outside, 2.0 * outside
@@ -252,7 +259,7 @@ def _steps_to_bound(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Estimate mu from the rewards after checkpoint m into `x`, and return the smallest Q."""
+    """Write the estimates from the rewards after checkpoint m to `proof.x`, and return the smallest Q(mu)."""
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
         for k in range(mu.size):
@@ -275,14 +282,14 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the log likelihood of the rewards after checkpoint m for Q = q, maximised over sigma."""
+    """Return the largest log likelihood, over sigma, of the rewards after checkpoint m, where Q(mu) = q."""
     n = proof.n[0] - proof.checkpoint_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
 
 
 @kernel
 def _log_pending_share(moments):
-    """Return the logarithm of the fraction of martingales that have not started yet."""
+    """Return the log of the share of checkpoints that are not stored yet: their evidence is still 1."""
     return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 

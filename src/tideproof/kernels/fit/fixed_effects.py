@@ -68,7 +68,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update mu and P; `told` is False for pending pulls, which have no reward."""
+    """Update the estimates mu and their covariance P for rewards, or for pending pulls if `told` is False."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -93,9 +93,10 @@ def _update(fit, slot, arm, n, mean, told):
 
 @kernel
 def _join(fit, arm, other, residual, variance):
-    """Merge the group of `arm` with that of `other`; the observation that links them has no residual.
+    """Merge two groups of comparable arms when an observation links `arm` and `other` for the first time.
 
-    With B the 0/1 vector of the group of `arm`: muhat += e B and
+    The observation determines the difference between the groups exactly, so it adds nothing to the residual
+    sum of squares. With B the 0/1 vector of the group of `arm`: muhat += e B and
     P += -B(Pg)' - (Pg)B' + (g'Pg + 1/w) BB'. Expects work = Pg and variance = g'Pg + 1/w.
     """
     P, mu, work, group = fit.P, fit.mu, fit.work, fit.group
@@ -168,9 +169,10 @@ def pull_here(fit, slot, here):
 
 @kernel
 def anchor(fit):
-    """Precompute covariances in the paper's gauge s_1 = 0: set work = P n_1/m_1, and return the base. O(K^2).
+    """Precompute the covariance of the estimates if the shift of the first environment counts as 0. O(K^2).
 
-    After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this tends
+    This is the paper's gauge s_1 = 0. Sets work = P n_1/m_1 and returns a number, `base`. Afterwards
+    Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this tends
     to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
     """
     each = 1.0 / fit.first_size[0]

@@ -80,13 +80,13 @@ class HiddenTide(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update all paths with `n` rewards of `arm`, without using the environment."""
+    """Update all possible histories of the tide with `n` rewards of `arm`, ignoring environment labels."""
     _observe(fit, slot, arm, n, mean, squares, False)
 
 
 @kernel
 def observe_labelled(fit, slot, arm, n, mean, squares):
-    """Update all paths with `n` rewards of `arm`; in a new environment, a jump comes first.
+    """Update all possible histories of the tide with `n` rewards of `arm`, after a jump in new environments.
 
     The size of that jump is unknown. For the first reward of an arm, a very large variance of the jump is
     enough.
@@ -96,7 +96,7 @@ def observe_labelled(fit, slot, arm, n, mean, squares):
 
 @kernel
 def _observe(fit, slot, arm, n, mean, squares, jumped):
-    """Update all paths with rewards; `jumped` says whether the tide is known to have jumped before them."""
+    """Update all possible histories of the tide with rewards; `jumped` marks a known jump before them."""
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -141,7 +141,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update variances, not means, as if `n` pending pulls of `arm` had rewards at a constant tide."""
+    """Update the covariance, not the estimates, for `n` pending pulls of `arm` at a constant tide."""
     P, column = fit.P, fit.work
     K = column.size
     if fit.group[arm] == 0:
@@ -162,7 +162,11 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute the value of a pull now; see `fixed_effects.pull_here`. P already includes the tide."""
+    """Precompute how much a pull would reduce variances.
+
+    See `fixed_effects.pull_here` for the results. They do not depend on the environment, because P already
+    includes the uncertainty of the tide.
+    """
     for i in range(here.size):
         here[i] = 0.0
     return 1.0
@@ -170,7 +174,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu):
-    """Compute the likelihood of the rewards on every path, and update the weights of the paths."""
+    """Weight every possible history of the tide by its likelihood of the new rewards."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
@@ -187,7 +191,7 @@ def _weigh_paths(paths, arm, n, mean, nu):
 
 @kernel
 def _rescale_weights(weight):
-    """Scale weights to a maximum of 1, drop unlikely paths, and keep at least one path of every kind."""
+    """Scale the weights to a maximum of 1; drop unlikely histories, but keep one for each kind of tide."""
     top = 0.0
     for f in range(PATHS):
         top = max(top, weight[f])
@@ -205,7 +209,11 @@ def _rescale_weights(weight):
 
 @kernel
 def _split(paths, kind):
-    """Split the path of this kind whose jump is most uncertain, if it is more likely than another path."""
+    """Split the history (path) with the most uncertain jump into one with the jump and one without it.
+
+    The jump is one just before the current reward. Only paths of one kind of tide are compared. The copy
+    replaces the least likely of them; nothing happens if it is more likely than the less likely half.
+    """
     weight, chance, from_ = paths.weight, paths.chance, kind * EACH
     parent, doubt, place_, least, best = from_, -1.0, from_, 2.0, 0.0
     for f in range(from_, from_ + EACH):
@@ -224,7 +232,7 @@ def _split(paths, kind):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all paths with the squared deviations of `n` rewards that were reported as a mean."""
+    """Update all possible histories with the squared deviations of `n` rewards reported as a mean."""
     most = LOWEST
     for f in range(PATHS):
         if paths.weight[f] > 0.0:
@@ -241,7 +249,10 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _summarise(fit, arm):
-    """Compute mean and covariance over all paths, relative to the level of the arm pulled last."""
+    """Compute the mean and covariance of the arms' levels, averaged over all possible histories of the tide.
+
+    Deviations are measured from the level of `arm`, the arm pulled last.
+    """
     paths, P, mu, gap = fit.paths, fit.P, fit.mu, fit.work
     weight, level, C = paths.weight, paths.level, paths.C
     K = mu.size

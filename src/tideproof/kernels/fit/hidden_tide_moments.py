@@ -15,7 +15,7 @@ SQUARES = hole("SQUARES")
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Add `n` rewards of `arm`, which are in the fit already, and recompute all adjusted moments."""
+    """Recompute the adjusted moments of all arms after `n` rewards of `arm` that are already in the fit."""
     moments, fit = reduction.moments, data.fit
     mu = fit.mu
     moments.told[arm] += n

@@ -139,7 +139,10 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute the value of a pull in the environment of `slot`; see `fixed_effects.pull_here`."""
+    """Precompute how much a pull in the environment of `slot` would reduce variances.
+
+    See `fixed_effects.pull_here` for the results. Only accepted cells count.
+    """
     P, counts, K = fit.P, slot.counts, here.size
     total, quadratic = 0.0, 0.0
     for i in range(K):
@@ -159,19 +162,22 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the additional noise variance of a pull here: very large if the cell is left out."""
+    """Return the additional noise variance of a pull in this environment: very large in an excluded cell."""
     return EXCLUDED_VARIANCE * slot.weights[arm]
 
 
 @kernel
 def _noise(doubt):
-    """Return the noise variance, estimated within cells."""
+    """Return the noise variance, estimated from deviations within cells (one arm in one environment)."""
     return doubt.inside[0] / max(doubt.freedom[0], 1)
 
 
 @kernel
 def _shares(doubt, slot):
-    """Set the shares of the accepted cells, and return the number and the mean of their rewards."""
+    """Compute each accepted cell's share of its environment, and return the number and mean of the rewards.
+
+    Cells that are left out have a share of 0, and their rewards are not counted.
+    """
     share, total, centre = doubt.share, 0.0, 0.0
     for k in range(share.size):
         share[k] = slot.counts[k] if slot.weights[k] == 0.0 else 0.0
@@ -184,7 +190,10 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """Set work = Pg for g = e_arm - share, and return g'mu and g'Pg."""
+    """Return the estimated difference of an arm from the accepted cells, and the variance of the estimate.
+
+    With g = (unit vector of `arm`) - share, these are g'mu and g'Pg. Sets work = Pg.
+    """
     P, mu, work, share = fit.doubt.P, fit.doubt.mu, fit.work, fit.doubt.share
     K = mu.size
     fitted, quadratic = mu[arm], 0.0
@@ -219,7 +228,10 @@ def _accept(fit, slot, arm, c, n, mean):
 
 @kernel
 def _count_environment(doubt, slot, arm):
-    """Count one more environment for an arm, and for another arm whose cell was the only one so far."""
+    """Count this environment as one in which `arm` was accepted together with another arm.
+
+    If only one other cell was accepted here before, the environment now counts for that arm, too.
+    """
     doubt.seen[arm] += 1
     cells, alone = 0, 0
     for k in range(doubt.seen.size):
@@ -231,7 +243,7 @@ def _count_environment(doubt, slot, arm):
 
 @kernel
 def _accepted_arm(doubt):
-    """Return an arm whose cell is accepted."""
+    """Return an arm whose cell in this environment is accepted; `_shares` must have been called before."""
     found = 0
     for k in range(doubt.share.size):
         if doubt.share[k] > 0.0:
@@ -241,7 +253,10 @@ def _accepted_arm(doubt):
 
 @kernel
 def _update(fit, arm, other, residual, variance):
-    """Update the fit with the observation g'mu = residual and its variance; expects work = Pg."""
+    """Update the fit with one observation, given its residual and the variance of the residual.
+
+    Expects work = Pg, as `_along` leaves it.
+    """
     P, mu, work, K = fit.doubt.P, fit.doubt.mu, fit.work, fit.mu.size
     if not together(fit, arm, other):
         _join(fit, arm, other, residual, variance)
@@ -258,7 +273,10 @@ def _update(fit, arm, other, residual, variance):
 
 @kernel
 def _join(fit, arm, other, residual, variance):
-    """Merge the group of `arm` with the group of `other`; see `fixed_effects`."""
+    """Merge two groups of comparable arms when an observation links `arm` and `other` for the first time.
+
+    See `fixed_effects`.
+    """
     P, mu, work, group = fit.doubt.P, fit.doubt.mu, fit.work, fit.group
     K = mu.size
     if group[arm] == 0:
@@ -285,7 +303,10 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def _reconsider_cell(fit, slot, arm, count, mean):
-    """Decide whether an excluded cell changes roles with an accepted one, or earlier data were wrong."""
+    """Accept an excluded cell after all if the accepted cell, or the earlier data of its arm, are wrong.
+
+    `count` and `mean` are those of the excluded cell. The rules are at the beginning of this file.
+    """
     doubt, noise = fit.doubt, _noise(fit.doubt)
     cells, K = 0, slot.counts.size
     for k in range(K):
@@ -317,7 +338,11 @@ def _reconsider_cell(fit, slot, arm, count, mean):
 
 @kernel
 def _reconsider_arm(fit, slot, arm, count, mean):
-    """Store the residual of an excluded arm; if it was similar elsewhere, discard earlier data."""
+    """Discard the earlier data of an excluded arm, and accept its cell, if the earlier data are wrong.
+
+    Stores the residual of the arm in this environment, and compares it with the residual of the environment
+    where it was left out before. The rules are at the beginning of this file.
+    """
     doubt, noise, K = fit.doubt, _noise(fit.doubt), fit.mu.size
     total, centre = _shares(doubt, slot)
     fitted, quadratic = _along(fit, arm)
@@ -349,9 +374,10 @@ def _reconsider_arm(fit, slot, arm, count, mean):
 
 @kernel
 def _restart(fit, slot, arm, count, mean):
-    """Once the noise is known: if the data accepted so far are inconsistent, accept only this environment.
+    """Discard all earlier data if they are inconsistent, and begin the fit again with this environment.
 
-    Waits for an environment in which all arms are accepted. `count` and `mean` are those of the arm's cell.
+    This is decided once the noise is known, in the first environment in which all arms are accepted. `count`
+    and `mean` are those of the arm's cell.
     """
     doubt, K = fit.doubt, fit.mu.size
     if doubt.misfit[0] <= SQUARED_THRESHOLD * _noise(doubt):
@@ -392,7 +418,7 @@ def median_estimate(mu, but):
 
 @kernel
 def _read(fit, slot, arm):
-    """Copy the fit to the fields that policies read, with a large variance for arms to pull again."""
+    """Copy the fit to the fields that policies read; add variance for arms that must be pulled again."""
     doubt, K = fit.doubt, fit.mu.size
     believed, left_out = 0, 0
     for k in range(K):

@@ -14,7 +14,7 @@ from tideproof.core.kernel_linker import kernel
 
 
 class Periods(NamedTuple):
-    """Weighted sums over environments.
+    """Sums over environments, for the period-weighted mean of each arm and its contrast with the control.
 
     Attributes
     ----------
@@ -31,7 +31,10 @@ class Periods(NamedTuple):
 
 @kernel
 def weigh_period(periods, slot, sign):
-    """Add (sign 1) or subtract (sign -1) an environment's contribution to the period-weighted means."""
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to the means over environments.
+
+    Its means count with the number of observations in the environment as their weight.
+    """
     weight = sign * slot.size[0]
     for i in range(periods.top.size):
         if slot.counts[i] > 0.0:

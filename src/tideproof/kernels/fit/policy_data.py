@@ -36,7 +36,7 @@ class Data(NamedTuple):
     ----------
     pulls : (K,) pulls of each arm, pending pulls included.
     moments : moments of the rewards.
-    fit : fit of the rewards, with pending pulls in its design.
+    fit : fit of the rewards; its covariance includes pending pulls.
     periods : weighted sums over environments.
     told, reward, squares : (1,) number, mean and sum of squared deviations of the rewards of this `tell`; 0
         rewards for pending pulls. Only policies that declare to read "reward" may use them.
@@ -78,14 +78,14 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 
 @kernel
 def notice(params, state, data, slot, arm, n, draw):
-    """Inform the policy of `n` pending pulls of `arm` that are part of the design already."""
+    """Call `tell` of the policy for `n` pending pulls of `arm` that the statistics include already."""
     data.told[0] = 0
     tell(params, state, data, slot, arm, n, draw)
 
 
 @kernel
 def reserve(data, slot, arm, n):
-    """Add `n` pending pulls of `arm` to the design, without informing the policy."""
+    """Add `n` pending pulls of `arm` to the statistics, without calling `tell` of the policy."""
     add_at(data.pulls, arm, n)
     if FIT:
         _place_in_fit(data.fit, slot, arm, n)
@@ -94,7 +94,7 @@ def reserve(data, slot, arm, n):
 
 @kernel
 def expect(params, state, data, slot, arm, n, draw):
-    """Add `n` pending pulls of `arm` to the design, and inform the policy."""
+    """Add `n` pending pulls of `arm` to the statistics, and call `tell` of the policy."""
     data.told[0] = 0
     add_at(data.pulls, arm, n)
     if FIT:

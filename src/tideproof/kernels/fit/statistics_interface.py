@@ -6,8 +6,9 @@ whether arms are comparable (`connected`, `together`), the noise (`rss`, `freedo
 of an estimate in the gauge of the first environment (`anchor`), and the information in another pull
 (`pull_here`, `pull_noise`).
 
-The functions here are those of fixed effects by environment. `hidden_tide` and `unequal_noise` have kernels
-that replace `observe`, `place`, `pull_here` and `pull_noise` when a program is linked.
+The functions here are those of fixed effects by environment. `hidden_tide`, `unequal_noise` and
+`outlying_cells` have kernels that replace `observe`, `place`, `pull_here` and, except for `hidden_tide`,
+`pull_noise` when a program is linked.
 """
 
 from tideproof.kernels.fit.fixed_effects import (

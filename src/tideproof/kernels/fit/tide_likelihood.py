@@ -43,7 +43,7 @@ LAG = 64  # number of rows for which a path stores where it jumped
 
 
 class PathRecord(NamedTuple):
-    """States of the paths after each row, for a smoother.
+    """States of the possible histories of the tide (paths) after each row, from which a smoother is made.
 
     Attributes
     ----------
@@ -61,10 +61,11 @@ class PathRecord(NamedTuple):
 
 @kernel
 def follow_log(paths, rows, drift, chance, size, met, kept):
-    """Process all rows of a log; return their log density, up to terms that are the same for all laws.
+    """Process all rows of a reward log, and return the log density of the rewards under one law of the tide.
 
-    `paths` must be empty; at the end they contain levels, covariances and weights that add up to 1. `met`,
-    (K,), must be 0; at the end it marks the arms that occurred. `kept` has length 0 if no states are needed.
+    Terms that are the same for all laws are left out. `paths` must be empty; at the end they contain levels,
+    covariances and weights that add up to 1. `met`, (K,), must be 0; at the end it marks the arms that
+    occurred. `kept` has length 0 if no states are needed.
     """
     F = paths.weight.size
     evidence, nu = 0.0, 0
@@ -114,7 +115,7 @@ def _store_jump(paths, kept, t):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
-    """Multiply the weights of all tide paths by the likelihood of new rewards; return its log density."""
+    """Weight each possible history of the tide by its likelihood of new rewards; return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -135,7 +136,7 @@ def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all paths with the squared deviations of n rewards, and return their log density."""
+    """Update all possible histories with the squared deviations of n rewards; return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -158,7 +159,11 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _split(paths, story):
-    """Split the path whose jump is most uncertain, if its lesser half outweighs the least likely path."""
+    """Split the history (path) with the most uncertain jump into one with the jump and one without it.
+
+    The jump is one just before the current reward. The copy replaces the least likely path; nothing happens
+    if it is more likely than the less likely half of the split.
+    """
     weight, chance = paths.weight, paths.chance
     parent, doubt, place, least = 0, -1.0, 0, 2.0
     for f in range(weight.size):

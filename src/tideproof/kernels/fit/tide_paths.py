@@ -36,9 +36,10 @@ from tideproof.core.kernel_linker import kernel
 # These constants have one entry for each kind of tide: rare jumps; frequent jumps; rare jumps with a slow
 # drift; rare jumps with a fast drift; rare jumps with a slope.
 # DRIFT: variance of the drift per pull, in noise variances.
-# JUMPS, CALMS: parameters of the Beta prior of the chance of a jump (jumps, and pulls without a jump).
-# HABIT: weight, in pulls, of the common chance of a jump in the chance at each age; 0: ages do not matter.
-# BEND: variance of the change of the slope per pull. SLOPE: variance of the first slope.
+# JUMPS, NO_JUMPS: parameters of the Beta prior of the chance of a jump (jumps, and pulls without a jump).
+# COMMON_WEIGHT: weight, in pulls, of the common chance of a jump in the chance at each age; 0 if the age does
+# not matter.
+# SLOPE_CHANGE: variance of the change of the slope per pull. SLOPE: variance of the first slope.
 # PRIOR: prior probability of the kind, relative to the first.
 DRIFT = (0.0, 0.0, 0.01, 0.15, 0.0)
 JUMPS = (0.5, 3.0, 0.5, 0.5, 0.5)
@@ -66,7 +67,9 @@ Float_FKK = Annotated[Floats, np.float64, PATHS, "K", "K"]
 
 
 class Paths(NamedTuple):
-    """State of several paths: EACH paths of the first kind of tide, EACH of the second, and so on.
+    """State of the possible histories of the tide (paths), with `EACH` paths for each kind of tide.
+
+    The paths of the first kind come first, then those of the second, and so on.
 
     Attributes
     ----------
@@ -108,7 +111,7 @@ class Paths(NamedTuple):
 
 @kernel
 def start_paths(paths):
-    """Start one path of each kind of tide."""
+    """Begin with one possible history (path) for each kind of tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
         paths.steep[kind * EACH] = SLOPE[kind]
@@ -116,9 +119,9 @@ def start_paths(paths):
 
 @kernel
 def predict_jump(paths, f, nu):
-    """Return drift, chance and size of a jump before the next pull on path f.
+    """Return the drift, and the chance and size of a jump, before the next pull on one history of the tide.
 
-    `nu` is the number of degrees of freedom of the path.
+    Drift and size are variances. `nu` is the number of degrees of freedom of the path.
     """
     kind, jumps = f // EACH, paths.jumps[f]
     chance = (JUMPS[kind] + jumps) / (JUMPS[kind] + NO_JUMPS[kind] + nu)
@@ -136,7 +139,10 @@ def predict_jump(paths, f, nu):
 
 @kernel
 def update_age(paths, f):
-    """Update the chance of a jump at the current age of the tide, after a reward was processed."""
+    """Update the counts from which the chance of a jump is learned for each age, after a reward.
+
+    The age is the number of pulls since the last jump.
+    """
     p, age = paths.chance[f], int(min(paths.age[f], AGES - 1.0))
     paths.ended[f, age] += p
     paths.lasted[f, age] += 1.0
@@ -145,7 +151,7 @@ def update_age(paths, f):
 
 @kernel
 def apply_slope(paths, f, bend):
-    """Move all levels by the slope, and increase the variance of the slope by `bend`."""
+    """Move the levels of all arms by the tide's estimated slope, and add `bend` to the slope's variance."""
     tilt, slope, steep = paths.tilt, paths.slope[f], paths.steep[f]
     K = paths.column.size
     for i in range(K):
@@ -198,7 +204,10 @@ def compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def update_path(paths, f, arm, nu, drift):
-    """Update path f with the judged reward, and approximate jump and no jump by one normal distribution."""
+    """Update one history of the tide (path) with the reward that `compute_likelihood` processed before.
+
+    One normal distribution approximates the mixture of its two cases, a jump and no jump.
+    """
     level, C, c = paths.level, paths.C, paths.column
     p, J, e, S = paths.chance[f], paths.jump[f], paths.residual[f], paths.spread[f]
     K, q, stayed, left = c.size, 1.0 - p, 1.0 / S, 1.0 / (S + J)
@@ -232,10 +241,11 @@ def update_path(paths, f, arm, nu, drift):
 
 @kernel
 def update_after_jump(paths, f, arm, n, mean):
-    """Process rewards after a certain jump of unknown size: the limit J -> infinity.
+    """Process rewards after a jump of the tide that is certain but whose size is unknown.
 
-    The arm's level becomes their mean, and the differences of levels stay. The slope restarts: otherwise it
-    would be mistaken for a difference between the arms played before and after the jump.
+    This is the limit of an infinite variance J of the jump. The arm's level becomes the mean of the rewards,
+    and the differences of levels stay. The slope restarts: otherwise it would be mistaken for a difference
+    between the arms played before and after the jump.
     """
     level, C, c = paths.level, paths.C, paths.column
     K = c.size
@@ -252,7 +262,7 @@ def update_after_jump(paths, f, arm, n, mean):
 
 @kernel
 def copy_path(paths, f, to):
-    """Copy all of path `f` to path `to`, except for the chance of a jump."""
+    """Copy one history of the tide (path) to another index, without `chance`, `evidence` and `density`."""
     K = paths.column.size
     for i in range(K):
         paths.level[to, i] = paths.level[f, i]

@@ -76,7 +76,10 @@ class RatioFits(NamedTuple):
 
 
 class UnequalNoise(NamedTuple):
-    """State of the estimator: the likeliest fit with the fields of `FixedEffects`, and all fits."""
+    """State of the fit with unequal noise and interactions.
+
+    The fields of `FixedEffects` have the values of the likeliest fit; `fits` contains all fits.
+    """
 
     P: FloatKK
     mu: FloatK
@@ -93,7 +96,7 @@ class UnequalNoise(NamedTuple):
 
 @kernel
 def equal_noise(arm):
-    """Return the noise variance of an arm in units of the common one, if all arms are equal: 1."""
+    """Return the noise variance of an arm before its first reward, in units of the common variance: 1."""
     return 1.0
 
 
@@ -135,7 +138,10 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute the value of a pull in the environment of `slot`; see `fixed_effects.pull_here`."""
+    """Precompute how much a pull in the environment of `slot` would reduce variances.
+
+    See `fixed_effects.pull_here` for the results.
+    """
     P, noise, counts, K = fit.P, fit.fits.noise, slot.counts, here.size
     rho = ratio_of(fit.fits.likeliest[0])
     total, quadratic = 0.0, 0.0
@@ -157,7 +163,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the additional noise variance, above 1, of a pull of `arm` in this environment."""
+    """Return how much the noise variance of a pull of `arm` here exceeds the common variance, which is 1."""
     v, rho = fit.fits.noise[arm], ratio_of(fit.fits.likeliest[0])
     c = slot.counts[arm]
     return (1.0 + c * rho / v) * ((c + 1.0) * rho + v) - 1.0
@@ -165,7 +171,7 @@ def pull_noise(fit, slot, arm):
 
 @kernel
 def _begin(fits):
-    """Initialise the noise of all arms and the evidence, unless this was done before."""
+    """Initialise the noise of all arms and the evidence for each fit, unless this was done before."""
     if fits.noise[0] == 0.0:
         for i in range(fits.noise.size):
             fits.noise[i] = noise_before(i)
@@ -179,7 +185,10 @@ def _begin(fits):
 
 @kernel
 def _shares(fits, slot, rho):
-    """Set share = h/sum(h) for the cells of an environment, and return the sum of h."""
+    """Compute each cell's share of the total weight of its environment, and return the total weight.
+
+    A cell of c rewards has the weight h = c/(v + c rho).
+    """
     share, noise, counts = fits.share, fits.noise, slot.counts
     total = 0.0
     for k in range(share.size):
@@ -194,7 +203,7 @@ def _shares(fits, slot, rho):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update mu and P of all fits; `told` is False for pending pulls, which have no reward."""
+    """Update the estimates and covariances of all fits for rewards, or pending pulls if `told` is False."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -244,7 +253,7 @@ def _update(fit, slot, arm, n, mean, told):
 
 @kernel
 def _learn(fit, f, slot, arm, n, residual, variance, slope):
-    """Update the estimated noise of all arms that contribute to this residual.
+    """Update the estimated noise of all arms that contribute to the residual of a new observation.
 
     With d the share of an arm's noise in the variance S of the residual e, the log likelihood has the
     derivative d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment;
@@ -330,7 +339,10 @@ def _read(fit):
 
 @kernel
 def _join(fit, f, own, residual, variance):
-    """Merge the group of an arm with another group in fit f; see `fixed_effects`. Expects work = Pg."""
+    """Merge two groups of comparable arms in one of the fits, when an observation links the groups.
+
+    See `fixed_effects`. Expects work = Pg.
+    """
     P, mu, work, group = fit.fits.P, fit.fits.mu, fit.work, fit.group
     K = work.size
     for i in range(K):
@@ -346,7 +358,7 @@ def _join(fit, f, own, residual, variance):
 
 @kernel
 def _merge(fit, own, others, other):
-    """Give two groups of arms one common number, as `fixed_effects` does."""
+    """Give two groups of arms that `_join` has merged in every fit the same group number."""
     group = fit.group
     joined = max(own, others)
     if joined <= 0:

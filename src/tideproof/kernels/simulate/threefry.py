@@ -16,7 +16,8 @@ import numpy as np
 
 from tideproof.core.kernel_linker import kernel
 
-# Purposes of random numbers. They are the upper half of the second counter word; lanes are the lower half.
+# Purposes of random numbers. They are the upper half of the second counter word. The lower half is the lane:
+# the index of a random number among those with the same purpose and step.
 LANE_BITS = np.uint64(32)
 NOISE = np.uint64(0)
 ENVIRONMENT = np.uint64(1)
@@ -84,7 +85,7 @@ def unit(word):
 
 @kernel
 def uniform(draw, lane):
-    """Return the uniform random number in a lane of a draw."""
+    """Return the uniform random number with index `lane` at the position `draw`, between 0 and 1."""
     counter1 = (draw.purpose << LANE_BITS) | np.uint64(lane)
     return unit(threefry(draw.step, counter1, draw.seed, draw.replication)[0])
 
@@ -97,7 +98,7 @@ def below(draw, lane, n):
 
 @kernel
 def normal(draw, lane):
-    """Return the standard normal random number in a lane of a draw."""
+    """Return the standard normal random number with index `lane` at the position `draw`."""
     return normal_quantile(uniform(draw, lane))
 
 

@@ -185,7 +185,10 @@ def level(world, arm, shift):
 
 @kernel
 def reward_at(world, mean, u, v):
-    """Return the reward at the uniform numbers u and v; it increases with u. Impossible means are clipped."""
+    """Return the reward with the given mean that the uniform random numbers u and v determine.
+
+    The reward increases with u. A mean outside the range of such rewards is clipped to the range.
+    """
     mean = min(max(mean, 0.0), world.most)
     if world.rewards == CONVERSIONS:
         return 1.0 if u >= 1.0 - mean else 0.0

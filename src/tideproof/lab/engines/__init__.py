@@ -44,7 +44,7 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
         raise UnknownName.with_suggestion("engine", name, ENGINES)
     if executor is not None and name == "cuda":
         raise InputError(
-            "engine='cuda' uses the GPU of this machine: give no executor and no scheduler with it"
+            "engine='cuda' runs on the GPU of this machine: omit executor= (--scheduler), or use engine='cpu'"
         )
     if name == "cpu" or executor is not None or (name == "auto" and find_spec("numba_cuda") is None):
         return CPU

@@ -46,7 +46,10 @@ def _compile(policy: Policy, selection: Selection, trace: bool) -> Callable[...,
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Run replications first, ..., first + count - 1 of a plan and return their sums. It needs numba."""
+    """Run replications first, ..., first + count - 1 of a plan on the CPU and return sums over them.
+
+    The kernels are compiled, which needs numba.
+    """
     scores = [score_policy(plan, spec, first, count) for spec in plan.policies]
     costs = [plan.world.gaps[score.selected] for score in scores]
     shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
@@ -59,7 +62,7 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Run replications first, ..., first + count - 1 with one policy and return its score at all budgets."""
+    """Run replications first, ..., first + count - 1 with one policy; return its selections and counts."""
     with _linking:
         loop = compiled_loop(spec)
     scores = [
@@ -94,7 +97,7 @@ def run_loop(
     trace: Trace | None = None,
     memory: Memory[Any] | None = None,
 ) -> tuple[Score, Memory[Any]]:
-    """Run replications with `loop`, the compiled or interpreted replication kernel linked for `spec`.
+    """Run replications with `loop`, the replication kernel of the policy `spec`, compiled or interpreted.
 
     Returns the score, and the memory after the last replication. If memory is given, it is used again.
     """

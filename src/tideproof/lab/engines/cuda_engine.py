@@ -84,14 +84,14 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int,
 def _play(
     program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> Any:
-    """Run one replication for each column of `selected`, and return the counts."""
+    """Run one replication for each column of `selected`, store the selections there, return the counts."""
     arguments = _arguments(plan, spec, world, budgets, first, selected)
     launch(program, _blocks(selected.shape[1]), THREADS, arguments)
     return arguments[-1].counts.copy_to_host().sum(axis=0)
 
 
 def _blocks(threads: int) -> int:
-    """Return the number of blocks for a number of threads."""
+    """Return the number of GPU blocks for a number of threads, at most `BLOCKS`."""
     return min(BLOCKS, -(-threads // THREADS))
 
 
@@ -127,7 +127,7 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
 
 
 def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
-    """Return the last arguments of `_play` for a trial run of one replication."""
+    """Return trial values for the last arguments of `_play`: budgets, first replication, selected arms."""
     budgets = plan.budgets_by_run(spec)[0]
     return budgets, 0, allocate_on_gpu((len(budgets), 1), np.int16)
 
@@ -170,10 +170,10 @@ def _comparison() -> Any:
 
 
 def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
-    """Compare the selections of two policies at each budget.
+    """Return, for each budget, how often two policies are both wrong, and how much their costs differ.
 
-    Returns how many replications both ended with a wrong selection, and the sum of the squared differences of
-    their opportunity costs.
+    The results are the number of replications in which both selections are wrong, and the sum of the squared
+    differences of their opportunity costs.
     """
     rows, count = first.shape
     blocks = min(max(1, 1024 // rows), -(-count // THREADS))

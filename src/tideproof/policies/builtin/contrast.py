@@ -59,7 +59,7 @@ ABOVE = 1.0 + 1e-6  # gains within this factor count as equal, and the arm with 
 
 
 class Params(NamedTuple):
-    """Parameters of contrast.
+    """Parameters of the policy `contrast`.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of contrast: the leader and the weights of its rivals.
+    """State of the policy `contrast`: the leader and the weights of its rivals.
 
     Attributes
     ----------
@@ -109,10 +109,11 @@ def configure(
     ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Return the parameters: n0, c (`exploration`), tau (`focus`) and the 0.2 in delta (`ties`).
+    """Return the parameters: initial pulls of each arm (n0) and the constants of the formulas above.
 
-    `anytime` makes the policy ignore the budget. If the budget is too small for n0 pulls of each arm, the
-    policy begins with fewer.
+    In the formulas, `exploration` is c, `focus` is tau, and `ties` is the factor 0.2 of delta. `anytime`
+    makes the policy ignore the budget. If the budget is too small for n0 pulls of each arm, the policy begins
+    with fewer.
     """
     if not isinstance(anytime, int) or anytime not in (0, 1):
         raise InputError(f"anytime must be True or False, not {describe_value(anytime)}")
@@ -129,7 +130,7 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm whose pull in the current environment reduces the weighted variances most."""
+    """Return the arm whose pull best separates the leader from its rivals in the current environment."""
     if state.begun[0] == 1:
         return _most_informative(state, data, slot)
     if started(data, params.n0):
@@ -140,7 +141,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update Algorithm 1 or, after the start, the leader and the weights of its rivals."""
+    """Update the initial round robin or, after it, the leader and the weights of its rivals."""
     if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
@@ -199,7 +200,7 @@ def _weigh(params, state, fit, pulls, n):
 
 @kernel
 def _most_informative(state, data, slot):
-    """Return the candidate whose pull in the current environment most reduces the weighted variances."""
+    """Return the arm whose pull here most reduces the weighted variances of the rivals, sum_i w_i V_i."""
     P, pulls, weights = data.fit.P, data.pulls, state.weights
     row, shares, leader = state.work.first, state.work.second, state.leader[0]
     size, K = slot.size[0], pulls.size

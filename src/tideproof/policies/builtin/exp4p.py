@@ -128,7 +128,7 @@ def chance(params, state, arm, peak, scaled):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw the next arm with the probabilities p_i."""
+    """Draw the next arm with the probabilities that `chance` returns."""
     peak, scaled = total(state.logs)
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
@@ -140,7 +140,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Multiply the weights of all arms after a reward."""
+    """Update the exponential weights of all arms with `n` rewards of `arm`."""
     if data.told[0] == 0:  # a pending pull has no reward
         return
     x = min(max((data.reward[0] - params.lo) / (params.hi - params.lo), 0.0), 1.0)
@@ -152,7 +152,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / p_arm, the weight of a reward for the selection rule `ips`."""
+    """Return 1 / (probability of drawing `arm`), the weight of a reward for the selection rule `ips`."""
     peak, scaled = total(state.logs)
     return 1.0 / chance(params, state, arm, peak, scaled)
 

@@ -82,7 +82,7 @@ def configure(
     exploration: float = 16.0,
     covariance: str = "ols",
 ) -> Params:
-    """Return the parameters: pulls of each arm at the start, the exploration constant and the covariance."""
+    """Return the parameters: initial pulls of each arm, exploration constant and kind of covariance."""
     if not isinstance(covariance, str) or covariance not in COVARIANCES:
         raise InputError(
             f"covariance must be 'ols', 'printed' or 'reduced', not {describe_value(covariance)}"
@@ -96,7 +96,7 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm, by Algorithm 1 at the start and from the pair afterwards."""
+    """Return the next arm: first by the initial round robin, then the leader and the challenger in turn."""
     if state.planned[0] == 0:
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, -1, draw)

@@ -60,7 +60,7 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) ->
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm, in a fixed order at the start and from the pair afterwards."""
+    """Return the next arm: first in a fixed order, then the leader and the challenger in turn."""
     if state.planned[0] == 1:
         return state.challenger[0] if state.half[0] == 1 else state.leader[0]
     if all_pulled(data.pulls, params.n0):

@@ -28,7 +28,7 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """Parameters of P1: the harmonic number H_K of the formula."""
+    """Parameters of P1: the harmonic number H_K = 1 + 1/2 + ... + 1/K."""
 
     harmonic: float
 
@@ -60,7 +60,7 @@ def chance(params, data, arm):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw the next arm with the probabilities p_i."""
+    """Draw the next arm with the probabilities that `chance` returns."""
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
         left -= chance(params, data, i)
@@ -76,7 +76,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / p_arm, the weight of a reward in the sums G."""
+    """Return 1 / (probability of drawing `arm`), the weight of a reward in the arm's sum G_i."""
     return 1.0 / chance(params, data, arm)
 
 

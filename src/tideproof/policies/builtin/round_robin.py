@@ -46,7 +46,10 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) ->
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the first of the least-pulled arms or, with `ols`, the choice of Algorithm 1 or a random one."""
+    """Return the next arm, in a fixed order or, for the selection rule `ols`, in a random order.
+
+    For `ols`, Algorithm 1 chooses the arms until it is complete.
+    """
     if params.n0 > 0:
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, -1, draw)
@@ -56,7 +59,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the state of Algorithm 1, if it is used."""
+    """Record `n` pulls of `arm` for Algorithm 1, the randomised start of the selection rule `ols`."""
     if params.n0 > 0:
         start_tell(state.start, data, slot, arm, n)
 

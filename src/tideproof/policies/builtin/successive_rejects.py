@@ -33,7 +33,7 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Parameters of successive rejects: (T - K) / logbar K of the formula."""
+    """Parameters of successive rejects: (T - K) / logbar K, which determines the pulls in every phase."""
 
     share: float
 

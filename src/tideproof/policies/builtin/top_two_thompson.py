@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, beta: float = 0.5) -> Params:
-    """Return the parameters: pulls of each arm at the start, and the probability of the first draw's arm."""
+    """Return the parameters: initial pulls of each arm, and probability that the first draw decides."""
     if require_finite("beta", beta, 0.0) > 1.0:
         raise InputError(f"beta must be a probability from 0 to 1, not {beta!r}")
     return Params(require_whole_number("n0", n0, 2), float(beta))
@@ -78,7 +78,7 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, be
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm, by Algorithm 1 at the start and the drawn arm afterwards."""
+    """Return the next arm: first by the initial round robin, then the arm that `tell` drew."""
     if state.planned[0] == 1:
         return state.choice[0]
     if not started(data, params.n0):
@@ -88,7 +88,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update Algorithm 1, and draw the next arm if there is a posterior."""
+    """Update the initial round robin or, after it, draw the next arm from the posterior."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and freedom(data.fit) > 0:

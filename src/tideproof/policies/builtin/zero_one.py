@@ -67,13 +67,13 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) ->
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm with the largest EVI_i."""
+    """Return the arm whose next reward is most likely to change the selection (the largest EVI_i)."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update EVI_i of every arm whose inputs have changed."""
+    """Update each arm's probability EVI_i of changing the selection, if its inputs have changed."""
     if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)

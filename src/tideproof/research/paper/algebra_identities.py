@@ -44,13 +44,13 @@ class RandomDesign(NamedTuple):
 
     @property
     def expected(self) -> Floats:
-        """Expected reward of each cell, (C,)."""
+        """Expected reward of each cell (an arm in an environment with pulls), (C,)."""
         environment, arm = np.nonzero(self.counts)
         return np.asarray(self.means[arm] + self.shifts[environment])
 
     @property
     def rewards(self) -> Floats:
-        """Observed mean reward of each cell, (C,)."""
+        """Observed mean reward of each cell (an arm in an environment with pulls), (C,)."""
         return self.expected + self.noise
 
 
@@ -88,7 +88,7 @@ def _random_designs(seed: int) -> Iterator[RandomDesign]:
 
 
 def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
-    """Check that raw means differ by the difference of the means, a shift term and averaged noise."""
+    """Return the error of the identity: raw means = true means + weighted shifts + averaged noise."""
     counts, pulls = drawn.counts, drawn.counts.sum(axis=0)
     environment, arm = np.nonzero(counts)
 
@@ -101,7 +101,10 @@ def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
 
 
 def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
-    """Compare the formulas of section 3.1 and appendix B with the joint regression, one value for each."""
+    """Return the errors of the formulas of section 3.1 and appendix B against the joint regression.
+
+    The values with "printed" in their name are ratios instead.
+    """
     counts = drawn.counts
     J, K = counts.shape
     X, n = dummies(counts)
@@ -137,7 +140,10 @@ def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
 
 
 def printed_covariance(A: Floats, B: Floats) -> Floats:
-    """Return the covariance [A'(I - 2 H_B + H_B H_A H_B)A]^-1 as printed, with one row for each pull."""
+    """Return the covariance [A'(I - 2 H_B + H_B H_A H_B)A]^-1 that the paper prints.
+
+    A and B have one row for each pull.
+    """
     hat_a, hat_b = _hat(A), _hat(B)
     return np.asarray(np.linalg.inv(A.T @ (np.eye(len(A)) - 2.0 * hat_b + hat_b @ hat_a @ hat_b) @ A))
 
@@ -164,7 +170,7 @@ def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
-    """Return the weight of the second shift in a difference of raw means, and its error probabilities."""
+    """Return the second shift's weight in a difference of raw means, and chances of a wrong selection."""
     weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
     spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
     where = "pulls of the inferior arm {:g} and {:g}, of the superior {:g} and {:g}".format(*counts.T.ravel())

@@ -42,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return whether one comparison is for the part, against it, or open."""
+        """Return whether a comparison supports the part ("for"), contradicts it ("against"), or neither."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -52,7 +52,7 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of comparisons that are for the part, against it, and open."""
+        """Number of comparisons with each result of `says`: "for", "against" and "open"."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 

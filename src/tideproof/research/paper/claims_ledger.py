@@ -52,7 +52,7 @@ def claim_table(judged: list[ClaimVerdict]) -> Table:
 def summary(judged: list[ClaimVerdict]) -> str:
     """Return a sentence with the number of claims for each verdict."""
     if not judged:
-        return "no claim can be checked with these figures; all of them together have claims"
+        return "no claim can be checked with these figures alone: reproduce all figures to check the claims"
     theirs = [each for each in judged if not each.claim.ours]
     found = Counter(each.verdict for each in theirs)
     said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
@@ -112,7 +112,7 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return the places of the comparisons that are against the part, as text."""
+    """Return the settings of the comparisons that contradict the part, as text."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 

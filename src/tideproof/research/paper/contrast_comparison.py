@@ -60,7 +60,7 @@ def comparison_table(found: Mapping[str, Any]) -> Table:
 
 
 def comparison_facets(table: Table) -> list[Facet]:
-    """Return facets with the oracle's PICS in each configuration, and the policies as multiples of it.
+    """Return panels with the oracle's PICS in each configuration, and the policies' PICS relative to it.
 
     The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
     ratio.
@@ -77,7 +77,7 @@ def comparison_facets(table: Table) -> list[Facet]:
 
 
 def _ratio(curve: PolicyCurve, plan: PolicyCurve) -> PolicyCurve:
-    """Return a curve divided by the curve of the oracle's plan, which has all of its budgets."""
+    """Return a curve divided by the oracle's curve, which has a value at every budget of the curve."""
     at = dict(zip(plan.x, plan.value, strict=True))
     whole = np.array([at[x] for x in curve.x])
     return PolicyCurve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)

@@ -8,7 +8,7 @@ from tideproof.core.array_layout import Floats
 
 
 def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
-    """Return the dummy matrix X with one row for each cell, and the pulls of each cell.
+    """Return the dummy matrix X with a row for each cell (arm and environment), and the pulls of each cell.
 
     The shift of environment `gauge` is zero.
     """
@@ -25,6 +25,6 @@ def covariance(counts: Floats) -> Floats:
 
 
 def estimate(counts: Floats, cell_means: Floats, gauge: int = 0) -> Floats:
-    """Return the least-squares estimates of K means and J - 1 shifts from the mean rewards of the cells."""
+    """Return least-squares estimates of K means and J - 1 shifts from mean rewards by arm and environment."""
     X, n = dummies(counts, gauge)
     return np.asarray(np.linalg.solve(X.T @ (n[:, None] * X), X.T @ (n * cell_means)))

@@ -1,4 +1,4 @@
-"""Simulation of elimination policies with one property changed at a time: why PSS is worse than SR.
+"""Simulation of elimination policies that differ in one property, which shows why PSS errs more than SR.
 
 It shares no code with the simulations of `tp.simulate`. Remaining arms are played in random order, round
 after round. At the end of a phase, one arm or half of the arms is dropped, by the means of all rewards or
@@ -76,7 +76,7 @@ def _reject_phases(budget: int) -> list[tuple[int, int]]:
 def _simulate_phases(
     random: np.random.Generator, noise: Floats, phases: list[tuple[int, int]], last_phase_only: bool
 ) -> list[NDArray[np.bool_]]:
-    """Simulate the phases and return, after each, the runs that have lost the best arm."""
+    """Simulate an elimination policy and return, after each phase, which runs have dropped the best arm."""
     means = np.array(mdm(5).means)
     runs = noise.shape[1]
     lanes = np.arange(runs)

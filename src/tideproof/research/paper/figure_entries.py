@@ -57,7 +57,7 @@ SIXTEEN = tuple(
     for scenario in named.SCENARIOS
 )
 _BANDS = f"Bands: 95 % intervals. A curve ends before the first budget with fewer than {FEWEST} errors."
-_POINTS = f"{_BANDS} SER3 stands at its average pulls."
+_POINTS = f"{_BANDS} SER3 is drawn at its average number of pulls."
 
 
 _ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
@@ -88,8 +88,8 @@ def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperF
         title,
         "Monotone decreasing means, five arms; environments of 2 to 50 pulls, shifts uniform on (0, 20). "
         "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
-        "(b) Policies that choose anew before every pull, on a linear scale, beside round robin. "
-        f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), all but coincide. {_POINTS}",
+        "(b) Policies that choose an arm anew before every pull, and round robin, on a linear scale. "
+        f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), nearly coincide. {_POINTS}",
         ("existing", named.ser3_panel_name("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_facets(_facets_by_kind(table, of), of.upper(), 2, 2.9, 6),
@@ -97,7 +97,7 @@ def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperF
 
 
 def _facets_by_kind(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return two facets of existing policies: those that play in turn, and those that adapt every pull."""
+    """Return two panels of existing policies: arms played in turn, and arms chosen anew before every pull."""
     (every,) = facets(table, of)
     in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
     adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]
@@ -114,8 +114,8 @@ def _benchmark_figure(
     return PaperFigure(
         name,
         title,
-        "LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. "
-        f"Insets: curves that lie close together, at the same pulls, on a linear scale. {_POINTS}",
+        "LinLUCB; round robin and 0-1_1 with raw means; SER3, which is told the gap of the two best arms. "
+        f"Insets: curves that lie close together, on a linear scale. {_POINTS}",
         _with_ser3(worlds),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_facets(facets(table, of), of.upper(), columns, height, 4),
@@ -127,8 +127,8 @@ FIGURES = (
         "fig1",
         "A policy sampling under shifts",
         "One run of LinLUCB: 120 pulls of five arms in environments (shaded in turn) with shifts s_j. "
-        "Lines: the expected reward of each arm, mu_i + s_j, which all environments move alike. "
-        "Marks: the rewards that came back; stars are those of the best arm.",
+        "Lines: the expected reward of each arm, mu_i + s_j; an environment shifts all arms alike. "
+        "Marks: the received rewards; stars are those of the best arm.",
         ("illustration",),
         lambda found: found["illustration"],
         lambda table: draw_run(table, mdm(5).means, named.LINLUCB),
@@ -139,8 +139,8 @@ FIGURES = (
         "fig3",
         "The arm graph under initialisation",
         "The paper's example of five arms, after each of three environments: "
-        "arms are joined that were played in one environment, dark if in the last one. "
-        "Above, they fall into two parts; "
+        "a line joins arms that were played in the same environment, and is dark for the last environment. "
+        "Above, the arms fall into two groups; "
         "below, Algorithm 1 begins an environment with the arm that ended the one before.",
         ("initialisation",),
         lambda found: found["initialisation"],
@@ -151,8 +151,8 @@ FIGURES = (
     PaperFigure(
         "fig5",
         "Reduce-to-MAB, and the same without shifts",
-        "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. "
-        f"Stationary: the policy where there are no shifts. {_BANDS}",
+        "Reduced: a policy for stationary arms that gets rewards without the estimated shifts. "
+        f"Stationary: the policy in a world without shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
         lambda table: draw_facets(facets(table, "pics"), "PICS", 2, 4.4, 5),
@@ -162,9 +162,9 @@ FIGURES = (
     PaperFigure(
         "instead",
         "What we would use instead",
-        "A yardstick: how often an oracle errs that knows every mean, plans all pulls beforehand in the best "
-        "way, and meets no shifts; by an integral (first row). "
-        "Below, PICS of `contrast` with shifts and without any, and of LinLUCB, as multiples of the "
+        "First row: for comparison, PICS of an oracle that knows every mean, plans all pulls beforehand in "
+        "the best way, and meets no shifts, computed by an integral. "
+        "Below, PICS of `contrast` with and without shifts, and of LinLUCB, divided by the "
         "oracle's: below 1 there are fewer errors. "
         f"{_BANDS}",
         NEEDS,
@@ -177,7 +177,7 @@ FIGURES = (
         "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
         "by formula (lines) and by simulation on the same design (marks with 95 % intervals, of which about "
         "one in twenty misses its line). Arms i and k are named above each panel; vertical axes differ. "
-        "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
+        "Last panel: a design that meets the assumptions of part 2, but not its conclusion.",
         ("designs", "limits"),
         lambda found: _select_quantities(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
         lambda table: draw_theorem(with_interval_bounds(table)),
@@ -189,7 +189,7 @@ FIGURES = (
         "and variances of all means (lower row) lie in the bands, by formula; "
         "marks: one of them by simulation, with 95 % intervals, of which about one in twenty misses its "
         "line. Vertical axes differ. "
-        "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
+        "Both tend to 1/m_1 if arms keep sharing environments, and need not otherwise.",
         ("designs", "limits"),
         lambda found: _select_quantities(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
         lambda table: draw_conjecture(with_interval_bounds(table)),

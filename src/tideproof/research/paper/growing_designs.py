@@ -100,14 +100,17 @@ def fixed_designs(seed: int) -> dict[str, Design]:
 
 
 def _two_halves(meetings: int) -> Design:
-    """Return a design whose halves of arms meet in the first `meetings` environments and then alternate."""
+    """Return a design in which two halves of the arms share only the first `meetings` environments.
+
+    From then on the halves have environments in turn, which grow longer.
+    """
     more = range(1, ENVIRONMENTS[-1] - meetings + 1)
     apart = [[j, j, 0, 0] if j % 2 else [0, 0, j, j] for j in more]
     return Design(np.array([*_MEETINGS[:meetings], *apart], float), (0, 2))
 
 
 def more_designs() -> dict[str, Design]:
-    """Return three designs that are studied by formula only: two with a leader, one whose halves met once.
+    """Return three designs studied by formula only: alternating leaders, a lasting leader, and two halves.
 
     With a leader, every environment has one pull of the leader and one of a challenger. In the first
     design, the leader is arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the

@@ -66,8 +66,9 @@ def _claim(each: ClaimVerdict) -> str:
     sign = f'<span class="verdict {verdict.replace(" ", "-")}">{_SIGNS[verdict]} {verdict}</span>'
     said = f"{html.escape(claim.says)} <small>({html.escape(claim.place)})</small>"
     how = (
-        f"{claim.how} Level of each interval: {100 * each.level:.6g} %. Made from: {', '.join(claim.needs)}."
-        " Every comparison is in claims.csv."
+        f"{claim.how} Confidence level of each interval: {100 * each.level:.6g} %. "
+        f"Simulations: {', '.join(claim.needs)}."
+        " All comparisons are in claims.csv."
     )
     return (
         f'<details class="claim" id="{claim.name}"><summary>{sign} {said}</summary>'
@@ -96,7 +97,7 @@ def _figure(figure: PaperFigure, folder: Path) -> str:
     return (
         f'<figure id="{figure.name}"{width}><h3>{html.escape(figure.name)}: {html.escape(figure.title)}</h3>'
         f'<img alt="{html.escape(figure.title)}" src="data:image/svg+xml;base64,{picture}">'
-        f"<figcaption>{html.escape(figure.caption)} Made from: {html.escape(', '.join(figure.needs))}. "
+        f"<figcaption>{html.escape(figure.caption)} Simulations: {html.escape(', '.join(figure.needs))}. "
         f"Files: {links}.</figcaption></figure>"
     )
 
@@ -124,7 +125,7 @@ def _panels(wanted: list[Panel], found: dict[str, Any]) -> str:
         rows.append(f"<tr>{''.join(map(_cell, cells))}</tr>")
     head = "".join(
         f"<th>{name}</th>"
-        for name in ("panel", "world", "policies", "budgets", "replications", "seed", "seconds it took")
+        for name in ("panel", "world", "policies", "budgets", "replications", "seed", "seconds")
     )
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<div class="scroll"><table class="panels">{body}</table></div>'

@@ -1,8 +1,8 @@
 """Runs of LinLUCB in detail: bias and distribution of its estimates, and the first pulls of environments.
 
-A policy that uses rewards makes its design depend on the noise. What least squares guarantees on a fixed
-design does then not hold in general. Each distribution is therefore compared with that on one of the same
-designs, held fixed.
+A policy that uses rewards makes its design (the pulls of each arm in each environment) depend on the noise.
+The guarantees of least squares assume a fixed design and may then fail. Each distribution is therefore
+compared with that on one of the same designs, held fixed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ def linlucb_statistics(seed: int, replications: int) -> Table:
 
 
 def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return errors of contrasts, their standard deviations, environment starts, and one design."""
+    """Return LinLUCB's errors and their standard deviations, how environments began, and the first design.
+
+    The errors are those of estimated differences between each arm and the best one. The last result is the
+    design of the first run.
+    """
     spec = policy("linlucb")
     loop, K = compiled_loop(spec, trace=True), world.arms
     best = int(np.argmax(world.means))
@@ -111,12 +115,12 @@ def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, 
 
 
 def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
-    """Return two (runs, 3) arrays of 0 or 1 that describe how environments begin.
+    """Return where environments began with two pulls of one arm, and where they had only one arm.
 
-    The first is 1 where an environment began with two pulls of the same arm, the second where an
-    environment had only one arm. The columns are: during the initialisation, across its end, and after it.
-    `arm` and `environment` have a row for each run. The last environment is not complete, so the second
-    array ignores it.
+    Both results are (runs, 3) arrays that are 1 where this happened at least once and 0 otherwise. Their
+    columns are the phases of a run: during the initialisation, across its end, and after it. `arm` and
+    `environment` have a row for each run. The last environment is not complete, so the second array ignores
+    it.
     """
     steps = arm.shape[1]
     enough = [(arm == each).cumsum(axis=1) >= INITIAL for each in range(arms)]
@@ -144,7 +148,7 @@ def _by_phase(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Fl
 
 
 def fixed_design_errors(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
-    """Return standardised contrasts with the best arm, (draws, K), for noise drawn on a fixed design."""
+    """Return standardised simulated errors of contrasts with the best arm, (draws, K), on a fixed design."""
     best = int(np.argmax(means))
     K = len(means)
     X, n = dummies(counts)
@@ -168,7 +172,10 @@ def _kolmogorov_distance(values: Floats) -> float:
 
 
 def _share_with_other_pulls(world: World, seed: int, runs: int) -> tuple[float, None, int]:
-    """Return the share of runs whose first pulls change when the budget is doubled, None, and the runs."""
+    """Return how often a doubled budget changes the first pulls of a run, as the columns of a row.
+
+    The columns are the share of runs, its standard error (None), and the number of runs.
+    """
     spec = policy("linlucb")
     loop, differ, runs = compiled_loop(spec, trace=True), 0, min(runs, 200)
     short, long = empty_trace(PULLS, world.arms), empty_trace(2 * PULLS, world.arms)

@@ -45,7 +45,7 @@ class Measurement(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One comparison of a claim: a description of its setting, and the measurement."""
+    """One comparison made for a claim: the setting in which it was made, and the measured value."""
 
     where: str
     measured: Measurement
@@ -98,7 +98,7 @@ class KeptSelections(NamedTuple):
 
 
 def paired_selection_difference(a: KeptSelections, b: KeptSelections, level: float) -> Measurement:
-    """Return PICS of `a` minus PICS of `b` by Tango's score interval; both must share their noise."""
+    """Return PICS of `a` minus PICS of `b` with Tango's score interval, paired by replication."""
     first, second = a.wrong(), b.wrong()
     only_a, only_b = (np.array([int((x > y).sum())]) for x, y in ((first, second), (second, first)))
     ends = paired(only_a, only_b, len(first), level)
@@ -129,7 +129,7 @@ def mean_with_interval(values: Floats, reach: float, level: float) -> Measuremen
 
 
 def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return the product of PICS values raised to weights, for selections that share their noise.
+    """Return a product of powers of PICS values with its interval, paired by replication.
 
     The interval is that of the delta method for the logarithm. By itself it is too narrow where errors are
     few or selections hardly differ. Therefore z^2 replications that differ are added to the data, and a
@@ -165,11 +165,12 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return a policy minus SER3 at the average samples of each SER3 variant within the budgets of `study`.
+    """Return a policy's error minus SER3's, at the average number of pulls of each SER3 variant.
 
     The policy is measured at the budgets just below and just above that average. The estimate is
     interpolated between them on a logarithmic scale. The interval covers both differences: it is below zero
-    only if the policy is better with fewer pulls, and above zero only if it is worse with more.
+    only if the policy is better with fewer pulls, and above zero only if it is worse with more. SER3 variants
+    whose average is outside the budgets of `study` are left out.
     """
     each, compared = simultaneous_level(level, 3), []
     for name in sweep.policies:

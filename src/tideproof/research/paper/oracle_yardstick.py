@@ -1,9 +1,9 @@
 """PICS of the best fixed plan of an oracle that knows all means, in a world without shifts.
 
-A plan is a number of pulls for each arm, whatever the rewards. The oracle knows every mean and the noise
-while it plans. It must then select by the data, as any policy: the arm with the highest sample mean. With
-n_i pulls of
-arm i, b the best arm, sigma = 1, gaps d_i = mu_b - mu_i and z the standardised sample mean of b,
+A plan is a number of pulls for each arm that does not depend on the rewards. The oracle knows every mean and
+the noise while it plans. It must then select by the data, as any policy does: the arm with the highest sample
+mean. With n_i pulls of arm i, b the best arm, sigma = 1, gaps d_i = mu_b - mu_i and z the standardised sample
+mean of b,
 
     PICS(n) = integral of phi(z) (1 - prod_{i != b} Phi(sqrt(n_i) (d_i + z/sqrt(n_b)))) dz.
 
@@ -39,7 +39,7 @@ class OraclePlan(NamedTuple):
 
 
 def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
-    """Return PICS of plans (..., K), which are positive numbers of pulls, whole or not.
+    """Return the PICS of plans: positive, possibly fractional numbers of pulls of each arm, (..., K).
 
     Means are in units of sigma, and one of them is the largest.
 
@@ -59,7 +59,7 @@ def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
 
 
 def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> OraclePlan:
-    """Return the plan with the smallest PICS for a number of pulls, in multiples of `finest`.
+    """Return the fixed plan with the smallest PICS for a total number of pulls, in multiples of `finest`.
 
     The search starts from equal shares and moves pulls from one arm to another, in steps that are halved
     until no move of `finest` helps. Every arm keeps at least `finest` pulls, because an arm without pulls

@@ -1,4 +1,4 @@
-"""Simulation of panels, with finished studies stored in a folder and not run again.
+"""Simulation of panels (worlds with policies and budgets); finished panels are stored and not run again.
 
 A panel is stored only when all of its replications are done, and an interrupted panel starts over. A run with
 interruptions therefore gives the same numbers as a run without.

@@ -155,7 +155,7 @@ def ser3_panel_name(name: str) -> str:
 
 
 def contrast_panel_name(name: str) -> str:
-    """Return the name of the panel with `contrast` in the world of panel `name`."""
+    """Return the name of the panel in which the policy `contrast` runs in the world of panel `name`."""
     return f"{name}-ours"
 
 
@@ -166,7 +166,7 @@ def _existing() -> Panel:
 
 
 def _ips_stationary() -> Panel:
-    """Return the panel with P1 of figure 2 in a world without shifts."""
+    """Return the panel with policy P1 of figure 2, in a world without shifts."""
     specs = (policy("p1+ips", label=P1_IPS),)
     title = f"P1: {panel_title('mdm', 5, 'stationary')}"
     return Panel("ips-stationary", title, mdm(5, "stationary"), specs, _existing().budgets)

@@ -19,7 +19,7 @@ FEWEST = 10  # errors that a drawn point needs
 
 
 def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
-    """Return one row for each point: panel, policy, samples, errors, value and its 95 % interval.
+    """Return one row for each point of a curve: panel, policy, samples, errors, value and 95 % interval.
 
     `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
     samples. A label that ends in ", stationary" comes from the panel without shifts.

@@ -29,7 +29,7 @@ from tideproof.table import Table
 
 
 class Reproduction(NamedTuple):
-    """Result of `reproduce`.
+    """Result of `reproduce`: the folder, the figures, the verdicts on the claims, and facts about the run.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def reproduce(
     show: bool = False,
     engine: str = "cpu",
 ) -> Reproduction:
-    """Simulate, draw the named figures, or all without names, and judge every claim they allow to judge.
+    """Run the simulations, draw the named figures (by default all), and judge the claims that they decide.
 
     `engine` is that of `tp.simulate`. Each engine has stored panels of its own.
     """

@@ -43,7 +43,7 @@ _EXAMPLE = {
 
 
 def initialisation(seed: int, replications: int) -> Table:
-    """Return the table of figure 3: arms played in three short environments, with and without Algorithm 1."""
+    """Return the data of figure 3: arms played in three environments, without and with Algorithm 1."""
     rows = [
         (label, environment, arm - 1)
         for label, environments in _EXAMPLE.items()

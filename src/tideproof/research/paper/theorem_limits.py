@@ -21,7 +21,7 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform 
 
 
 def theorem_quantities(seed: int, replications: int) -> Table:
-    """Return a table of the exact quantities in the theorem and its proof, on all designs, for sigma = 1."""
+    """Return a table of the exact quantities in Theorem 1 and its proof, on all designs, for sigma = 1."""
     rows: list[tuple[Any, ...]] = []
     for name, design in (fixed_designs(seed) | more_designs()).items():
         for J in ENVIRONMENTS:
@@ -82,7 +82,7 @@ def _with_raw_means(counts: Floats, every: Floats) -> Floats:
 
 
 def _centred(counts: Floats, every: Floats) -> Floats:
-    """Return the variances of the mean estimators in the gauge where the average shift over pulls is zero."""
+    """Return the variances of the estimated means if the average shift over pulls is defined as zero."""
     K = counts.shape[1]
     to_centre = np.hstack([np.eye(K), np.tile(counts.sum(axis=1)[1:] / counts.sum(), (K, 1))])
     return np.asarray(((to_centre @ every) * to_centre).sum(axis=1))

@@ -27,7 +27,7 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.selection_rules import Selection
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.wrong_stops import StopWorld, random_stop_worlds
-from tideproof.stats.best.adaptive_allowance import critical_deviate
+from tideproof.stats.best.multiple_comparisons import critical_deviate
 from tideproof.stats.pairs.skewed_tails import normals_from_student, student_from_normal
 from tideproof.table import Table
 from tideproof.text import format_count
@@ -220,7 +220,7 @@ def _critical_value(spec: PolicySpec, arms: int, picked: bool = False) -> float:
 
 
 def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> float:
-    """Return the average width of intervals with the critical value `far` relative to `usual`."""
+    """Return the average width of intervals with the critical value `far`, relative to those with `usual`."""
     values, times = np.unique(degrees_of_freedom, return_counts=True)
     ratios = [student_from_normal(far, nu) / student_from_normal(usual, nu) for nu in values.tolist()]
     return float(np.average(ratios, weights=times))

@@ -1,8 +1,8 @@
 """Coverage of the intervals with `variance="interaction"` when arms differ from environment to environment.
 
-A cell of the study is a traffic split, a number of environments, a number of arms, and omega, the standard
-deviation of the interaction in units of the noise. Shifts are up to 20. The first arm is better by 0.3 on
-average.
+Each simulated combination ("cell" in this module) has a traffic split, a number of environments, a number of
+arms, and omega, the standard deviation of the interaction in units of the noise. Shifts are up to 20. The
+first arm is better by 0.3 on average.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class InteractionCell(NamedTuple):
 
 
 class InteractionRow(NamedTuple):
-    """Counts for one pair of arms in one cell of the interaction study.
+    """Coverage counts for one pair of arms in one simulated combination.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def run_cells(
     workers: int | None = None,
     variance: Any = "interaction",
 ) -> Iterator[list[InteractionRow]]:
-    """Simulate logs with interactions and yield the coverage counts of each cell, whatever the workers."""
+    """Simulate logs with interactions and yield the coverage counts of each combination."""
     for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
         total = np.sum(parts, axis=0)
         pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
@@ -102,7 +102,7 @@ def run_cells(
 
 
 def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
-    """Return a (2, 3) array with runs, covering intervals and zero omegas for each pair of arms."""
+    """Return counts for each pair of arms: runs, covering intervals, and runs with omega estimated as 0."""
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
     for run in range(first, last):
@@ -124,7 +124,7 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
 
 
 def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Draw the log of one run as cells; arms are called 0, 1, and so on."""
+    """Draw the log of one run as cells (arm, environment, rewards); arms are called 0, 1, and so on."""
     if cell.split == "contrast":
         return _draw_adaptive_log(cell, seed, run)
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))

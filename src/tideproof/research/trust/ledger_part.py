@@ -1,4 +1,4 @@
-"""The interface of a ledger part: its cells, how to simulate them, and how to report the rows."""
+"""Interface of a part of the trust ledger: what it simulates, how, and how the results are reported."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PartOptions(NamedTuple):
 
     Attributes
     ----------
-    runs : number of runs of each cell.
+    runs : number of runs of each combination.
     seed : seed of the random numbers.
     workers : number of processes or threads; by default one for each core.
     worlds : number of random worlds.
-    caps : pulls after which a run ends that has not stopped by itself.
+    caps : budgets in pulls, at which runs end that have not stopped before.
     heavy : whether noise follows Student's t distribution with 5 degrees of freedom.
     engine : engine of the simulations.
     once : whether intervals are those for a single look.
@@ -48,15 +48,15 @@ class PartOptions(NamedTuple):
 
 
 class LedgerPart(NamedTuple):
-    """One part of the trust ledger, as `tideproof calibrate --part` runs it.
+    """One part of the trust ledger, as the command `tideproof calibrate --part` runs it.
 
     Attributes
     ----------
     promise : the counted promise, in words.
-    runs : default number of runs of each cell.
+    runs : default number of runs of each combination.
     options : names of further options that the part accepts.
-    cells : function that returns the named cells for some options.
-    play : function that simulates cells and yields the rows of each.
+    cells : function that returns the simulated combinations, such as worlds; each has a `name`.
+    play : function that simulates combinations and yields the rows of results of each.
     table : function that turns rows into a table. Columns whose name ends in `kept` hold whether a row keeps
         its promise.
     summarize : function that returns summary lines for rows.
@@ -80,7 +80,10 @@ def filter_by_name(named: Sequence[Named], pattern: str) -> list[Named]:
 
 def no_match_error(what: str, pattern: str, named: Sequence[Any]) -> InputError:
     """Return the error to raise when no name matches a pattern."""
-    return InputError(f"no {what} is called {pattern!r}; one is {named[0].name!r}, and * stands for any text")
+    return InputError(
+        f"no {what} has a name that matches {pattern!r}; an example of a name is {named[0].name!r}, "
+        "and * stands for any text"
+    )
 
 
 def columns(rows: Sequence[dict[str, Any]]) -> Table:

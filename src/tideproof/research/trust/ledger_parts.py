@@ -1,4 +1,4 @@
-"""Registry of the ledger parts other than `logs`, by their name on the command line."""
+"""Names of the parts of the trust ledger on the command line, and the modules that define them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
 
 
 def find_part(name: str) -> LedgerPart:
-    """Import and return the ledger part of a name."""
+    """Import and return the part of the trust ledger with the given name."""
     if name not in PARTS:
         raise UnknownName.with_suggestion("part", name, ["logs", *PARTS])
     return cast(LedgerPart, import_module(f"tideproof.research.trust.{PARTS[name]}").PART)

@@ -21,7 +21,7 @@ _CHUNK = 50  # logs that a process simulates between two reports of progress
 
 
 class CalibrationCounts(NamedTuple):
-    """Counts of a calibration run.
+    """Results of the simulations of `tideproof calibrate --part logs`.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ def calibrate(
 def _run_in_chunks(
     tasks: Sequence[tuple[Callable[..., Any], Setting]], logs: int, workers: int, progress: bool
 ) -> dict[tuple[Callable[..., Any], Setting], list[Any]]:
-    """Run every task in chunks of logs and return the parts of each task in order."""
+    """Run every task on chunks of logs in parallel processes; return the results of each task in order."""
     chunks = [(first, min(first + _CHUNK, logs)) for first in range(0, logs, _CHUNK)]
-    watch = progress_bar("playing", len(tasks) * logs, "logs") if progress else nullcontext(lambda _: None)
+    watch = progress_bar("simulating", len(tasks) * logs, "logs") if progress else nullcontext(lambda _: None)
     with watch as show, processes(workers) as pool:
         parts = {(do, it): [pool.submit(do, it, *chunk) for chunk in chunks] for do, it in tasks}
         futures = [future for part in parts.values() for future in part]

@@ -14,8 +14,8 @@ class Setting(NamedTuple):
     ----------
     rewards : the distribution: conversions (0 or 1), counts (Poisson), clumps (overdispersed counts), money
         (lognormal amounts whose logarithm has the standard deviation 1), fortunes (the same with 1.5),
-        seconds (0.2), unlike (0.85 for the first arm to 1 for the last), normal (standard deviation 1),
-        uneven (normal, 1 for the first arm to 3 for the last).
+        seconds (the same with 0.2), unlike (the same with 0.85 for the first arm to 1 for the last), normal
+        (standard deviation 1), uneven (normal, with 1 for the first arm to 3 for the last).
     level : the rate of conversions, the mean of counts, the share of nonzero rewards for money.
     arms, environments : their numbers.
     pulls : average number of rewards of an arm.
@@ -153,7 +153,10 @@ uneven       0         2     80             5  even        none        0      la
 
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the settings and the power settings whose name matches a pattern; * stands for any text."""
+    """Return the settings whose name matches a pattern, among all settings and among those for power.
+
+    In a pattern, * stands for any text.
+    """
     found = tuple(filter_by_name(SETTINGS, pattern)), tuple(filter_by_name(POWER_SETTINGS, pattern))
     if not any(found):
         raise no_match_error("setting", pattern, SETTINGS)

@@ -70,7 +70,10 @@ def compared_arms(arms: int) -> list[int]:
 
 
 def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
-    """Count the outcome of one fit, where `best` holds the best arms, several if they are equal."""
+    """Return the counts of one fit: a right or wrong winner, excluded arms, and missed lifts.
+
+    `best` holds the indices of the best arms, which are several if their means are equal.
+    """
     K = fit.cells.K
     seen, decision = OutcomeCount.zero(K), fit.decision
     seen.logs = 1

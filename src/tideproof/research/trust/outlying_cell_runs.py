@@ -1,4 +1,4 @@
-"""Benefit and cost of `robust="cells"`, with and without outlying cells.
+"""Benefit and cost of `robust="cells"`, which excludes outlying cells, in worlds with and without them.
 
 Worlds of the paper are simulated as they are, and with 5 % of the cells shifted by 20 sigma. The arm that
 leads in the log is selected by least squares, with all cells and without the cells found to be outlying.
@@ -72,17 +72,20 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Errors with `robust` relative to errors without it, where no cell is outlying."""
+        """Wrong selections with `robust` relative to those without it, in worlds without outlying cells."""
         return self.clean_robust / max(self.clean, 1)
 
     @property
     def saved(self) -> float:
-        """Errors with `robust` and outlying cells, relative to least squares without outlying cells."""
+        """Wrong selections with `robust` despite outlying cells, relative to least squares without any."""
         return self.robust / max(self.clean, 1)
 
     @property
     def cost_kept(self) -> bool:
-        """Whether the cost is within its limit up to chance. Both methods saw the same runs."""
+        """Whether `robust` errs at most `COST` times as often where no cell is outlying, up to chance.
+
+        Both methods analyze the same runs.
+        """
         return (
             self.cost <= COST
             or self.clean_robust - self.clean <= 3.0 * (self.clean_robust + self.clean) ** 0.5
@@ -90,7 +93,7 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def saved_kept(self) -> bool:
-        """Whether the errors with outlying cells are within their limit, or the policy is adaptive."""
+        """Whether `robust` keeps its limit `SAVED` with outlying cells; True for adaptive policies."""
         if as_policy(self.cell.policy).policy.adaptive:
             return True
         low = binomial(np.array([self.robust]), self.runs, 1.0 - 2.0 * _FALSE_ALARM).low[0]
@@ -158,7 +161,7 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
 
 
 def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return one line of text for each setting with its cost and benefit of `robust`."""
+    """Return one line of text for each setting with the errors with and without `robust`."""
     return [
         f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
         f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "

@@ -1,9 +1,9 @@
 """Reliability of the probability of being best, after adaptive runs of `contrast`.
 
-A cell is a number of arms, a number of pulls for each, and a spread. In every run, the true means are drawn
-from a normal distribution with this standard deviation in units of the noise. With a spread of None, it is
-itself drawn log-uniformly from 0.2 to 2. `contrast` selects an arm, and its stated probability is put into
-a bin.
+Each simulated combination ("cell" in this module) has a number of arms, a number of pulls for each, and a
+spread. In every run, the true means are drawn from a normal distribution whose standard deviation is the
+spread, in units of the noise. A spread of None is drawn anew in each run, log-uniformly from 0.2 to 2. The
+policy `contrast` selects an arm, and the stated probability that it is the best is put into a bin.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from tideproof.checks import Prior, require_prior
 from tideproof.core.array_layout import Floats
 from tideproof.draw.reliability_diagram import ReliabilityCurve, draw_reliability
 from tideproof.kernels.fit import fixed_effects
@@ -25,7 +26,7 @@ from tideproof.lab.share_intervals import binomial
 from tideproof.policies.policy_registry import as_policy
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.parallel_chunks import in_chunks
-from tideproof.stats.best.p_best import Prior, checked_prior, p_best
+from tideproof.stats.best.p_best import p_best
 from tideproof.table import Table
 from tideproof.text import format_count
 from tideproof.worlds import World
@@ -53,12 +54,12 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def allowed(self) -> float:
-        """Allowed difference between stated probability and observed share, larger for a fixed spread."""
+        """Largest difference between stated probability and observed share that keeps the promise."""
         return 0.02 if self.spread is None else 0.06
 
 
 class ReliabilityRow(NamedTuple):
-    """Stated probability and observed share of best arms in one bin of one cell.
+    """Stated probability of being best and observed share, in one bin of one simulated combination.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the interval of the observed share allows the stated probability; true for small bins."""
+        """Whether the observed share allows the stated probability; True if the bin has too few runs."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
@@ -105,7 +106,7 @@ def run_cells(
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Simulate runs of every cell and yield its bins of stated probabilities, for any number of workers."""
+    """Simulate runs of every combination and yield its rows, one for each bin of stated probabilities."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -137,7 +138,7 @@ def _means(cell: ReliabilityCell, random: np.random.Generator) -> Floats:
 
 
 def bins(cell: ReliabilityCell, found: Floats) -> list[ReliabilityRow]:
-    """Group runs of a cell by stated probability and return a row for each bin that is not empty."""
+    """Group runs by their stated probability and return a row for each bin that is not empty."""
     return list(_bin_rows(cell, found))
 
 
@@ -160,14 +161,14 @@ def _counts(row: ReliabilityRow) -> dict[str, Any]:
 
 
 def said(found: Sequence[ReliabilityRow]) -> list[str]:
-    """Return the largest error of each cell in a line, then a table of the bins pooled by spread."""
+    """Return lines: the largest errors of each simulated combination, then the bins pooled by spread."""
     lines = []
     for cell, rows in groupby(found, lambda row: row.cell):
         mine = list(rows)
         off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
         kept, bins = "" if all(row.kept for row in mine) else " !", format_count(len(off) - 1, "bin")
         lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
-    lines += ["", "spread  said            runs  on average  happened"]
+    lines += ["", "spread  stated          runs  mean stated  observed"]
     for row in pooled(found):
         spread = "drawn" if row.cell.spread is None else f"{row.cell.spread:g}"
         lines.append(
@@ -231,7 +232,7 @@ def _draw_curves(found: Sequence[ReliabilityRow], path: Path) -> None:
 
 
 def _play_part(what: Sequence[ReliabilityCell], asked: PartOptions) -> Iterator[list[ReliabilityRow]]:
-    prior = checked_prior(asked.prior or "exchangeable")
+    prior = require_prior(asked.prior or "exchangeable")
     return run_cells(what, asked.runs, asked.seed or 0, prior, asked.workers)
 
 

@@ -1,4 +1,4 @@
-"""Simulation of cells in chunks of runs, in parallel processes, with results in a fixed order."""
+"""Run simulations in chunks, in parallel processes, and return the results in a fixed order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def in_chunks(
     workers: int | None,
     size: int,
 ) -> Iterator[tuple[Cell, list[Found]]]:
-    """Yield each cell with the list of results of its chunks of runs.
+    """Run `play` on chunks of the runs of each cell, and yield each cell with the results of its chunks.
 
-    `play` gets a cell, the number of the first run and the number after the last run. `size` is the number of
-    runs of a chunk. `workers` defaults to one for each core. The results do not depend on it.
+    A cell is a simulated combination, such as a kind of log. `play` gets a cell, the number of the first run
+    and the number after the last run. `size` is the number of runs of a chunk. `workers` defaults to one for
+    each core. The results do not depend on it.
     """
     require_whole_number("runs", runs, 1)
     count = cores() if workers is None else require_whole_number("workers", workers, 1)

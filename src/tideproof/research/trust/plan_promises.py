@@ -27,7 +27,7 @@ NAMED = "analyze names it"
 
 
 class PlanSetting(NamedTuple):
-    """A question to `plan`: arms, environment length, error, and a gap in sigmas or a lift of a rate."""
+    """Arguments of one call of `plan`, where the best arm leads by a gap or by a lift of a rate."""
 
     arms: int
     length: int
@@ -169,10 +169,17 @@ def _outcome(
 def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
     """Return one line of text for each planned budget with its observed error rate."""
     return [
-        f"{row.setting}: {row.way} {row.budget:,} pulls, {'not ' if row.way == NAMED else 'wrong '}in "
-        f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"
+        f"{row.setting}: {_describe_error(row)} in {percent(row.error, (row.low, row.high))}"
+        f"{'' if row.kept else ' !'}"
         for row in rows
     ]
+
+
+def _describe_error(row: PromiseOutcome) -> str:
+    """Return in words which error a planned budget is checked for."""
+    if row.way == NAMED:
+        return f"even split, {row.budget:,} pulls, analyze does not name the best arm"
+    return f"{row.way}, {row.budget:,} pulls, wrong arm"
 
 
 def _play_part(settings: Sequence[PlanSetting], asked: PartOptions) -> Iterator[list[PromiseOutcome]]:

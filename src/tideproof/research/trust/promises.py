@@ -1,4 +1,4 @@
-"""Promises of the ledger and their verdicts: error rates with exact intervals, and power ratios."""
+"""Promises of tideproof and whether they are kept: error rates with exact intervals, and power ratios."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FALSE_ALARM = 0.0007
 
 
 class Promise(NamedTuple):
-    """An outcome that may happen in a share `most` of the cases, with the number of times it did."""
+    """Promise that an outcome happens in at most a share `most` of the cases, and how often it happened."""
 
     name: str
     times: int
@@ -72,7 +72,7 @@ def detectable_rate(logs: int) -> float:
 
 
 def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
-    """Return the promises for a setting with their counts; lift intervals count for the worst arm."""
+    """Return the promises checked in a setting; "lift missed" counts the arm that was missed most often."""
     missed = (tally.below + tally.above)[compared_arms(setting.arms)]
     return [
         Promise("best excluded", int(tally.excluded[best_arms(setting)].max()), tally.logs, ERROR),
@@ -104,12 +104,12 @@ class PowerRatio(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the power ratio is compatible with the promised one."""
+        """Whether the interval of the power ratio reaches the promised ratio, `POWER`."""
         return self.high >= POWER
 
 
 def power_ratio(better: PairedTests, equal: PairedTests) -> PowerRatio:
-    """Compare the power of two tests.
+    """Compare the power of tideproof with that of the reference test, on the same logs.
 
     `better` holds logs in which the second arm is better, and `equal` logs in which both arms are equal.
     """

@@ -1,7 +1,7 @@
-"""Random logs as cells: traffic, expected rewards and drawn rewards.
+"""Random logs as cells (one arm in one environment): draw the traffic, the true means and the rewards.
 
 Traffic does not depend on rewards. A tide has a trend as well as noise. An arm whose share of traffic grows
-therefore meets other shifts than the rest, which biases averages over environments.
+therefore gets most of its rewards under other shifts than the rest, which biases raw means.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _relay_split(_: Random, J: int, K: int) -> Floats:
-    """Return shares in which two neighbouring arms take part, the first two first and the last two last."""
+    """Return shares with traffic on two neighbouring arms at a time, moving from the first to the last."""
     first = np.arange(J) * (K - 1) // J
     share = np.zeros((J, K))
     share[np.arange(J), first] = share[np.arange(J), first + 1] = 1.0
@@ -187,13 +187,19 @@ _TIDES = {
 
 
 def _base_mean(setting: Setting) -> float:
-    """Return the expected reward without lift and tide. Amounts of money have a median of 1."""
+    """Return the expected reward of an arm without lift, before the tide.
+
+    Amounts of money have a median of 1, so that their mean is above 1.
+    """
     log_deviation = _LOG_DEVIATIONS.get(setting.rewards)
     return setting.level if log_deviation is None else setting.level * math.exp(0.5 * log_deviation**2)
 
 
 class _RewardMoments(NamedTuple):
-    """Moments of the rewards of each cell, of their logarithms if all are positive, and nonzero counts."""
+    """Moments of each cell's rewards and of their logarithms, and the number of its nonzero rewards.
+
+    `logs` is None unless all rewards of the log are positive.
+    """
 
     moments: Moments
     logs: Moments | None
@@ -201,7 +207,7 @@ class _RewardMoments(NamedTuple):
 
 
 def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _RewardMoments:
-    """Draw `n` rewards with mean `m` for each cell and return their moments."""
+    """Draw `n` rewards with mean `m` for each cell and return the moments of each cell's rewards."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
         moments = events / n, *bernoulli_moments(n.astype(np.float64), events / n), np.floor(events / n)
@@ -236,7 +242,7 @@ def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats
 
 
 def cell_moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
-    """Return the moments and the lowest reward of each cell, whose rewards are stored one after the other."""
+    """Return the moments and the lowest reward of each cell; the rewards of a cell are consecutive."""
     mean = np.add.reduceat(rewards, first) / n
     deviation = rewards - np.repeat(mean, n)
     squares, cubes, fourths = (np.add.reduceat(deviation**k, first) for k in (2, 3, 4))

@@ -1,6 +1,6 @@
-"""Error rates over repeated looks at a growing_logs log, one look after each day.
+"""Error rates of repeated analyses of a growing log, one analysis ("look") after each day.
 
-Every look uses all days so far. A run ends with the last day, whatever the looks showed.
+Every look uses all days so far. A run does not end before the last day, even if a look named a winner.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LookErrors(NamedTuple):
 
 
 def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
-    """Fit log `number` of a setting after each of its environments and return the errors."""
+    """Analyze log `number` of a setting after each of its environments; return the errors that occurred."""
     log, best = draw(setting, number), best_arms(setting)
     announced = missed = excluded = False
     found = 0
@@ -83,7 +83,7 @@ def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
 
 
 def growing_logs(log: RandomLog) -> Iterator[RandomLog]:
-    """Yield the log up to each environment, once all of its arms have rewards."""
+    """Yield the log after each environment, starting when every arm has rewards."""
     c = log.cells
     for last in range(c.J):
         kept = np.flatnonzero(c.environment <= last)
@@ -145,7 +145,7 @@ def run_looks(
 
 
 def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
-    """Return the row of a setting, with shares and intervals counted over its runs; see `run_looks`."""
+    """Return a setting's row of results, computed from its runs; `run_looks` describes the columns."""
     row: dict[str, Any] = setting._asdict() | {"runs": len(seen)}
     for name in ("announced", "missed", "excluded"):
         promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)

@@ -1,4 +1,4 @@
-"""Tables and page of the trust ledger: the counts next to the promises."""
+"""Tables and Markdown page of the trust ledger, which compare error counts with tideproof's promises."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
 
 
 def write_ledger(played: CalibrationCounts, folder: Path) -> list[Path]:
-    """Write the ledger as a page and CSV files into an existing folder and return the written paths."""
+    """Write the trust ledger (a page and CSV files) to an existing folder and return the written paths."""
     written = [folder / "ledger.md"]
     for name, found in (("logs.csv", table(played)), ("power.csv", power_table(played))):
         if len(found):

@@ -1,7 +1,8 @@
 """Coverage of intervals and wrong winners for logs without environment labels.
 
-A cell is a distribution of rewards, their level, a kind of tide and a number of rows of two arms, drawn at
-random. The second arm is better: by half, or by 0.2 standard deviations of normal noise.
+Each simulated combination ("cell" in this module) has a distribution of rewards, their level, a kind of tide,
+and a number of rows. Each row belongs to one of two arms, drawn at random. The second arm is better: by half,
+or by 0.2 standard deviations of normal noise.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ class UnlabelledCell(NamedTuple):
 
     @property
     def adds(self) -> bool:
-        """Whether the tide is added to rewards. Rewards that cannot be negative are multiplied instead."""
+        """Whether the tide adds to rewards; it multiplies those that cannot be negative."""
         return self.rewards in _NOISES
 
 
 class UnlabelledRow(NamedTuple):
-    """Counts for one cell: logs, logs put into time bins, covering intervals, right and wrong winners."""
+    """Counts for one combination: logs, logs in time bins, covering intervals, right and wrong winners."""
 
     cell: UnlabelledCell
     logs: int
@@ -96,7 +97,7 @@ def cells() -> list[UnlabelledCell]:
 def run_cells(
     what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[UnlabelledRow]]:
-    """Simulate logs without labels and yield the counts of each cell, for any number of workers."""
+    """Simulate logs without environment labels and yield the counts of each combination."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [UnlabelledRow(cell, *np.sum(parts, axis=0).tolist())]
 

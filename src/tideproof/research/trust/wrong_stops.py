@@ -69,7 +69,7 @@ class StopCounts(NamedTuple):
 
 
 def random_stop_worlds(count: int = 200, seed: int = 20) -> list[StopWorld]:
-    """Return random worlds that take the kinds of means in turn, with random arms, lengths and gaps."""
+    """Return random worlds: kinds of means and numbers of arms in rotation, random lengths and gaps."""
     draw = np.random.default_rng(seed)
     made = []
     for number in range(count):

@@ -36,12 +36,12 @@ async def begin(
 ) -> m.ExperimentInfo:
     """Create an experiment.
 
-    A name that is taken is a conflict. With an `Idempotency-Key`, a repeat with the same options returns the
-    existing experiment.
+    If the name is taken, the status is 409. With an `Idempotency-Key`, repeating the request with the same
+    options returns the existing experiment with status 200.
     """
     service = service_of(request)
     if not key.reaches(body.name):
-        raise Problem(403, f"this key is restricted to other experiments than {body.name!r}")
+        raise Problem(403, f"this key is restricted to other experiments and may not use {body.name!r}")
     if body.name in (".", ".."):
         raise Problem(400, f"name: {body.name!r} cannot be part of a URL; choose another name")
     given = body.model_dump(exclude_unset=True)
@@ -62,7 +62,7 @@ async def begin(
             )
         except UnknownName as error:
             raise Problem(400, str(error), "UnknownName") from None
-        return serializers.experiment(run, name), new
+        return serializers.experiment(run.internals.status(), name), new
 
     found, new = await service.call(work)
     response.status_code = 201 if new else 200
@@ -75,7 +75,7 @@ async def listed(
     request: Request,
     key: Reader,
     after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of experiments per page.")] = 100,
 ) -> m.ExperimentList:
     """List the experiments that the key may read, sorted by name."""
     service = service_of(request)
@@ -103,7 +103,10 @@ async def describe(name: str, request: Request, key: Reader) -> m.ExperimentInfo
 async def change(
     name: str, body: m.ChangeBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Make one change: add or retire an arm, set the budget, pause, resume, add a note, or forget units."""
+    """Make one change: add or retire an arm, set the budget, pause, resume, add a note, or forget units.
+
+    To forget units is to delete the salt with which their identifiers are hashed.
+    """
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]
     service = service_of(request)
@@ -135,6 +138,5 @@ _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 async def _info(service: Service, name: str) -> m.ExperimentInfo:
     """Return the current description of an experiment."""
-    return m.ExperimentInfo(
-        **await service.call(lambda: serializers.experiment(service.experiments.get(name), name))
-    )
+    found = await service.call(lambda: service.experiments.get(name).internals.status())
+    return m.ExperimentInfo(**serializers.experiment(found, name))

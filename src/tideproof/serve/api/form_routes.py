@@ -11,10 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
 from tideproof.errors import TideproofError
-from tideproof.report.arms_table import arm_columns
-from tideproof.report.html_details import detail_tables
 from tideproof.report.html_report import html_report
 from tideproof.report.plots import fit_cards
+from tideproof.report.report_tables import arm_columns, detail_tables
 from tideproof.serve.api import experiment_routes, login_routes
 from tideproof.serve.api.page_routes import as_file, keys_page
 from tideproof.serve.auth.access_control import needs
@@ -36,7 +35,7 @@ Reader = Annotated[Key, needs(Right.READ)]
 Editor = Annotated[Key, needs(Right.EDIT)]
 Admin = Annotated[Key, needs(Right.ADMIN)]
 
-RUNS = 2000  # replications per budget that a plan simulates; more would take minutes instead of seconds
+RUNS = 2000  # simulated experiments per budget; more would take minutes instead of seconds
 _NUMBERS = ("budget", "lease", "reserve", "confidence")
 _CHANGE: TypeAdapter[Any] = TypeAdapter(m.ChangeBody)
 _WRONG = (Problem, TideproofError, ValidationError)
@@ -74,7 +73,7 @@ async def log_out(request: Request, key: KeyHolder) -> Response:
 
 @router.post("/new")
 async def new(request: Request, key: Editor) -> Response:
-    """Plan an experiment, or create it."""
+    """Handle the form of a new experiment: simulate the budget that it needs, or create it."""
     given = await _fields(request)
     try:
         if given.get("do") == "plan":
@@ -167,7 +166,7 @@ async def analyze(request: Request, key: Reader) -> Response:
 
 @router.post("/keys")
 async def make(request: Request, key: Admin) -> Response:
-    """Create a key, and show its secret once."""
+    """Create an API key and show its secret, which cannot be shown again."""
     given = await _fields(request)
     names = [name.strip() for name in given.get("experiments", "").split("\n") if name.strip()]
     try:
@@ -180,7 +179,7 @@ async def make(request: Request, key: Admin) -> Response:
 
 @router.post("/keys/{id}")
 async def take_back(id: str, request: Request, key: Admin) -> Response:
-    """Revoke a key."""
+    """Revoke an API key."""
     try:
         await login_routes.revoke(id, request, key)
     except _WRONG as error:
@@ -214,9 +213,8 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:
     """Simulate the experiment of a form to find the budget that it needs; blocks."""
-    from tideproof.plans.planner import (
-        plan,  # imported here because it imports the lab, which the service needs for nothing else
-    )
+    # imported here because it imports the simulator, which the service needs for nothing else
+    from tideproof.plans.planner import plan
 
     kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
     wanted: dict[str, Any] = {name: _number(name, given[name]) for name in kind if given.get(name)}

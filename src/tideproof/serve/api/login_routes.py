@@ -23,7 +23,10 @@ KeyHolder = Annotated[Key, needs(Right.ANY)]
 
 @router.post("/keys", status_code=201, summary="Create a key")
 async def make(body: m.KeyBody, request: Request, key: Admin) -> m.CreatedKey:
-    """Create an API key. Its secret is shown only once, and its rights cannot exceed those of your key."""
+    """Create an API key.
+
+    Its secret is shown only once. Its rights cannot exceed those of the caller's key.
+    """
     service = service_of(request)
     try:
         secret, made = await service.call(
@@ -36,7 +39,10 @@ async def make(body: m.KeyBody, request: Request, key: Admin) -> m.CreatedKey:
 
 @router.get("/keys", summary="List keys")
 async def listed(request: Request, key: Admin) -> m.KeyList:
-    """List the keys whose rights do not exceed yours, without secrets. Revoked keys are included."""
+    """List API keys, including revoked ones, without their secrets.
+
+    Only keys whose rights do not exceed those of the caller's key are listed.
+    """
     service = service_of(request)
     found = await service.call(service.keys.list_keys)
     return m.KeyList(keys=[_info(each) for each in found if key.covers(each.role, each.experiments)])
@@ -44,7 +50,7 @@ async def listed(request: Request, key: Admin) -> m.KeyList:
 
 @router.delete("/keys/{id}", status_code=204, summary="Revoke a key")
 async def revoke(id: str, request: Request, key: Admin) -> None:
-    """Revoke a key: it is refused from now on, and its login sessions end."""
+    """Revoke an API key: it is refused from now on, and its login sessions end."""
     service = service_of(request)
     await service.call(service.keys.revoke, id, key)
 
@@ -102,7 +108,10 @@ async def end_session(request: Request, response: Response, service: Service) ->
 
 
 def check_given_origin(request: Request) -> None:
-    """Refuse a login that another web site makes a browser send; programs send no origin."""
+    """Refuse a login that another web site made the browser send.
+
+    Programs other than browsers send neither of the two headers, and are not checked.
+    """
     if "sec-fetch-site" in request.headers or "origin" in request.headers:
         check_origin(request)
 

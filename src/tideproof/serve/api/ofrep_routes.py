@@ -63,10 +63,10 @@ router = APIRouter(prefix="/ofrep/v1", tags=["OpenFeature"], responses=RESPONSES
 async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Evaluator) -> JSONResponse:
     """Return the arm that a unit gets from the experiment of this name.
 
-    The pull is reserved, and counts once its exposure is reported.
+    The pull is reserved, and counts once an exposure is recorded: the unit saw the arm.
     """
     if not caller.reaches(key):
-        raise Problem(403, f"this key is restricted to other experiments than {key!r}")
+        raise Problem(403, f"this key is restricted to other experiments and may not use {key!r}")
     service, context = service_of(request), body.context
     found, new = await service.call(
         service.flags.evaluate, key, caller, context.targetingKey, context.environment
@@ -91,7 +91,10 @@ async def evaluate_all(
     caller: Evaluator,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """Return the arms that a unit gets from all experiments that have a reserve and that the key may read."""
+    """Return the arms that a unit gets from all feature flags that the key may read.
+
+    A feature flag is an experiment that was created with a `reserve`.
+    """
     service, context = service_of(request), body.context
     found, news = await service.call(
         service.flags.evaluate_all, caller, context.targetingKey, context.environment
@@ -118,19 +121,20 @@ async def stream(
     ticket: Annotated[
         str, Query(max_length=300, description="Ticket from the response to a bulk evaluation.")
     ],
-    seen: Annotated[str, Query(max_length=50)] = "",
+    seen: Annotated[str, Query(max_length=50, description="Version of the flags that the client has.")] = "",
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=50)] = None,
 ) -> StreamingResponse:
     """Stream an event whenever flags should be evaluated again.
 
-    That is when an experiment begins, ends or is paused. A ticket replaces the API key.
+    This is the case when an experiment begins, ends or is paused. The ticket, a token with limited validity,
+    replaces the API key.
     """
     service = service_of(request)
     if not service.keys.is_fresh:
         await service.call(service.keys.refresh)
     key = service.keys.find_ticket_key(ticket)
     if key is None:
-        raise Problem(404, "the ticket of this stream is not valid or has expired: evaluate all flags again")
+        raise Problem(404, "the ticket in the URL is not valid or has expired: evaluate all flags again")
     service.visitor_notifier.check()
     known = last or seen
 

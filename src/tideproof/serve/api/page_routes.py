@@ -14,14 +14,13 @@ from fastapi.responses import HTMLResponse, Response
 from tideproof.draw.colour_palette import css
 from tideproof.errors import TideproofError
 from tideproof.experiment.events import event_records as e
+from tideproof.experiment.recommendation_text import short_status
 from tideproof.report.experiment_report import live_report
-from tideproof.report.html_tables import SORTABLE
-from tideproof.report.store_listing import run_state
+from tideproof.report.table_layout import SORTABLE
 from tideproof.serve.api import login_routes
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
-from tideproof.serve.pages.experiment_view import short_status
 from tideproof.serve.pages.page_rendering import page
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.service import Service, service_of
@@ -60,8 +59,8 @@ def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
     row: dict[str, Any] = {"name": each.name, "pulls": each.pulls, "at": each.at, "state": "", "verdict": ""}
     try:
         row |= json.loads(each.about)
-        run = service.experiments.get(each.name)
-        row |= {"verdict": short_status(run), "state": run_state(run)}
+        found = service.experiments.get(each.name).internals.read()
+        row |= {"verdict": short_status(found.recommendation), "state": found.status.state}
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
     return row
@@ -81,8 +80,8 @@ async def report(name: str, request: Request, key: Reader) -> Response:
     service = service_of(request)
 
     def work() -> str:
-        run = service.experiments.get(name)
-        return live_report(run.fit(), run.diagnostics(), run.policy.label)
+        found = service.experiments.get(name).internals.read()
+        return live_report(found, found.inputs.fit())
 
     return as_file(await service.call(work), name)
 

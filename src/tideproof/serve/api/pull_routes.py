@@ -78,7 +78,7 @@ async def correct(
 async def cancel(
     name: str, body: m.CancelBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Cancel pulls whose rewards will never arrive: all of them, or none. They return to the budget."""
+    """Cancel pulls whose rewards will never arrive, and return them to the budget: all of them, or none."""
     await run_command(
         service_of(request), key, name, once, "cancel_many", body.pulls, by=author_of(key, body.by)
     )
@@ -90,7 +90,7 @@ async def list_pending_pulls(
     request: Request,
     key: Reader,
     after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
-    limit: Annotated[int, Query(ge=1, le=MANY)] = 1000,
+    limit: Annotated[int, Query(ge=1, le=MANY, description="Maximum number of pulls per page.")] = 1000,
 ) -> m.PullList:
     """List the pending pulls, oldest first."""
     service = service_of(request)
@@ -103,9 +103,9 @@ async def list_pending_pulls(
 
 @router.post("/evaluations", summary="Get the arm of a unit")
 async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Evaluator) -> m.PullInfo:
-    """Return the arm of a unit, the same each time.
+    """Return the arm of a unit; a unit always gets the same arm.
 
-    The pull is reserved, and counts once its exposure is reported.
+    In an experiment with a `reserve`, the pull counts once an exposure is recorded: the unit saw the arm.
     """
     service = service_of(request)
 
@@ -138,7 +138,10 @@ async def expose(
 async def outcomes(
     name: str, body: m.OutcomesBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Record rewards of units or pulls: all of them, or none. Rewards of a unit add up, once for each key."""
+    """Record rewards of units or pulls: all of them, or none.
+
+    Several rewards of a unit are added up. A reward with a `key` is counted once, even if it is repeated.
+    """
     service = service_of(request)
 
     def work() -> None:
@@ -152,7 +155,7 @@ async def outcomes(
 
 
 def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
-    """Return the ids of pulls that exposures or outcomes identify, directly or by their unit."""
+    """Return the pull ids of exposures or outcomes, each of which names either a pull or a unit."""
     found: list[str] = []
     for each in given:
         if (each.pull is None) == (each.unit is None):
@@ -165,7 +168,7 @@ def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
             continue
         pull = run.pull_of(each.unit)
         if pull is None:
-            raise UnknownName(f"the unit {each.unit!r} has no pull: evaluate it first")
+            raise UnknownName(f"the unit {each.unit!r} has no pull: request its arm first (POST evaluations)")
         found.append(pull.id)
     return found
 
@@ -189,5 +192,5 @@ def _number(id: str) -> int:
     """Return the number of a pull from its id."""
     number = id.rpartition("-")[2]
     if not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise InputError(f"after must be the value of next on the page before, not {id!r}")
+        raise InputError(f"after must be the value of next in the response with the page before, not {id!r}")
     return int(number)

@@ -32,7 +32,12 @@ CHUNK = 2**16  # characters per part of a download
 
 @router.get("/recommendation", summary="Get the recommendation")
 async def recommendation(
-    name: str, request: Request, key: Reader, prior: Literal["exchangeable", "flat"] = "exchangeable"
+    name: str,
+    request: Request,
+    key: Reader,
+    prior: Annotated[
+        Literal["exchangeable", "flat"], Query(description="Prior of the probability `p_best`.")
+    ] = "exchangeable",
 ) -> m.RecommendationInfo:
     """Return the arm that would be selected now, with its margin, its evidence and warnings."""
     service = service_of(request)
@@ -47,11 +52,14 @@ async def shares(
     name: str,
     request: Request,
     key: Reader,
-    environment: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    environment: Annotated[
+        str | None,
+        Query(min_length=1, max_length=200, description="Environment of the pulls; default as in ask."),
+    ] = None,
     number: Annotated[
         int | None, Query(ge=-WHOLE, le=WHOLE, description="The environment, if it is a number.")
     ] = None,
-    n: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+    n: Annotated[int | None, Query(ge=1, le=100_000, description="Number of next pulls.")] = None,
 ) -> m.Shares:
     """Return the share of each arm among the next pulls, without assigning any."""
     service = service_of(request)
@@ -68,9 +76,9 @@ async def events(
     request: Request,
     key: Reader,
     after: After = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of events.")] = 100,
 ) -> m.EventList:
-    """List events after a number, in order."""
+    """List the events whose number is greater than `after`, in order."""
     service = service_of(request)
     found = await service.call(service.experiments.read_entries, name, after, limit)
     return m.EventList(
@@ -92,7 +100,10 @@ async def stream(
     after: After = 0,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    """Stream events after a number as server-sent events; a reconnecting browser continues where it was."""
+    """Stream the events after number `after` as server-sent events.
+
+    A browser that reconnects sends the header Last-Event-ID, and continues after that event.
+    """
     service = service_of(request)
     await service.call(service.experiments.find_log, name)
     if last is not None and last.isascii() and last.isdigit():

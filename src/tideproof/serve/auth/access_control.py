@@ -34,8 +34,8 @@ class RightRequirement:
         if wait:
             raise Problem(
                 429,
-                f"this key sends more than {service.settings.requests_per_second:g} requests per second: "
-                "retry later",
+                f"this API key sends more than {service.settings.requests_per_second:g} requests per second: "
+                f"retry later",
                 headers=retry_after_header(wait),
             )
         if not key.may(self.right):
@@ -45,7 +45,7 @@ class RightRequirement:
             )
         name = request.path_params.get("name")
         if name is not None and not key.reaches(name):
-            raise Problem(403, f"this key is restricted to other experiments than {name!r}")
+            raise Problem(403, f"this key is restricted to other experiments and may not use {name!r}")
         return key
 
 
@@ -101,8 +101,7 @@ def _count_failure(request: Request, service: Service) -> None:
         raise Problem(
             429,
             f"this address sends more than {service.settings.failures_per_minute:g} requests per minute "
-            "without a valid "
-            f"key: retry later",
+            f"without a valid API key: retry later",
             headers=retry_after_header(wait),
         )
 
@@ -121,7 +120,7 @@ def check_origin(request: Request) -> None:
             request.url.netloc,
         )
     if not own:
-        raise Problem(403, "a request with a session cookie must come from a page of this service")
+        raise Problem(403, "a request with a login cookie must be sent by a page of this service")
 
 
 def cookie_name(request: Request) -> str:
@@ -130,7 +129,7 @@ def cookie_name(request: Request) -> str:
 
 
 def routes_and_rights(app: Any) -> list[tuple[str, str, Right | None]]:
-    """Return method, path and required right of every route; the right is None if none is declared."""
+    """Return the method, path and required right of every route; the right is None if undeclared."""
     found: list[tuple[str, str, Right | None]] = []
     for route in app.routes:
         dependant = getattr(route, "dependant", None)

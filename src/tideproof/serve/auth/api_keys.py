@@ -33,7 +33,7 @@ class Key(NamedTuple):
     role : one of `ROLES`.
     experiments : names of the experiments to which the key is restricted; None for all.
     made_at, made_by : time of creation in seconds since 1970, and id of the key that created it.
-    revoked_at, revoked_by : the same of its revocation; None while the key is valid.
+    revoked_at, revoked_by : time of revocation, and id of the revoking key; None while the key is valid.
     """
 
     id: str
@@ -82,7 +82,7 @@ class KeyStore:
     def create_key(
         self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None
     ) -> tuple[str, Key]:
-        """Create a key and return its secret and the key.
+        """Create an API key and return its secret and its description.
 
         A key cannot create a key with rights that it lacks; that raises `InputError`.
         """
@@ -90,8 +90,8 @@ class KeyStore:
             raise UnknownName.with_suggestion("role", role, ROLES)
         if by is not None and not by.covers(role, experiments):
             raise InputError(
-                f"a key with the role {by.role!r} cannot create a key with more rights: the role {role!r} or "
-                f"these experiments exceed its own"
+                f"a key with the role {by.role!r} cannot create a key that has more rights than itself: the "
+                f"role {role!r} or the experiments of the new key exceed its own"
             )
         secret = f"tp_{secrets.token_urlsafe(32)}"
         key = Key(
@@ -117,7 +117,7 @@ class KeyStore:
         if id not in known:
             raise UnknownName(f"there is no key with the id {id!r}")
         if not by.covers(known[id].role, known[id].experiments):
-            raise InputError(f"a key cannot revoke a key with more rights than its own: {id!r}")
+            raise InputError(f"this key cannot revoke the key {id!r}, which has rights that this key lacks")
         with self._lock:
             self._backend.execute(
                 "UPDATE ~api_keys SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
@@ -166,16 +166,19 @@ class KeyStore:
             self._sessions = {}
             self._refreshed_at = time.monotonic()
 
-    # -- tickets: short-lived tokens in URLs, for clients that cannot send headers
+    # -- tickets: short-lived tokens in URLs, which replace the API key where clients cannot send headers
 
     def create_ticket(self, key: Key, seconds: float) -> str:
-        """Return a token that stands for a key for so many seconds; only `find_ticket_key` accepts it."""
+        """Return a ticket that stands for an API key for `seconds`; only `find_ticket_key` accepts it."""
         end = f"{key.id}.{int(time.time() + seconds)}"
         hash = next((hash for hash, each in list(self._keys_by_hash.items()) if each.id == key.id), "")
         return f"{end}.{_mac(hash, end)}"
 
     def find_ticket_key(self, ticket: str) -> Key | None:
-        """Return the key of a ticket, or None if it has expired or the key was revoked; never blocks."""
+        """Return the API key for which a ticket stands, or None.
+
+        The result is None if the ticket has expired or the key was revoked. The call never blocks.
+        """
         end, _, mac = ticket.rpartition(".")
         id, _, until = end.partition(".")
         for hash, key in list(self._keys_by_hash.items()):
@@ -224,12 +227,12 @@ def hash_secret(secret: str) -> str:
 
 
 def _mac(hash: str, said: str) -> str:
-    """Return the message authentication code of a ticket."""
+    """Return the message authentication code that proves that this service issued a ticket."""
     return hmac.new(hash.encode(), f"ticket {said}".encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
 def _key(row: Sequence[object]) -> Key:
-    """Return a row of the table of keys as a key."""
+    """Return the API key in a row of the table `api_keys`."""
     id, name, role, experiments, *rest = row
     only = json.loads(str(experiments))
     return Key(str(id), str(name), str(role), None if only is None else tuple(only), *rest)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from tideproof.analysis.log_options import (
     ComparisonOptions,
     StatisticsOptions,
 )
-from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.analysis.scale_options import ScaleChoice
 from tideproof.data.dataset import source_dataset
 from tideproof.data.sources.duckdb_connection import FileGuard
 from tideproof.data.sources.duckdb_files import open_files
@@ -29,13 +29,12 @@ VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")
 SCALES = get_args(ScaleChoice)
 _CHUNK = 2**20
 
-_read_slots = threading.BoundedSemaphore(
-    2
-)  # files read at the same time; each may use the guard's memory limit
+# At most two files are read at the same time, because each may use as much memory as `FileGuard` allows
+_read_slots = threading.BoundedSemaphore(2)
 
 
 class UploadForm(NamedTuple):
-    """Options of an analysis from the upload form; columns that are None are guessed."""
+    """Options that the upload form sets for an analysis; columns that are None are guessed."""
 
     arm: str | None = None
     environment: str | None = None

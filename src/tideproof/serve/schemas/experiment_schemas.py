@@ -49,18 +49,18 @@ class ExperimentBody(RequestBody):
 
 
 class ExperimentInfo(BaseModel):
-    """Current description of an experiment."""
+    """Settings and progress of an experiment."""
 
     name: str
     state: Literal["running", "paused", "stopped", "done"]
     arms: list[str]
     retired: list[str]
     budget: int | None
-    remaining: int | None
-    asked: int
-    out: int
-    told: int
-    events: int
+    remaining: int | None = Field(description="Number of pulls left in the budget; null without a budget.")
+    asked: int = Field(description="Number of pulls, without those that returned to the budget.")
+    out: int = Field(description="Number of pending pulls, whose reward has not been reported yet.")
+    told: int = Field(description="Number of rewards, including those in summaries.")
+    events: int = Field(description="Number of events in the event log.")
     policy: str
     seed: int
     direction: str
@@ -142,7 +142,7 @@ class NoteBody(RequestBody):
 
 
 class ForgetUnitsBody(RequestBody):
-    """Delete the salt with which units are hashed, so that they can no longer be recognized."""
+    """Delete the salt with which unit identifiers are hashed, so that units can no longer be recognized."""
 
     model_config = example({"change": "forget-units"})
     change: Literal["forget-units"]
@@ -164,28 +164,30 @@ class StopBody(RequestBody):
 
 
 class RecommendationInfo(BaseModel):
-    """The arm that would be selected now, with its evidence; see `tp.Recommendation`."""
+    """Arm that would be selected now, with its estimated advantage; see `tp.Recommendation`."""
 
     arm: str | None
-    runner_up: str | None
-    margin: float | None
-    low: float | None
-    high: float | None
-    p_best: float | None
+    runner_up: str | None = Field(description="The best of the other arms.")
+    margin: float | None = Field(description="Estimated advantage of `arm` over the runner-up.")
+    low: float | None = Field(description="Lower bound of the 95 % confidence interval of the margin.")
+    high: float | None = Field(description="Upper bound of the 95 % confidence interval of the margin.")
+    p_best: float | None = Field(description="Probability that `arm` is the best.")
     prior: str
-    told: int
-    groups: list[list[str]]
-    adaptive: bool
-    remarks: list[str]
+    told: int = Field(description="Number of rewards used.")
+    groups: list[list[str]] = Field(
+        description="Groups of arms that can be compared with each other; with several, no arm is selected."
+    )
+    adaptive: bool = Field(description="Whether the policy reacts to rewards.")
+    remarks: list[str] = Field(description="Warnings about likely mistakes in how the experiment is used.")
     direction: str
     scale: str
     confidence: float | None
     rule: str | None
-    sure: bool
-    promise: str
-    anytime: bool
-    tide: str
-    left_out: list[str]
+    sure: bool = Field(description="Whether the stopping rule finds that `arm` is the best.")
+    promise: str = Field(description="Description of the stopping rule.")
+    anytime: bool = Field(description="Whether the interval stays valid however often it is inspected.")
+    tide: str = Field(description="Model of the shifts: labels, hidden or both.")
+    left_out: list[str] = Field(description="Outlying cells that the margin and the interval exclude.")
     sentence: str = Field(description="The recommendation in words.")
 
 
@@ -207,7 +209,7 @@ class EventInfo(BaseModel):
 
 
 class EventList(BaseModel):
-    """Events after a number."""
+    """Events of an experiment, in order."""
 
     events: list[EventInfo]
     next: int = Field(description="Value of `after` for the next request.")

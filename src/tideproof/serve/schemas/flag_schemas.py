@@ -25,7 +25,7 @@ class Context(BaseModel):
 
 
 class FlagRequest(BaseModel):
-    """A request with an evaluation context."""
+    """Request to evaluate flags for the unit and the environment in its OpenFeature context."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -50,7 +50,7 @@ class Flag(BaseModel):
 
 
 class FlagFailure(BaseModel):
-    """Error for one flag that was not evaluated."""
+    """Error response for one flag that could not be evaluated."""
 
     key: str
     errorCode: ErrorCode  # noqa: N815
@@ -58,14 +58,14 @@ class FlagFailure(BaseModel):
 
 
 class BulkFailure(BaseModel):
-    """Error for a request of which no flag was evaluated."""
+    """Error response to a bulk request in which no flag could be evaluated."""
 
     errorCode: ErrorCode  # noqa: N815
     errorDetails: str  # noqa: N815
 
 
 class StreamEndpoint(BaseModel):
-    """Path and query of an event stream. They contain a secret ticket."""
+    """Path and query of the URL of an event stream; they contain a secret token."""
 
     requestUri: str  # noqa: N815
 

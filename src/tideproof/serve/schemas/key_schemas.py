@@ -17,7 +17,9 @@ class KeyBody(RequestBody):
     role: Literal["viewer", "evaluator", "reporter", "editor", "admin"]
     experiments: Annotated[
         list[Name] | None,
-        Field(max_length=1000, description="Experiments to which the key is restricted; null for all."),
+        Field(
+            max_length=1000, description="Experiments to which the key is restricted, by name; null for all."
+        ),
     ] = None
 
 
@@ -41,7 +43,7 @@ class CreatedKey(KeyInfo):
 
 
 class KeyList(BaseModel):
-    """All API keys."""
+    """API keys that the caller may see."""
 
     keys: list[KeyInfo]
 

@@ -1,4 +1,4 @@
-"""Schemas of pulls, rewards, exposures and outcomes."""
+"""Schemas of pulls, rewards, exposures (a unit saw its arm) and outcomes (rewards of units)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from tideproof.serve.schemas.field_types import (
 
 
 class AskBody(RequestBody):
-    """A request for the next pulls. The default environment is that of the last pull."""
+    """Request for the next pulls.
+
+    The default environment is the current date if the experiment has a `time_zone`, else that of the last
+    pull.
+    """
 
     model_config = example({"environment": "monday"}, {"environment": "monday", "n": 10})
     environment: Label | None = None
@@ -30,7 +34,7 @@ class AskBody(RequestBody):
 
 
 class EvaluationBody(RequestBody):
-    """A request for the arm of a unit, which is the same each time."""
+    """Request for the arm of a unit; a unit always gets the same arm."""
 
     model_config = example({"unit": "visitor-42", "environment": "monday"})
     unit: Unit
@@ -38,7 +42,7 @@ class EvaluationBody(RequestBody):
 
 
 class PullInfo(BaseModel):
-    """A pull: the arm to play, and the id under which to report the reward."""
+    """Pull: the arm to play, and the id with which its reward is reported."""
 
     id: str
     arm: str
@@ -64,7 +68,7 @@ class Reward(RequestBody):
     reward: Number
     key: Annotated[
         Short | None,
-        Field(description="Identifies one reward of a unit: it is counted once, even if it is repeated."),
+        Field(description="Identifier of one reward of a unit; the same key and reward are recorded once."),
     ] = None
 
 
@@ -93,12 +97,19 @@ class TellSummaryBody(RequestBody):
     )
     arm: Short
     environment: Label
-    n: Annotated[StrictInt, Field(ge=1, le=10**12)]
-    mean: Number | None = None
-    variance: Number | None = None
-    successes: Annotated[StrictInt | None, Field(ge=0, le=10**12)] = None
-    total: Annotated[StrictInt | None, Field(ge=0, le=WHOLE)] = None
-    key: Short | None = None
+    n: Annotated[StrictInt, Field(ge=1, le=10**12, description="Number of rewards.")]
+    mean: Annotated[Number | None, Field(description="Mean of the rewards.")] = None
+    variance: Annotated[Number | None, Field(description="Sample variance of the rewards.")] = None
+    successes: Annotated[
+        StrictInt | None, Field(ge=0, le=10**12, description="Number of rewards of 1, for conversions.")
+    ] = None
+    total: Annotated[
+        StrictInt | None, Field(ge=0, le=WHOLE, description="Sum of the rewards, for counts.")
+    ] = None
+    key: Annotated[
+        Short | None,
+        Field(description="Identifier of the summary; the same key and values are recorded once."),
+    ] = None
     by: By = None
 
 
@@ -111,26 +122,26 @@ class CancelBody(RequestBody):
 
 
 class Exposure(RequestBody):
-    """A unit saw its arm. Either the pull or the unit identifies it."""
+    """Report that a unit saw its arm; it names either the pull or the unit."""
 
     pull: Short | None = None
     unit: Unit | None = None
 
 
 class ExposuresBody(RequestBody):
-    """Exposures of units: either all of them are recorded, or none."""
+    """Exposures, which report that units saw their arms: either all of them are recorded, or none."""
 
     model_config = example({"exposures": [{"unit": "visitor-42"}]})
     exposures: Annotated[list[Exposure], Field(max_length=MANY)]
 
 
 class Outcome(Exposure):
-    """A reward of a unit or of a pull."""
+    """Reward of a unit or of a pull; it names either the pull or the unit."""
 
     reward: Number
     key: Annotated[
         Short | None,
-        Field(description="Identifies the reward, such as an order number: it is counted only once."),
+        Field(description="Identifier, such as an order number; the same key and reward are recorded once."),
     ] = None
 
 

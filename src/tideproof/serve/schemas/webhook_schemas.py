@@ -21,7 +21,7 @@ class WebhookBody(RequestBody):
     ]
     experiments: Annotated[
         list[Name] | None,
-        Field(max_length=1000, description="Experiments that it reports on; null for all."),
+        Field(max_length=1000, description="Experiments that the webhook reports on, by name; null for all."),
     ] = None
 
 
@@ -42,6 +42,6 @@ class CreatedWebhook(WebhookInfo):
 
 
 class WebhookList(BaseModel):
-    """All webhooks."""
+    """Webhooks that the caller may see."""
 
     webhooks: list[WebhookInfo]

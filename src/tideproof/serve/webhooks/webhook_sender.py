@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from tideproof.errors import InputError, TideproofError
-from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.read_model import ReadModel
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.json_logs import LOG
 from tideproof.serve.webhooks.webhook_store import Webhook, WebhookCursor, WebhookStore
@@ -28,7 +28,14 @@ TIMEOUT = 10.0  # seconds to wait for a target
 
 
 class Notice(NamedTuple):
-    """Message to send once per webhook and experiment; `word` identifies it."""
+    """Message that each webhook sends once per experiment.
+
+    Attributes
+    ----------
+    word : text that identifies the message among those of the experiment, such as "winner B".
+    kind : type of the message, such as "experiment.winner".
+    about : its data.
+    """
 
     word: str
     kind: str
@@ -36,7 +43,7 @@ class Notice(NamedTuple):
 
 
 class WebhookSender:
-    """Finds and sends pending webhook messages, in a thread of its own."""
+    """Thread that finds pending webhook messages and sends them."""
 
     def __init__(self, experiments: ExperimentCache, webhooks: WebhookStore) -> None:
         self._experiments, self._webhooks = experiments, webhooks
@@ -46,19 +53,19 @@ class WebhookSender:
         self._retries: dict[str, tuple[float, float]] = {}
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that sends messages."""
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread; messages that were not delivered are sent after the next start."""
+        """Stop the thread that sends messages; undelivered messages are sent after the next start."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(TIMEOUT + 1.0)
 
     def _run(self) -> None:
-        """Look for messages until the sender is stopped."""
+        """Send pending messages at regular intervals until the sender is stopped."""
         while not self._stopping.wait(PAUSE):
             try:
                 self.send_pending()
@@ -87,7 +94,7 @@ class WebhookSender:
             cursor = cursors.get(listed.name, WebhookCursor(0, ()))
             if not webhook.reaches(listed.name) or listed.events == cursor.events:
                 continue
-            for notice in pending_notices(self._experiments.get(listed.name)):
+            for notice in pending_notices(self._experiments.get(listed.name).internals.read()):
                 if notice.word not in cursor.said:
                     send(webhook, listed.name, notice, self._webhooks.any_target)
                     cursor = cursor._replace(said=(*cursor.said, notice.word))
@@ -95,20 +102,16 @@ class WebhookSender:
             self._webhooks.save_cursor(webhook.id, listed.name, cursor._replace(events=listed.events))
 
 
-def pending_notices(run: Experiment) -> Iterator[Notice]:
+def pending_notices(found: ReadModel) -> Iterator[Notice]:
     """Return the messages about the current state of an experiment: a winner, a used budget, warnings."""
-    found, known = run.internals.recommend()
-    book = run.internals.state.book
-    if book.sure is not None:
-        arm = book.arms[book.sure.arm]
-        yield Notice(f"winner {arm}", "experiment.winner", {"arm": arm, "sentence": str(found)})
-    if book.budget is not None and book.remaining == 0:
-        about = {"budget": book.budget, "arm": found.arm, "sentence": str(found)}
-        yield Notice(f"budget {book.budget}", "experiment.budget_used", about)
-    remarks = run.internals.usage_monitor.remarks(
-        run.internals.state.events, known, found.groups, looking=False
-    )
-    for text in (*found.remarks, *remarks):  # a warning with other numbers counts as the same warning
+    status, recommended = found.status, found.recommendation
+    if status.winner is not None:
+        winner = {"arm": status.winner, "sentence": str(recommended)}
+        yield Notice(f"winner {status.winner}", "experiment.winner", winner)
+    if status.remaining == 0:
+        about = {"budget": status.budget, "arm": recommended.arm, "sentence": str(recommended)}
+        yield Notice(f"budget {status.budget}", "experiment.budget_used", about)
+    for text in found.warnings:  # a warning with other numbers counts as the same warning
         yield Notice(re.sub(r"\d[\d,.]*", "#", text), "experiment.warning", {"warning": text})
 
 

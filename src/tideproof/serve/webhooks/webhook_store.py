@@ -88,7 +88,7 @@ class WebhookStore:
             self._backend.execute("DELETE FROM ~webhook_cursors WHERE webhook = ?", (id,))
 
     def read_cursors(self, id: str) -> dict[str, WebhookCursor]:
-        """Return the progress of a webhook for each experiment."""
+        """Return which events and messages a webhook has processed, for each experiment."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT experiment, events, said FROM ~webhook_cursors WHERE webhook = ?", (id,)
@@ -96,7 +96,7 @@ class WebhookStore:
         return {name: WebhookCursor(events, tuple(json.loads(said))) for name, events, said in rows}
 
     def save_cursor(self, id: str, experiment: str, cursor: WebhookCursor) -> None:
-        """Store the progress of a webhook in an experiment."""
+        """Store which events and messages of an experiment a webhook has processed."""
         with self._lock:
             self._backend.execute(
                 "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "

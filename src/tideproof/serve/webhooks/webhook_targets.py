@@ -39,8 +39,8 @@ def checked_target(url: str, any_target: bool) -> str:
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
     if not any_target and not all(is_public(each) for each in addresses):
         raise InputError(
-            f"the host {host!r} is in a private network; "
-            "the setting TIDEPROOF_WEBHOOK_TARGETS=any allows that"
+            f"the host {host!r} is in a private network, but webhooks must be on the public internet; the "
+            f"setting TIDEPROOF_WEBHOOK_TARGETS=any allows all addresses"
         )
     return addresses[0]
 

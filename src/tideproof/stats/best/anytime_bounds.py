@@ -12,10 +12,10 @@ It is exact for normal rewards with one unknown variance, because it does not de
 allocation does depend on rewards (by differences within environments), the mixture is over the gaps of all
 arms jointly: one martingale, with a determinant in place of 1 + r.
 
-The mixture is fixed before the first reward. Its variance is that of an estimated gap from EVENTS events of
-each arm, or from that many rewards if there are no events; relative lifts then have a standard deviation of
-20 %. For two arms at 95 % the bounds are narrowest, 3.0 standard errors, at about nine times as many events;
-they are 3.7 at as many, and 3.6 at a thousand times as many.
+The mixture is fixed before the first reward. Its variance is that of a gap estimated from `MIXTURE_EVENTS`
+events of each arm, or from that many rewards if there are no events; relative lifts then have a standard
+deviation of 20 %. For two arms at 95 % the bounds are narrowest, 3.0 standard errors, with about nine times
+that number of events. They are 3.7 with that number itself, and 3.6 with a thousand times that number.
 
 References
 ----------
@@ -34,7 +34,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import normal_tail, pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.skewed_tails import student_from_normal
-from tideproof.stats.scales.scale_choice import ScaleName
+from tideproof.stats.scales.scale_comparison import ScaleName
 
 MIXTURE_EVENTS = 50  # Events of each arm; tests usually stop at hundreds to thousands of events.
 _SMALLEST = -690.0  # Logarithm of the smallest p-value.
@@ -55,8 +55,7 @@ class AnytimeBounds(NamedTuple):
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
         """Return critical z-scores of single pairs, valid at all looks with error alpha each: (k, k).
 
-        The result is (k, k). `C` is the covariance of the arms, and `freedom` holds the degrees of freedom of
-        each pair.
+        `C` is the covariance of the arms, and `freedom` holds the degrees of freedom of each pair.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bars = _as_normal(_bound(*self._paths(C), freedom, math.log(alpha)), freedom)
@@ -103,9 +102,10 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return r along independent directions, and the share of each in the variance of each pair.
+        """Return the variance ratio r along independent directions, and their shares in each pair's variance.
 
-        For single pairs there is one direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
+        r is the variance of the mixture divided by that of the estimate. For single pairs there is one
+        direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
         """
         if not self.joint:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -126,9 +126,9 @@ class AnytimeBounds(NamedTuple):
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
-    """Return the variance of the mixture: that of a gap estimated from EVENTS events of each arm.
+    """Return the variance of the mixture: that of a gap estimated from `MIXTURE_EVENTS` events of each arm.
 
-    Without events it is that of a gap from EVENTS rewards of each arm.
+    Without events it is that of a gap estimated from as many rewards of each arm.
     """
     if scale != "difference":
         return 2.0 / MIXTURE_EVENTS
@@ -139,7 +139,7 @@ def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return t^2 at which the martingale reaches 1/alpha, or infinity.
+    """Return the squared t statistic at which the martingale reaches 1/alpha; infinity if it never does.
 
     The last axis of `r` and `weight` is directions.
 

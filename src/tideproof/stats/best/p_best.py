@@ -30,29 +30,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tideproof.checks import Prior
 from tideproof.core.array_layout import Floats
-from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import directions, line_probabilities, probabilities_of_best
-from tideproof.text import join_names
-
-Prior = Literal["exchangeable", "flat"]
 
 PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "arms taken as exchangeable", "flat": "flat prior"}
 
 _SHIFTS = 8  # Random shifts of the lattice, whose scatter gives the error.
 _STEPS = 512  # Grid points of log tau.
 _BEYOND = 12.0  # The grid of log tau ends this far above the largest estimate.
-
-
-def checked_prior(prior: Any) -> Prior:
-    """Return `prior` if it is the name of a prior; raise `InputError` with the allowed names otherwise."""
-    if not isinstance(prior, str) or prior not in PRIOR_NAMES:
-        raise InputError(f"prior must be {join_names(map(repr, PRIOR_NAMES), 'or')}, not {prior!r}")
-    return prior
 
 
 def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
@@ -97,7 +87,7 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
 @lru_cache(maxsize=8)
 def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
-    """Return, for each random shift, quantile levels for tau and a lattice of directions on the sphere."""
+    """Return quantile levels for tau and a lattice of directions on the sphere, for each random shift."""
     random = np.random.default_rng(20240919)
     shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
@@ -121,7 +111,7 @@ def _along_axes(mu: Floats, C: Floats, freedom: float) -> _PrincipalEstimates:
 
 
 def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
-    """Return a grid of log tau and the posterior distribution function of tau on it."""
+    """Return a grid of log tau, tau the prior standard deviation, and its posterior distribution function."""
     least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
     most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
     log_tau = np.linspace(least, most, _STEPS)

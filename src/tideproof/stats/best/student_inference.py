@@ -141,11 +141,12 @@ def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Return the probability that each arm is the highest, averaged over the lines mu + r v.
+    """Return the probability that each arm is the highest at a random point of the lines mu + r v.
 
-    `mu` is (K,), or (lines, K) if each line has its own centre. Each line is followed from r = -inf, where
-    the arm with the smallest slope is the highest, from one crossing to the next. That takes a few steps,
-    however many arms there are.
+    r has the distribution of `radial_cdf`, and each row of `v` is the direction of one line. `mu` is (K,), or
+    (lines, K) if each line has its own centre. Each line is followed from r = -inf, where the arm with the
+    smallest slope is the highest, from one crossing to the next. That takes a few steps, however many arms
+    there are.
     """
     K, line = mu.shape[-1], np.arange(len(v))
     mu, chance = np.broadcast_to(mu, v.shape), np.zeros(K)
@@ -209,7 +210,7 @@ def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | No
 
 
 def _excess(chance: Callable[[float], float], level: float, d: float) -> float:
-    """Return the probability at `d` minus the wanted probability `level`."""
+    """Return `chance(d)` minus the wanted probability `level`; the root in d is the critical value."""
     return chance(d) - level
 
 
@@ -262,7 +263,11 @@ def radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
 
 
 def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
-    """Return the function d -> P(largest ratio <= d), for d >= 0."""
+    """Return the distribution function of the largest of several Student-t ratios, for arguments d >= 0.
+
+    `steepest` holds the largest ratio along each direction, per unit of the radius; `r` and `cdf` are a table
+    of the radius's distribution function.
+    """
     rising = steepest[steepest > 0.0]
     never = steepest.size - rising.size
     return lambda d: float((np.sum(np.interp(d / rising, r, cdf)) + never) / steepest.size)
@@ -308,12 +313,15 @@ def directions(points: int, shift: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def centred_directions(points: int, dimension: int) -> Floats:
-    """Return the lattice directions for a shift of one half; cached, because they are used repeatedly."""
+    """Return evenly spread directions on the sphere, with a fixed lattice shift of one half, from a cache."""
     return directions(points, np.full(dimension, 0.5))
 
 
 def _root(C: Floats) -> Floats:
-    """Return R with R R' = C on contrasts, (K, K - 1): by eigenvectors, or Cholesky for many arms."""
+    """Return a square root R of the covariance matrix C of the arms, R R' = C on contrasts: (K, K - 1).
+
+    It is computed from eigenvectors, or by Cholesky factorisation for many arms.
+    """
     if len(C) > _MANY:
         R = np.zeros((len(C), len(C) - 1))
         with contextlib.suppress(np.linalg.LinAlgError):  # an arm without variance

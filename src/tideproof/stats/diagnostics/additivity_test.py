@@ -50,11 +50,15 @@ def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     inside = float(np.sum(c.squares))
     if df2 == 0:
         raise InputError(
-            "additivity needs noise to compare with: at least one arm with two rewards in one environment"
+            "the additivity test needs noise to compare with: at least one arm with two rewards in one "
+            "environment"
         )
     check_testable(c, df1)
     if inside == 0.0:
-        raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
+        raise InputError(
+            "the additivity test needs noise to compare with: the rewards of an arm never vary inside an "
+            "environment"
+        )
     residual, variance = residuals(s, c)
     F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)
     named = worst_cells(c, residual, inside / df2 * variance, worst, variance * c.n)
@@ -103,7 +107,8 @@ def check_testable(c: Cells, df1: int) -> None:
     if df1 == 0:
         raise InputError(
             f"additivity cannot be tested: the model has as many parameters as there are cells of arm and "
-            f"environment ({c.n.size}); the test needs two arms that meet in two environments"
+            f"environment ({c.n.size}); the test needs, for example, two arms with rewards in both of two "
+            "environments"
         )
 
 

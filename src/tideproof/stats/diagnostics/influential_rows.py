@@ -20,7 +20,7 @@ class ExtremeRow(NamedTuple):
     highest: bool
 
     def reward(self, c: Cells) -> float:
-        """Return the reward of the row."""
+        """Return the reward of this row: the lowest or the highest of its cell."""
         ends = c.high if self.highest else c.low
         assert ends is not None
         return float(ends[self.cell])
@@ -36,8 +36,8 @@ def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
     """
     if c.low is None or c.high is None:
         raise InputError(
-            "the search for influential rows needs the lowest and highest reward of each cell; aggregated "
-            "rows do not have them"
+            "the search for influential rows needs the lowest and highest reward of each arm in each "
+            "environment; aggregated rows do not have them: pass single rewards"
         )
     c.check_one_way("leaving single rows out")
     s = c.solution

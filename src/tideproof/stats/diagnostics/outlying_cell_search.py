@@ -116,7 +116,7 @@ def _robust_variance(cells: Cells) -> float:
 
 
 def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
-    """Return the pooled variance inside kept cells, or `otherwise` without degrees of freedom."""
+    """Return the pooled variance of rewards inside kept cells, or `otherwise` if it cannot be estimated."""
     freedom = float(np.sum(cells.n[believed] - 1.0))
     return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
 
@@ -150,7 +150,10 @@ def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return each cell's distance from the prediction of the kept cells, in standard errors, and tau^2."""
+    """Return each cell's distance from its predicted value, in standard errors, and tau^2.
+
+    The cells in `believed` predict the values; tau^2 is the variance of cell means beyond sampling noise.
+    """
     noise = inside / cells.n
     z = np.full(cells.n.size, np.nan)
     for _ in range(2):  # First to estimate tau, then to use it.

@@ -90,7 +90,10 @@ def _part(cells: Cells) -> SegmentPart | None:
 
 
 def _information(cells: Cells, s: Solution) -> Floats:
-    """Return the information on arm effects over sigma^2: a Laplacian, or its two-factor equivalent."""
+    """Return the information matrix of the arm effects, for noise with variance 1.
+
+    It is the Laplacian, or the inverse covariance on contrasts if environments are sums of two factors.
+    """
     if cells.factors is None:
         return laplacian_matrix(cells)
     centre = np.eye(cells.K) - 1.0 / cells.K

@@ -1,10 +1,16 @@
-"""Pair tests on the scale of differences: reward = mu_arm + s_environment + noise, by least squares."""
+"""Pair tests on the scale of differences: reward = mu_arm + s_environment + noise, by least squares.
+
+`additive_pairs` returns score tests with variances from the cells. `WaldPairs` holds tests from estimates and
+standard errors alone, which are exact for normal noise.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tideproof.core.array_layout import Floats
+from tideproof.stats.best.multiple_comparisons import Pairs
+from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.pair_tests import (
     BinaryRewards,
@@ -13,7 +19,8 @@ from tideproof.stats.pairs.pair_tests import (
     PairTests,
     RewardDistribution,
 )
-from tideproof.stats.pairs.pair_tests_batch import DifferenceGrid, PairGrid
+from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from_normal
+from tideproof.stats.pairs.vectorised_pair_tests import DifferenceGrid, PairGrid
 from tideproof.stats.solve.laplacian import sandwich
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.cell_variances import measure_variances
@@ -21,7 +28,7 @@ from tideproof.stats.variance.sandwich import meat
 
 
 class DifferencePairScale:
-    """Scale of differences: least squares, as the pair tests need it.
+    """Scale of differences for pair tests: score statistics and expected means from a least-squares fit.
 
     The test direction of a pair is w_arm minus the mean of w over the environment's rewards, with w = P(e_i -
     e_k): then U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates and are
@@ -47,14 +54,14 @@ class DifferencePairScale:
         )
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
+        """Return the means of arms i and k in each environment if mu_i - mu_k were `gap`: (J,) each."""
         c = self.cells
         mu = move_apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return a grid for testing many pairs at once; None for 0/1 rewards, which are clipped."""
+        """Return the matrices for testing many pairs at once; None for 0/1 rewards, which are clipped."""
         return (
             DifferenceGrid(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
@@ -102,9 +109,42 @@ def clip_rates(c: Cells, mean: Floats) -> Floats:
 
 
 def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
-    """Return theta with arms i and k moved to differ by `gap`; the arm with less weight moves further."""
+    """Return theta, changed such that theta_i - theta_k = `gap`; the arm with less weight changes more."""
     moved = theta.copy()
     share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
     middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
     moved[i], moved[k] = middle + gap, middle
     return moved
+
+
+class WaldPairs(Pairs):
+    """Student-t tests and confidence bounds for mu_i - mu_k."""
+
+    def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:
+        self.mu, self._freedom = mu, freedom
+        self._se = np.sqrt(np.maximum(pair_variances(covariance), 0.0))
+
+    @property
+    def quick(self) -> bool:
+        """True, because each test takes only a few operations."""
+        return True
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate of mu_i - mu_k."""
+        return float(self.mu[i] - self.mu[k])
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return the z-score of the hypothesis mu_i - mu_k = gap; NaN for 0 degrees of freedom."""
+        above, freedom = self.gap(i, k) - gap, float(self._freedom[i, k])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = float(np.divide(above, self._se[i, k])) if above else 0.0
+        return normal_from_student(t, freedom) if freedom else np.nan
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return True: the test relies on the assumed variance and needs no minimum number of events."""
+        return True
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the upper confidence bound of mu_i - mu_k: the gap whose z-score is -z."""
+        freedom = float(self._freedom[i, k])
+        return self.gap(i, k) + student_from_normal(z, freedom) * float(self._se[i, k]) if freedom else np.nan

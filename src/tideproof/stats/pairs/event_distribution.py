@@ -38,7 +38,11 @@ class _Outcomes(NamedTuple):
 
 
 class _TotalDistribution(NamedTuple):
-    """Probabilities of each total s at `theta`, and the normalising constant of each environment there."""
+    """Distribution of one arm's total number of events over all environments, at the log odds ratio `theta`.
+
+    `s` and `chance` are the possible totals and their probabilities; `normaliser` holds the logarithms of the
+    normalising constants of the environments in `places`.
+    """
 
     theta: float
     s: Floats
@@ -48,7 +52,7 @@ class _TotalDistribution(NamedTuple):
 
 
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
-    """Return the conditional distribution of the ones of arm i where it met arm k.
+    """Return the distribution of the ones of arm i, given totals, in environments shared with arm k.
 
     Its parameter theta is the log odds ratio.
     """
@@ -87,7 +91,10 @@ def _log_choose(n: Floats, s: Floats) -> Floats:
 
 
 class ConditionalDistribution:
-    """Distribution of one arm's events given all totals; with `mid` half of the observed outcome counts."""
+    """Distribution of the first arm's events given the totals of two arms in each environment.
+
+    With `mid`, tail probabilities include half of the probability of the observed count, otherwise all of it.
+    """
 
     def __init__(self, places: _Outcomes, own: Floats, mid: bool = True) -> None:
         self.seen = float(own[0].sum())
@@ -105,24 +112,27 @@ class ConditionalDistribution:
         return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
 
     def tails(self, theta: float) -> tuple[float, float]:
-        """Return the probabilities, at `theta`, of as many events or more and of as many or fewer."""
+        """Return the probabilities at `theta` of at least and of at most the observed number of events."""
         return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
 
     def lower(self, chance: float) -> float:
-        """Return the lower bound of theta: at which as many events or more have probability `chance`."""
+        """Return the lower bound: the theta at which at least the observed count has probability `chance`."""
         if self._found is None or self.seen == self.low:
             return -math.inf
         return _solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
-        """Return the upper bound of theta: at which as many events or fewer have probability `chance`."""
+        """Return the upper bound: the theta at which at most the observed count has probability `chance`."""
         if self._found is None or self.seen == self.high:
             return math.inf
         return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
-    """Return log sum_s c_s exp(theta s) of each environment, and the log probability of each outcome."""
+    """Return the log normalising constant of each environment, and the log probability of each outcome.
+
+    The constant of an environment is the sum of c_s exp(theta s) over its outcomes s.
+    """
     value = places.logarithm + theta * places.s
     most = np.maximum.reduceat(value, places.first)
     total = most + np.log(np.add.reduceat(np.exp(value - most[places.environment]), places.first))
@@ -208,7 +218,7 @@ def _solve_tail(tail: Callable[[float], float], chance: float, start: float, sig
     """
 
     def over(x: float) -> float:
-        """Return the logit of the tail probability at x minus that of `chance`."""
+        """Return the logit of the tail probability at theta = sign * x, minus the logit of `chance`."""
         p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
         return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
 

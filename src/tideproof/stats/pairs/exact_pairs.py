@@ -1,8 +1,8 @@
 """Exact odds-ratio tests of two arms with few events, as pair tests.
 
-Given the totals of the environments there is no other unknown parameter, and no approximation is needed. Half
-of the probability of the observed outcome counts (mid-p). The error rate is exact if an arm's share of an
-environment does not depend on the rewards there.
+Given the totals of the environments the odds ratio is the only unknown parameter, and no approximation is
+needed. Tail probabilities include half of the probability of the observed outcome (mid-p). The error rate is
+exact if an arm's share of an environment does not depend on the rewards there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_quantile, normal_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.event_distribution import ConditionalDistribution, conditional_odds
@@ -40,7 +40,7 @@ class ExactPairs(Pairs):
         self._between = cache(self._conditional)
 
     def _conditional(self, i: int, k: int) -> ConditionalDistribution:
-        """Return the conditional distribution for arms i and k."""
+        """Return the distribution of the ones of arm i, given totals, in environments shared with arm k."""
         return conditional_odds(self.scale.cells, i, k)
 
     def gap(self, i: int, k: int) -> float:

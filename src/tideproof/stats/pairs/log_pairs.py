@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_tail, pair_variances, root_between
 from tideproof.stats.pairs.skewed_tails import student_from_normal
 

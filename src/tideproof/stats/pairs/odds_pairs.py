@@ -29,7 +29,7 @@ _CLOSE = 1e-10
 
 
 class OddsPairScale:
-    """Scale of odds ratios for 0/1 rewards: the conditional logistic model, as the pair tests need it.
+    """Scale of odds ratios for pair tests: score statistics from the conditional logistic model.
 
     The expected number of events of a cell is exact given the total of its environment, however few events it
     has. Test directions come from a theta with half an event and half a non-event added to each arm, which is
@@ -42,7 +42,7 @@ class OddsPairScale:
         self.sums, failures = count_ones_and_zeros(cells)
         self._part, self._kept = competing_cells(cells, np.zeros(cells.K, np.int64), self.sums, failures)
         if not self._kept.size:
-            raise InputError("scale='odds' needs an environment with both kinds of rewards; there is none")
+            raise InputError("scale='odds' needs an environment with rewards of 0 and of 1; there is none")
         self._totals = self._part.by_environment(self.sums[self._kept])
         self.theta, self.information = self._steadied()
         between = -self.information
@@ -72,7 +72,7 @@ class OddsPairScale:
         return NullHypothesis(float(np.sum(w * (self.sums - expected))), direction, mean)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the event probabilities of arms i and k in each environment, if the gap were true."""
+        """Return the event probabilities of arms i and k in each environment if their gap were `gap`."""
         theta = move_apart(self.theta, i, k, gap, self._weight)
         level = self.levels(theta)
         with np.errstate(over="ignore"):
@@ -85,7 +85,10 @@ class OddsPairScale:
         """
 
     def levels(self, theta: Floats) -> Floats:
-        """Return lambda of each environment, (J,); infinite where all rewards are equal."""
+        """Return the log odds lambda of each environment for the arm effects `theta`: (J,).
+
+        They are infinite where all rewards are equal.
+        """
         c = self.cells
         rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
         with np.errstate(divide="ignore"):

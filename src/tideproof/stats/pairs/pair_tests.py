@@ -6,6 +6,10 @@ whole design estimates it. Within an environment g is orthogonal to the shift, s
 other arms cancel to first order. Variance and skewness of U are computed under the null hypothesis (a score
 test): an arm without an event is as variable as the arm it is compared with, instead of being certain. For
 two arms, 0/1 rewards and a gap of 0 it is the Mantel-Haenszel test.
+
+With too few events no arm is excluded. For 0/1 rewards events are the ones, and the zeros. For amounts that
+are mostly 0, such as revenue, a few large ones dominate. Their effective number is (sum r)^2/(sum r^2): the
+number of equal amounts whose sum is as uncertain.
 """
 
 from __future__ import annotations
@@ -18,11 +22,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import pair_variances, root_between
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.event_counts import count_events
-from tideproof.stats.pairs.pair_tests_batch import (
+from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student
+from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
     PairBatch,
     PairBatchTests,
@@ -31,12 +35,66 @@ from tideproof.stats.pairs.pair_tests_batch import (
     to_matrix,
     upper_bounds,
 )
-from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student
 from tideproof.stats.variance.cell_variances import CellVariances
 
+FEWEST_EVENTS = 10  # Events (and non-events) of two arms needed to exclude one.
+FEWEST_RARER_EVENTS = 2  # Expected events of the arm with less traffic, for amounts.
+_RARE_SHARE = 0.5  # Amounts with a larger effective share of rewards are not rare.
 _ROUNDING = 1e-12  # Smaller variances of a rate are rounding.
 _DOUBLINGS = 30  # Doublings of a first step of z standard errors.
 _MANY = 100  # With more arms, pairs are tested in batches.
+
+
+class Events(NamedTuple):
+    """Event counts of each arm in environments that it shares with other arms.
+
+    If both attributes are None, events need not be counted, and no minimum number applies.
+
+    Attributes
+    ----------
+    kinds : (K, 2) number of ones and of zeros, for 0/1 rewards.
+    amounts : (K, 3) number of rewards, their sum and their sum of squares, if most are 0.
+    """
+
+    kinds: Floats | None = None
+    amounts: Floats | None = None
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return True if two arms have enough events together for a test to exclude one of them."""
+        if self.kinds is not None:
+            return bool(np.all(self.kinds[i] + self.kinds[k] >= FEWEST_EVENTS))
+        both, rarer = self.worth(i, k)
+        return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
+
+    def worth(self, i: int, k: int) -> tuple[float, float]:
+        """Return the effective number of events of two arms, and the share of the arm with less traffic.
+
+        The expected part is in proportion to traffic, as if the arms were equal; it is not the number that
+        was observed.
+        """
+        if self.amounts is None:
+            return np.inf, np.inf
+        n, total, squares = (self.amounts[i] + self.amounts[k]).tolist()
+        # Rounded so that ten equal amounts count as ten.
+        both = round(total**2 / squares, 6) if squares else 0.0
+        return both, both * float(self.amounts[self.rarer(i, k), 0]) / max(n, 1.0)
+
+    def rarer(self, i: int, k: int) -> int:
+        """Return the index of the arm with less traffic, i or k."""
+        return i if self.amounts is None or self.amounts[i, 0] < self.amounts[k, 0] else k
+
+
+def count_events(c: Cells) -> Events:
+    """Count the events of each arm in the environments that it shares with others."""
+    met = np.where(c.compares[c.environment], c.n, 0.0)
+    if c.binary:
+        return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))
+    if c.low is None or np.min(c.low) != 0.0:
+        return Events()
+    inside = np.where(met > 0.0, c.squares, 0.0)
+    amounts = np.column_stack([c.by_arm(x) for x in (met, met * c.mean, inside + met * c.mean**2)])
+    n, total, squares = amounts.sum(axis=0).tolist()
+    return Events(amounts=amounts) if total**2 < _RARE_SHARE * n * squares else Events()
 
 
 class NullHypothesis(NamedTuple):
@@ -65,13 +123,13 @@ class PairScale(Protocol):
         """(C,) expected mean of each cell."""
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of the hypothesis theta_i - theta_k = gap, direction and means."""
+        """Return the score statistic of theta_i - theta_k = gap, its direction, and the expected means."""
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k, which may be infinite."""
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return a grid that tests many pairs at once; None if the scale does not support it."""
+        """Return the matrices for testing many pairs at once; None if the scale does not support it."""
 
 
 class CellMoments(NamedTuple):
@@ -139,7 +197,7 @@ class PairTests(Pairs):
 
     @cached_property
     def _grid(self) -> PairGrid | None:
-        """Grid for testing many pairs at once; None with few arms or if the scale has no grid."""
+        """Matrices for testing many pairs at once; None with few arms or if the scale does not support it."""
         c = self.scale.cells
         return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
 
@@ -186,7 +244,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return -z minus the z-score at `gap`, which is 0 at the bound."""
+            """Return -z minus the z-score at `gap`; the root is the upper confidence bound."""
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.

@@ -19,7 +19,7 @@ from tideproof.stats.pairs.pair_tests import (
     PairTests,
     RewardDistribution,
 )
-from tideproof.stats.pairs.pair_tests_batch import PairGrid, RatioGrid
+from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
 from tideproof.stats.scales.conditional_likelihood import ConditionalFit
 from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
@@ -34,7 +34,7 @@ _NOTHING = 1e-300  # Weight of an environment without an event: it has shares bu
 
 
 class RatioPairScale:
-    """Scale of ratios: a multiplicative Poisson-type model, as the pair tests need it.
+    """Scale of ratios for pair tests: score statistics from a multiplicative Poisson-type model.
 
     Directions and expectations come from `theta`, a fit with half an event more for each arm, distributed as
     if all arms were equal. It is finite for an arm without an event, and there it follows the arms it is
@@ -70,7 +70,7 @@ class RatioPairScale:
         return NullHypothesis(float(np.sum(direction * self.sums)), direction, rate)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
+        """Return the means of arms i and k in each environment if theta_i - theta_k were `gap`: (J,) each."""
         theta = move_apart(self.theta, i, k, gap, self._weight)
         exposure, _ = self.rates(theta)
         rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
@@ -78,7 +78,7 @@ class RatioPairScale:
         return rate * factor[i], rate * factor[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid:
-        """Return a grid that tests many pairs at once."""
+        """Return the matrices for testing many pairs at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
         return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
 
@@ -162,10 +162,10 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
 
 
 def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Return the theta to report: the maximum likelihood estimate, or the steady one.
+    """Return the theta to report: the maximum likelihood estimate, or that with half events added.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
-    arms with events are infinite, the steady estimate with half events added is reported.
+    arms with events are infinite, the estimate with half events added is reported, which is finite.
     """
     found, group = scale.found, scale.component
     eventful = np.isfinite(found.theta)
@@ -177,10 +177,11 @@ def _reported_theta(scale: RatioPairScale) -> Floats:
 
 
 def _fit_with_half_events(cells: Cells, own: Floats) -> ConditionalFit:
-    """Return the fit with half an event more for each arm, distributed as if all arms were equal.
+    """Fit the ratios after adding half an event to each arm, which makes all of them finite.
 
-    The size of an event is about the mean square over the mean of the rewards in its environment: 1 for
-    rewards of 0 or 1, and about the reward itself if no reward is 0.
+    The half event is spread over the cells of the arm in proportion to the events expected if all arms were
+    equal. The size of an event is about the mean square over the mean of the rewards in its environment: 1
+    for rewards of 0 or 1, and about the reward itself if no reward is 0.
     """
     overall = float(own.sum() / cells.n.sum())
     if overall == 0.0:

@@ -53,7 +53,7 @@ def deviate(x: float, variance: float, third: float) -> float:
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
-    """Return the normal z-scores of many skewed numbers, as `deviate` does for one.
+    """Return the normal z-scores of many skewed numbers: `deviate` for arrays.
 
     >>> deviates(np.array([5.0, 5.0]), np.array([4.0, 4.0]), np.array([4.0, 0.0])).round(2)
     array([2.19, 2.5 ])

@@ -66,7 +66,10 @@ class ConditionalFit(NamedTuple):
     short: FactoredInverse | None = None
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k: infinite between classes, NaN if not identified."""
+        """Return the estimate of theta_i - theta_k; infinite or NaN if the arms are in different classes.
+
+        NaN means that the data do not bound the difference on either side.
+        """
         if self.component[i] == self.component[k]:
             return 0.0 if i == k else float(self.theta[i] - self.theta[k])
         above, below = reachable(self.beats, i)[k], reachable(self.beats, k)[i]
@@ -82,7 +85,7 @@ def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> 
 
 
 def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the class of each arm, (K,), and the matrix of which arm beats which, (K, K).
+    """Group the arms into classes with finite ratios, (K,), and find which arm beats which, (K, K).
 
     Arm a beats arm b if a has a win and b a loss in the same environment. If theta_a - theta_b went to minus
     infinity, that outcome would have probability 0: it bounds theta_a - theta_b from below. A ratio is finite
@@ -118,12 +121,10 @@ def reachable(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
 
 
 def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
-    """Return the cells that compete, each class of an environment being its own environment.
+    """Return the cells that carry information on ratios, with a separate environment for each class.
 
-    Also return their indices.
-
-    Cells without a competitor of their class are left out, and so are environments where all have won or all
-    have lost.
+    Also return their indices. Cells without another cell of their class in the environment are left out, and
+    so are environments in which all have won or all have lost.
     """
     stratum = cells.environment * (int(component.max()) + 1) + component[cells.arm]
     own, label = np.unique(stratum, return_inverse=True)

@@ -81,10 +81,11 @@ def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
 def conditional_moments(
     part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return expected events of cells, (C,), and minus their covariances by arm off the diagonal, (K, K).
+    """Return the expected events of each cell, (C,), and minus the covariances of the arms' events, (K, K).
 
-    Both are given the totals `T` of the environments, which must be above 0 and below the environment's size.
-    The covariances are added up over environments, each multiplied by its `weight`.
+    The diagonal of the second is 0. Both are given the totals `T` of the environments, which must be above 0
+    and below the environment's size. The covariances are added up over environments, each multiplied by its
+    `weight`.
     """
     centre = solve_levels(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
@@ -122,7 +123,10 @@ def conditional_moments(
 
 
 def _quadrature_weights(t: Floats) -> Floats:
-    """Return the quadrature weight of each t: 1 at 0, 2 for t below pi (as -t counts, too), 0 beyond."""
+    """Return the weight of each point t of the numerical integral over a period from -pi to pi.
+
+    It is 1 at t = 0, 2 for t below pi, because -t contributes as much as t, and 0 beyond.
+    """
     return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
 
 
@@ -151,7 +155,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
 
 
 def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
-    """Return lambda of each environment such that the expected number of events is about T: (J,).
+    """Return the log odds lambda of each environment at which its expected events are about `T`: (J,).
 
     Newton's method is applied to the logit of the mean, where the slope is below 1; steps are at most twice
     the difference.
@@ -169,7 +173,7 @@ def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
 
 
 def _first_theta(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
-    """Return a first theta: one Newton step from 0, with hypergeometric covariances."""
+    """Return starting values of theta: one Newton step from 0, with hypergeometric covariances."""
     m = part.sizes
     spread = T * (m - T) / (m * (m - 1.0))
     between = link_weights(part.weighted(part.n * spread[part.environment]))

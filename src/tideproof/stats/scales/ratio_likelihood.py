@@ -67,9 +67,10 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
 
 
 def cells_with_events(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]:
-    """Return the cells with expected events, with weights T_j p_aj, and their indices.
+    """Return the cells with expected events, weighted by their expected sums, and their indices.
 
-    `link_weights` of these cells is minus the information on theta off its diagonal; their `shares` are p_aj.
+    The expected sum of a cell is T_j p_aj. `link_weights` of these cells is minus the information on theta
+    off its diagonal; their `shares` are p_aj.
     """
     kept = np.flatnonzero(found.fitted > 0.0)
     return select_cells(cells, kept).weighted(cells.n[kept] * found.fitted[kept]), kept
@@ -88,16 +89,19 @@ def cell_sums(cells: Cells) -> Floats:
 
 
 def _shares(part: Cells, theta: Floats) -> Floats:
-    """Return p_aj = n_aj exp(theta_a) / sum over the arms of the environment: (C,)."""
+    """Return the expected share of each cell in the total reward of its environment: (C,).
+
+    It is p_aj = n_aj exp(theta_a) / sum over the arms of the environment.
+    """
     exposure = part.n * np.exp(theta[part.arm])
     return np.asarray(exposure / part.by_environment(exposure)[part.environment])
 
 
 def _first_theta(part: Cells, own: Floats, T: Floats) -> Floats:
-    """Return a first theta: three steps of exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j.
+    """Return starting values of theta, from three steps of a fixed-point iteration.
 
-    Each step raises the likelihood from any starting point (Hunter 2004, MM algorithms for generalized
-    Bradley-Terry models).
+    A step sets exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j. Each step raises the likelihood from
+    any starting point (Hunter 2004, MM algorithms for generalized Bradley-Terry models).
     """
     theta, events = np.zeros(part.K), part.by_arm(own)
     seen = events > 0.0

@@ -126,14 +126,15 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
 
 
 def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test the scale of differences, with environments weighted by 1/variance.
+    """Test whether differences between arms are equal in all environments, against the scale `other`.
 
-    The weights depend on the level, too, and their bias is corrected.
+    Environments are weighted by 1/variance. The weights depend on the level, too, and their bias is
+    corrected.
     """
     otherwise, j = LEVEL_DEPENDENCE["difference", other], cells.environment
 
     def weight(x: Floats) -> Floats:
-        """Return the inverse of the variance of a reward at the level x."""
+        """Return the weight of a reward in an environment of level x: the inverse of its variance."""
         return 1.0 / level.variance(x)
 
     q = _sum_variances(cells)
@@ -156,9 +157,10 @@ def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> Sc
 
 
 def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test the scale of ratios, given the totals of the environments.
+    """Test whether ratios between arms are equal in all environments, against the scale `other`.
 
-    Residual R_a and total T are uncorrelated if the ratio of variance to mean is the same for all arms.
+    The test is conditional on the totals of the environments. Residual R_a and total T are uncorrelated if
+    the ratio of variance to mean is the same for all arms.
     """
     found = solve_ratio(cells)
     part, kept = cells_with_events(cells, found)
@@ -178,7 +180,10 @@ def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTe
 
 
 def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test the scale of odds, given the totals of the environments, which determine the levels."""
+    """Test whether odds ratios between arms are equal in all environments, against the scale `other`.
+
+    The test is conditional on the totals of the environments, which determine their levels.
+    """
     found = solve_odds(cells)
     S, F = count_ones_and_zeros(cells)
     part, kept = competing_cells(cells, found.component, S, F)
@@ -208,7 +213,7 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
 def _other_scale_estimates(
     other: Scale, part: Cells, fitted: Floats, level: EnvironmentLevels, theta: Floats
 ) -> Floats:
-    """Return the estimates that the other scale would derive if the fit on this scale were the truth: (K,).
+    """Return the arm effects that the other scale would estimate from the fitted values: (K,).
 
     They depend on the fit alone and not on its residuals.
     """
@@ -220,7 +225,7 @@ def _other_scale_estimates(
 
 
 def _inverse(part: Cells) -> Floats:
-    """Return the generalised inverse of the Laplacian of some cells."""
+    """Return the generalised inverse of the Laplacian of the arms in the given cells: (K, K)."""
     if (short := factor_inverse(part)) is not None:
         return short.inverse()
     between = link_weights(part)
@@ -238,10 +243,11 @@ def _regression_test(
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
 ) -> ScaleTest:
-    """Return the test of the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj).
+    """Test whether the residuals R_aj follow the pattern c_a h_j that the other scale predicts.
 
-    The second term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the
-    remainder, centred in the environment: the sum has the variance of sum_aj z_aj (sum of the cell).
+    The statistic is the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj). The second
+    term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the remainder,
+    centred in the environment: the sum has the variance of sum_aj z_aj (sum of the cell).
     """
     arm, j = part.arm, part.environment
     (f0, slope0), (f1, slope1) = ((f[j], slope[j]) for f, slope in (base, extra))
@@ -253,11 +259,11 @@ def _regression_test(
 
 
 def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> ScaleTest:
-    """Return z and p of a sum over environments; p is 1 if its variance is only rounding.
+    """Test whether a sum over environments has mean 0, given each environment's term and its variance.
 
-    If environments differ by more than their noise (heavy tails, interactions), the variance is estimated
-    from the contributions of the environments around their expectation, which is proportional to their
-    variances if the other scale is right.
+    p is 1 if the variance of the sum is only rounding. If environments differ by more than their noise (heavy
+    tails, interactions), the variance is estimated from the contributions of the environments around their
+    expectation, which is proportional to their variances if the other scale is right.
     """
     U, total, J = float(of_each.sum()), float(variance.sum()), int(np.count_nonzero(variance))
     if not total > 1e-10 * whole:
@@ -268,7 +274,7 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
 
 
 def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return f at each level, and its backward slope per unit of the environment's total."""
+    """Return `f` at the level of each environment, and its backward slope in the environment's total."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.wald_pairs import WaldPairs
-from tideproof.stats.scales.scale_choice import ScaleName
+from tideproof.stats.pairs.difference_pairs import WaldPairs
+from tideproof.stats.scales.scale_comparison import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
 _AGREE = 0.2  # Differences between scales below this many standard errors are ignored.

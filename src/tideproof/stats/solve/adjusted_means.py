@@ -1,4 +1,4 @@
-"""Adjusted means of arms and shifts of environments, with their variances.
+"""Adjusted means of arms and shifts of environments, with variances and intervals; raw means, to compare.
 
 Let t_j be the share of environment j in the rewards of its group of connected arms, and let shat_j =
 (weighted mean of j) - b_j'muhat. The adjusted mean of arm i is muhat_i + sum_j t_j shat_j, and the shift of
@@ -7,14 +7,18 @@ environment j is shat_j - sum_l t_l shat_l. The symbols g and b_j are those of `
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import Solution, environment_components
 from tideproof.stats.solve.two_factors import two_way_shifts
+
+if TYPE_CHECKING:
+    from tideproof.stats.variance.variance_models import Estimate
 
 
 class MeansAndShifts(NamedTuple):
@@ -57,11 +61,11 @@ def group_traffic(solution: Solution, cells: Cells) -> GroupTraffic:
 
 
 def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the adjusted mean of each arm and its variance over sigma^2, shifts taken as fixed: (K,).
+    """Return the adjusted mean of each arm and its variance divided by sigma^2: (K,) each.
 
-    It is the mean that an arm would have had in all environments of its group, weighted by traffic: muhat_i +
-    rbar - (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i - counts/N. NaN for an arm without
-    rewards.
+    Shifts are taken as fixed. The adjusted mean is the mean that an arm would have had in all environments of
+    its group, weighted by traffic: muhat_i + rbar - (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i
+    - counts/N. NaN for an arm without rewards.
     """
     component, got = solution.component, group_traffic(solution, cells)
     average = _group_shares(component, got)
@@ -70,9 +74,10 @@ def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def quadratic_forms(C: Floats, average: Floats, component: Ints) -> Floats:
-    """Return the quadratic form c'Cc of each arm, with c = e_i minus the average of its group: (K,).
+    """Return the variance of each arm's effect minus the weighted average of its group: (K,).
 
-    `average` has one row of arm weights for each group: (groups, K).
+    It is c'Cc, with C the covariance of the effects and c = e_i minus the average of the group. `average` has
+    one row of arm weights for each group: (groups, K).
     """
     across = average @ C
     own = np.sum(across * average, axis=1)
@@ -87,7 +92,7 @@ def _group_shares(component: Ints, got: GroupTraffic) -> Floats:
 
 
 def environment_shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment and its variance over sigma^2: (J,) each.
+    """Return the shift of each environment and its variance divided by sigma^2: (J,) each.
 
     A shift is relative to the average over the traffic of the environment's group of arms. With h = n_j/m_j -
     counts/N the shift is rbar_j - rbar - h'muhat and its variance is 1/m_j - 1/N + h'Ph. NaN for an
@@ -147,3 +152,64 @@ def means_and_shifts(
     )
     mean_variance[np.isnan(mean)] = np.nan  # The arm has no rewards.
     return MeansAndShifts(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))
+
+
+def raw_mean(c: Cells) -> Floats:
+    """Return the plain mean reward of each arm: (K,); NaN for an arm without rewards."""
+    with np.errstate(invalid="ignore"):
+        return c.by_arm(c.n * c.mean) / c.counts
+
+
+def period_mean(c: Cells) -> Floats:
+    """Return each arm's average of cell means, weighted by the traffic of the environments: (K,)."""
+    sizes = c.sizes[c.environment]
+    with np.errstate(invalid="ignore"):
+        return c.by_arm(sizes * c.mean) / c.by_arm(sizes)
+
+
+def student_mean_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+    """Return standard errors and Student-t confidence intervals of adjusted means."""
+    return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
+
+
+def log_scale_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+    """Return standard errors and confidence intervals that are symmetric on the log scale."""
+    plain, mean, usual = student_mean_intervals(found, level), found.readout.mean, _reference_means(found)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        reach = np.exp((plain["high"] - mean) / usual)
+    return plain | {"low": mean / reach, "high": np.maximum(mean, usual) * reach}
+
+
+def rate_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+    """Return standard errors and confidence intervals of rates, which stay between 0 and 1."""
+    plain, mean = student_mean_intervals(found, level), found.readout.mean
+    return plain | wilson_intervals(
+        mean, _reference_means(found), found.readout.mean_variance, plain["high"] - mean
+    )
+
+
+def wilson_intervals(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict[str, Floats]:
+    """Return Wilson's confidence intervals of rates.
+
+    The sample size is the one that gives a rate of `usual` this `variance`; `reach` is half the width of the
+    Student-t interval.
+
+    References
+    ----------
+    Wilson (1927), Probable inference, the law of succession, and statistical inference.
+    """
+    rate, p = np.clip(mean, 0.0, 1.0), np.clip(usual, 1e-12, 1.0 - 1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = p * (1.0 - p) / variance
+        z2 = reach**2 / variance
+        middle = (rate + 0.5 * z2 / n) / (1.0 + z2 / n)
+        half = np.sqrt(z2 * (rate * (1.0 - rate) / n + 0.25 * z2 / n**2)) / (1.0 + z2 / n)
+    return {"low": np.maximum(0.0, middle - half), "high": np.minimum(1.0, middle + half)}
+
+
+def _reference_means(found: Estimate) -> Floats:
+    """Return adjusted means that are above 0 even for arms without an event.
+
+    The variances of the adjusted means were computed for these.
+    """
+    return found.readout.mean if found.readout.steady is None else found.readout.steady

@@ -45,7 +45,10 @@ def adjust_for_covariates(c: Cells, x: Floats, products: Floats, names: Sequence
     scale = np.sqrt(own)
     correlation = R[1:, 1:] / np.outer(scale, scale)
     if np.linalg.eigvalsh(correlation)[0] < 1e-9:
-        raise InputError(f"covariates are collinear: one of {list(names)} follows from the others")
+        raise InputError(
+            f"covariates are collinear: one of {list(names)} is a linear combination of the others; "
+            "leave one out"
+        )
     inverse = np.linalg.inv(correlation) / np.outer(scale, scale)
     by = inverse @ R[1:, 0]
     turn = np.concatenate([[1.0], -by])

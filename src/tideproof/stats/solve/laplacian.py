@@ -19,10 +19,11 @@ _ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per envir
 
 
 def link_weights(cells: Cells) -> Floats:
-    """Return sum_j w_j w_j'/W_j over the environments: (K, K), symmetric to the last bit.
+    """Return the edge weights of the graph of the arms: the sum of w_j w_j'/W_j over environments, (K, K).
 
-    Its entries off the diagonal are the edge weights of the Laplacian: the information from direct
-    comparisons of two arms.
+    w_j are the weights of the arms in environment j, and W_j is their sum. The entries off the diagonal are
+    the edge weights of the Laplacian: the information from direct comparisons of two arms. The matrix is
+    symmetric to the last bit.
     """
     total = np.zeros((cells.K, cells.K))
     for _, _, (share, weight) in cells.blocks(cells.shares, cells.weight):
@@ -47,18 +48,19 @@ def connected_components(linked: NDArray[np.bool_]) -> Ints:
 
 
 def invert_laplacian(between: Floats, component: Ints) -> Floats:
-    """Return a generalised inverse P of the Laplacian with these edge weights; 0 for reference arms.
+    """Return a generalised inverse P of the Laplacian of a graph with the edge weights `between`.
 
-    The reference of each component is the arm with the largest sum of edge weights. L is diagonally dominant
-    with zero row sums, so its diagonal is computed as the sum of the other entries, without cancellation. P =
-    X'X with X the inverse of a Cholesky factor is symmetric and positive semidefinite to the last bit.
+    Rows and columns of reference arms are 0. The reference of each component is the arm with the largest sum
+    of edge weights. L is diagonally dominant with zero row sums, so its diagonal is computed as the sum of
+    the other entries, without cancellation. P = X'X with X the inverse of a Cholesky factor is symmetric and
+    positive semidefinite to the last bit.
     """
     X = _root_of_inverse(between, component)
     return np.asarray(X.T @ X)
 
 
 def _root_of_inverse(between: Floats, component: Ints) -> Floats:
-    """Return X such that X'X is the generalised inverse of the Laplacian with these edge weights."""
+    """Return a matrix X such that X'X is the result of `invert_laplacian`."""
     degree = between.sum(axis=1)
     reference = _references(degree, component)
     laplacian = np.diag(degree) - between
@@ -98,23 +100,26 @@ class FactoredInverse(NamedTuple):
     reference: Ints
 
     def inverse(self) -> Floats:
-        """Return the dense generalised inverse P, as `invert_laplacian` does up to rounding."""
+        """Return the generalised inverse P of the Laplacian as a dense matrix.
+
+        It equals the result of `invert_laplacian` up to rounding.
+        """
         P = self.by.T @ self.by
         P[np.diag_indices(self.own.size)] += self.own
         return self._fixed(P)
 
     def sandwich(self, middle: Floats) -> Floats:
-        """Return P middle P, computed from the factors."""
+        """Return the matrix product P middle P, computed from the factors of P."""
         left = self.own[:, None] * middle + self.by.T @ (self.by @ middle)
         return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
 
     def solve(self, score: Floats) -> Floats:
-        """Return x with L x = score, for a `score` that adds up to 0 in each component."""
+        """Solve L x = score for x, with L the Laplacian; `score` must add up to 0 in each component."""
         x = self.own * score + self.by.T @ (self.by @ score)
         return np.asarray(x - x[self.reference][self.component])
 
     def _fixed(self, P: Floats) -> Floats:
-        """Subtract the constants that make the rows and columns of the reference arms 0."""
+        """Subtract constants from rows and columns of P, so that those of the reference arms become 0."""
         level = P[self.reference[self.component], np.arange(self.own.size)]
         level -= 0.5 * level[self.reference][self.component]
         P -= level[:, None] + level
@@ -125,9 +130,10 @@ class FactoredInverse(NamedTuple):
 
 
 def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:
-    """Return the product P middle P, for a symmetric `middle` whose rows add up to 0 in each component.
+    """Return the matrix product P middle P of a sandwich covariance.
 
-    `short` is the factored form of P, which is quicker; None if there is none.
+    `middle` is symmetric, and its rows add up to 0 in each component. `short` is the factored form of P,
+    which is quicker; None if there is none.
     """
     return P @ middle @ P if short is None else short.sandwich(middle)
 

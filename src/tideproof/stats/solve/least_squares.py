@@ -127,7 +127,7 @@ def environment_components(solution: Solution, cells: Cells) -> Ints:
 
 
 def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the residual of each cell's mean and its variance over sigma^2: (C,) each.
+    """Return the residual of each cell's mean and its variance divided by sigma^2: (C,) each.
 
     With g = e_arm - b_j and b_j the shares of the arms in the environment, the variance is 1/w - 1/W_j -
     g'Pg. It is 0, up to rounding, for a cell that determines its own expected value alone.

@@ -29,8 +29,8 @@ def ratio_cells(c: Cells, denominator: Floats, products: Floats, name: str) -> C
     if wrong.size:
         i, j = c.arm[wrong[0]], c.environment[wrong[0]]
         raise InputError(
-            f"the denominator {name!r} must add up to more than 0 in each cell; the sum for {c.arms[i]} in "
-            f"{c.environments[j]} is {denominator[wrong[0]] * c.n[wrong[0]]:g}"
+            f"the denominator {name!r} must add up to more than 0 for each arm in each environment; the sum "
+            f"for {c.arms[i]} in {c.environments[j]} is {denominator[wrong[0]] * c.n[wrong[0]]:g}"
         )
     R = c.mean / denominator
     squares = products[0, 0] - 2.0 * R * products[0, 1] + R**2 * products[1, 1]

@@ -29,7 +29,7 @@ class TwoWayFit(NamedTuple):
     large, small : (C,) level of each cell in the larger and in the smaller factor.
     levels : number of levels of the larger factor.
     weight : (levels,) total weight of each level of the larger factor.
-    inverse : (K + L, K + L) generalised inverse of the normal equations: the covariance over sigma^2.
+    inverse : (K + L, K + L) generalised inverse of the normal equations: covariance divided by sigma^2.
     theta : (K + L,) effects of the arms and of the levels of the smaller factor, up to constants.
     residual : (C,) mean of each cell minus its expected value.
     rank : number of parameters that the data determine, including those of the larger factor.
@@ -46,7 +46,7 @@ class TwoWayFit(NamedTuple):
 
 
 def fit_two_way(c: Cells) -> TwoWayFit:
-    """Fit arm effects and both factors by least squares.
+    """Fit the effects of the arms and of both environment factors by least squares.
 
     Takes O(C + levels (K + L)^2 + (K + L)^3) with L the number of levels of the smaller factor.
 
@@ -63,7 +63,8 @@ def fit_two_way(c: Cells) -> TwoWayFit:
     if component.any():
         groups = [[c.arms[i] for i in np.flatnonzero(component == g)] for g in range(component.max() + 1)]
         raise NotComparable(
-            f"with two factors, these groups of arms cannot be compared: {join_groups(groups)}"
+            "the two factors of the environments do not connect all arms; arms of different groups cannot be "
+            f"compared: {join_groups(groups)}"
         )
     columns = c.K + int(small.max()) + 1
     theta, residual = np.zeros(columns), _centre_by_level(c.mean, c.weight, large, weight)
@@ -80,9 +81,10 @@ def fit_two_way(c: Cells) -> TwoWayFit:
 
 
 def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
-    """Return the variance of each cell's residual over sigma^2: 1/w - 1/W - g'Ag, (C,).
+    """Return the variance of each cell's residual divided by sigma^2: (C,).
 
-    g of a cell is its row of the design minus the mean row of its level of the larger factor, and A is the
+    It is 1/w - 1/W - g'Ag, with w the weight of the cell and W that of its level of the larger factor. g of a
+    cell is its row of the design minus the mean row of its level of the larger factor, and A is the
     generalised inverse of the normal equations.
     """
     variance = 1.0 / c.weight - 1.0 / found.weight[found.large]
@@ -95,7 +97,7 @@ def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
 
 
 def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment, the sum of two effects, and its variance over sigma^2: (J,).
+    """Return the shift of each environment, a sum of two effects, and its variance divided by sigma^2.
 
     A shift is relative to the average over all rewards. Let e be the column of the environment's level of the
     smaller factor, zbar the mean row of its level of the larger one, q the shares of the arms in all rewards,
@@ -131,7 +133,11 @@ def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats)
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of levels of the larger factor: cells, their row numbers, and column weights."""
+    """Yield blocks of levels of the larger factor, each with a matrix of weights by level and column.
+
+    Each item holds the cells of the block, the row of the matrix for each cell, and the matrix. Its columns
+    are the arms, then the levels of the smaller factor.
+    """
     order = np.argsort(large, kind="stable")
     step = max(1, _BLOCK // columns)
     for start in range(0, levels, step):
@@ -145,7 +151,10 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of cells, their row numbers, and mean design rows of the larger factor's levels."""
+    """Yield blocks of levels of the larger factor, each with a matrix of mean rows of the design.
+
+    Each item holds the cells of the block, the row of the matrix for each cell, and the matrix.
+    """
     for cells, row, rows in _blocks(c, found.large, found.small, found.levels, found.theta.size):
         yield cells, row, rows / rows[:, : c.K].sum(axis=1)[:, None]
 
@@ -163,10 +172,10 @@ def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats
 
 
 def _generalised_inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
-    """Return a generalised inverse of A, its rank, and groups of comparable arms: the first K columns.
+    """Return a generalised inverse of the normal equations A, their rank, and groups of comparable arms.
 
-    Two arms are comparable if their rows of the null space of A are equal: then their difference is
-    estimable.
+    The first K columns belong to the arms. Two arms are comparable if their rows of the null space of A are
+    equal: then their difference is estimable.
     """
     value, axes = np.linalg.eigh(A)
     seen = value > _RANK * max(float(value[-1]), 0.0)

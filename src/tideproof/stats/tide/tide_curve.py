@@ -142,7 +142,10 @@ def _smooth(flat: TimedRows, law: TideLaw, noise: float) -> tuple[Floats, Floats
 
 
 def _likeliest_paths(kept: PathRecord, count: int) -> PathRecord:
-    """Return the `count` likeliest paths of each moment, with weights normalised to 1."""
+    """Return the `count` most probable paths at each moment, with weights that add up to 1.
+
+    A path is one hypothesis of when the tide jumped.
+    """
     if count == 1:
         best = kept.weight.argmax(axis=1)[:, None]
     else:

@@ -36,7 +36,14 @@ MOST_INTERPRETED = 5_000  # Most rows that are fitted without a compiler.
 
 
 class Effort(NamedTuple):
-    """Computational effort: number of rows for the grid, number of laws on all rows, and number of paths."""
+    """Limits of the computation for a hidden tide.
+
+    Attributes
+    ----------
+    studied : number of rows on which the grid of laws is evaluated.
+    laws : number of laws that are fitted to all rows.
+    paths : number of paths (hypotheses of when the tide jumped) that a filter follows.
+    """
 
     studied: int
     laws: int
@@ -55,7 +62,7 @@ class TideLaw(NamedTuple):
 
     @property
     def prior(self) -> float:
-        """Prior probability of the law."""
+        """Prior probability of this law of the tide."""
         if self.chance == 0.0:
             return JUMPLESS_PRIOR / len(DRIFTS)
         return (1.0 - JUMPLESS_PRIOR) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
@@ -80,7 +87,7 @@ class LawFit(NamedTuple):
 
 
 class WeightedLaw(NamedTuple):
-    """Law of the tide with its posterior probability and its fit."""
+    """Law of the hidden tide, with its posterior probability and the fit of the log under this law."""
 
     law: TideLaw
     weight: float
@@ -88,7 +95,7 @@ class WeightedLaw(NamedTuple):
 
 
 def law_grid() -> list[TideLaw]:
-    """Return the grid of laws that are tried first."""
+    """Return the laws of the tide that are tried first: all combinations of a few parameter values."""
     calm = [TideLaw(drift, 0.0, SIZES[0]) for drift in DRIFTS]
     return calm + [TideLaw(*each) for each in product(DRIFTS, CHANCES, SIZES)]
 
@@ -103,7 +110,7 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
     parts = _studied_rows(rows, effort.studied)
 
     def tried(some: Iterable[TideLaw]) -> dict[TideLaw, float]:
-        """Return the log posterior of some laws, up to a constant, from the studied rows."""
+        """Return the log posterior probabilities of some laws, up to a constant, from a part of the log."""
         return {
             law: math.log(law.prior) + sum(fit_law(program, part, arms, law, 3).evidence for part in parts)
             for law in some
@@ -140,7 +147,7 @@ def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
 
 
 def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
-    """Return laws between this one and its neighbours in the grid."""
+    """Return laws whose parameters lie between those of `law` and of its neighbours in the grid."""
     near = [law._replace(drift=law.drift * factor) for factor in (0.4, 2.5) if law.drift]
     if law.chance:
         near += [law._replace(chance=min(law.chance * factor, 0.6)) for factor in (0.5, 2.0)]
@@ -149,7 +156,10 @@ def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
 
 
 def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
-    """Return the stretches of rows on which the grid of laws is evaluated."""
+    """Return the parts of the log on which the grid of laws is evaluated.
+
+    They are the whole log if it is short, otherwise a few stretches of successive rows.
+    """
     total = rows.arm.size
     if total <= studied:
         return [rows]
@@ -166,7 +176,10 @@ def _row_slice(rows: TimedRows, where: slice) -> TimedRows:
 def fit_law(
     program: Kernel, rows: TimedRows, arms: int, law: TideLaw, count: int, kept: PathRecord | None = None
 ) -> LawFit:
-    """Fit a log under one law of the tide by filtering with `count` paths."""
+    """Fit a log under one law of the tide, with a filter that follows `count` paths.
+
+    A path is one hypothesis of when the tide jumped. If `kept` is given, it records the states of the paths.
+    """
     paths = _empty_paths(arms, count)
     met = np.zeros(arms, np.int64)
     record = kept or empty_path_record(0, 0)
@@ -184,7 +197,7 @@ def fit_law(
 
 
 def empty_path_record(rows: int, count: int) -> PathRecord:
-    """Return empty arrays for the states of the paths after each row."""
+    """Return a record, filled with zeros, for the states of a filter's paths after each row."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
         per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
@@ -192,7 +205,7 @@ def empty_path_record(rows: int, count: int) -> PathRecord:
 
 
 def _empty_paths(arms: int, count: int) -> Paths:
-    """Return paths with all arrays set to 0."""
+    """Return the initial state of a filter with `count` paths: arrays of zeros."""
     sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
     shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
     return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
@@ -210,7 +223,10 @@ def average_laws(found: Sequence[WeightedLaw]) -> tuple[Floats, Floats, float]:
 
 
 def filter_program(rows: int) -> Kernel:
-    """Return the filter program for this many rows: compiled, or interpreted if that is quicker."""
+    """Return the filter for a hidden tide in a log with this many rows: compiled or interpreted.
+
+    It is interpreted if that is quicker or if no compiler is installed.
+    """
     if rows < FEWEST_COMPILED:
         return follow_log
     try:
@@ -221,7 +237,7 @@ def filter_program(rows: int) -> Kernel:
 
 @cache
 def _compiled() -> Kernel:
-    """Return the compiled filter program, from the cache on disk if it is there."""
+    """Return the compiled filter for a hidden tide, from the cache on disk if it is there."""
     from tideproof.core.cpu_target import compile_for_cpu
     from tideproof.core.kernel_linker import link
     from tideproof.core.program_cache import attach_disk_cache

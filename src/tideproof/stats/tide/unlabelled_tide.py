@@ -13,7 +13,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.kernels.fit.tide_likelihood import PAUSED, SAME, USUAL, TimedRows
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.tide.tide_curve import TideCurve, TideJump, find_jumps, smooth_tide
 from tideproof.stats.tide.tide_law import TideLaw, average_laws, weight_laws
@@ -126,7 +126,9 @@ def follow_tide(
 
 
 def move_codes(time: Floats) -> Ints:
-    """Return, for each row, whether the tide may have moved before it: the codes of `TimedRows`.
+    """Return a code for each row that says whether the tide may have moved since the row before.
+
+    The codes are SAME, USUAL and PAUSED, as in `TimedRows`.
 
     >>> move_codes(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
     [1, 1, 0, 1]
@@ -187,7 +189,10 @@ def _cells(
 
 
 def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[Any]:
-    """Return moments as text, with as many digits as distinguish them or as a log of length `span` needs.
+    """Return moments as text, with as many digits as are needed to distinguish them.
+
+    If `span`, the length of the log in seconds, is given, it determines the digits instead. Moments that are
+    not clock times stay numbers.
 
     >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
     ['2024-05-03 14:00', '2024-05-03 15:00']

@@ -115,7 +115,14 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
 
 
 class VarianceFactors(NamedTuple):
-    """Variance factors of arms or environments, with weight and degrees of freedom of own estimates."""
+    """Factors by which the variances of arms, or of environments, differ from the common variance.
+
+    Attributes
+    ----------
+    value : the factors, shrunk towards 1.
+    trust : weight of the own estimate in each factor, from 0 to 1.
+    freedom : degrees of freedom of the own estimates.
+    """
 
     value: Floats
     trust: Floats
@@ -123,10 +130,11 @@ class VarianceFactors(NamedTuple):
 
 
 def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise: float) -> VarianceFactors:
-    """Return the variance of each label relative to the common one, shrunk towards 1.
+    """Return the variance of each arm or environment divided by the common variance, shrunk towards 1.
 
-    The own ratio of a label with n degrees of freedom has the sampling variance noise/n. The variance between
-    labels is chosen such that the weighted squares of the own ratios around 1 equal their expectation.
+    `of` is the arm or environment of each cell, its label. The own ratio of a label with n degrees of freedom
+    has the sampling variance noise/n. The variance between labels is chosen such that the weighted squares of
+    the own ratios around 1 equal their expectation.
 
     References
     ----------

@@ -85,7 +85,10 @@ def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
 
 
 def _scores(c: Cells, s: Solution, u: UnitRewards, used: Ints) -> Floats:
-    """Return sum_u z_u z_u', computed for one block of units at a time: (K, K)."""
+    """Return the sum of z_u z_u' over units u, with z_u the score of a unit: (K, K).
+
+    It is computed for one block of units at a time.
+    """
     expected = c.mean - cell_residuals(s, c)
     rest = u.n * (u.mean - expected[u.cell])
     used = used[np.argsort(u.unit[used], kind="stable")]

@@ -82,7 +82,10 @@ def unequal_variances(c: Cells) -> Spread:
 
 
 def _log_variances(c: Cells) -> Cells:
-    """Return cells whose means are unbiased log variances, weighted by their inverse variances."""
+    """Return cells whose means are the unbiased log variances of the rewards in the given cells.
+
+    Their weights are the inverse sampling variances of the log variances.
+    """
     from scipy.special import polygamma, psi
 
     used = np.flatnonzero((c.n >= 3.0) & (c.squares > 0.0))

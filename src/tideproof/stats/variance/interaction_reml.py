@@ -89,7 +89,7 @@ class RestrictedLikelihood(NamedTuple):
     Attributes
     ----------
     cells, solution : cells weighted by 1/v, and their least-squares fit.
-    residual, variance : (C,) residuals of the cells, and the expectation of their squares over `one`.
+    residual, variance : (C,) residuals of the cells, and the expectation of their squares divided by `one`.
     one : factor of v: sigma^2 if v is relative, else 1.
     """
 
@@ -101,9 +101,10 @@ class RestrictedLikelihood(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """Expected over observed weighted squares, minus 1: 0 at the maximum and negative to its left.
+        """Scaled slope of the deviance: 0 at the maximum of the likelihood, negative at smaller omega^2.
 
-        It is almost linear in omega^2, which makes the root easy to find.
+        It is the sum of expected weighted squares divided by that of observed ones, minus 1. It is almost
+        linear in omega^2, which makes the root easy to find.
         """
         w2 = self.cells.weight**2
         found, expected = float(np.sum(w2 * self.residual**2)), self.one * float(np.sum(w2 * self.variance))
@@ -119,15 +120,15 @@ def reml(
     noise variances are those inside the cells of each pool. `own` gives every arm its own omega; `none` fits
     without interactions.
     """
-    c.check_one_way("a model of interactions")
+    c.check_one_way("an interaction model")
     if own and c.K > _MANY:
         raise InputError(f"own-interaction models allow {_MANY} arms at most; there are {c.K:,}")
     df = float(np.sum(c.n - 1.0))
     told = df > 0.0 and visible_interactions(c, s) > 0
     if told and not np.any(c.squares > 0.0):
         raise InputError(
-            "interactions cannot be distinguished from noise: rewards never vary inside a cell; use "
-            "variance='clustered'"
+            "interactions cannot be distinguished from noise: the rewards of an arm never vary inside an "
+            "environment; use variance='clustered'"
         )
     if told:
         _check_unit(float(np.sum(c.squares)) / df)
@@ -164,7 +165,10 @@ class VarianceParameters(NamedTuple):
 
 
 def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> RestrictedLikelihood:
-    """Return the restricted likelihood at `omega2`; without pools `omega2` and v are in units of sigma^2."""
+    """Return the restricted likelihood at the interaction variance `omega2`.
+
+    Without `pools`, `omega2` and the variances v of the cell means are in units of sigma^2.
+    """
     noise = 1.0 / c.n if pools is None else pools.variance[pools.of] / c.n
     cells = c.weighted(1.0 / (omega2 + noise))
     found = solve(cells)
@@ -174,10 +178,13 @@ def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: f
 
 
 def _maximise(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
-    """Return the omega^2 that maximises the restricted likelihood, and its sigma^2 (1 with pools)."""
+    """Return the omega^2 that maximises the restricted likelihood, and the estimate of sigma^2 with it.
+
+    With `pools` the variances of the noise are known, and the second result is 1.
+    """
 
     def slope(x: float) -> float:
-        """Return the slope of the restricted likelihood at the interaction variance x."""
+        """Return the scaled slope of the deviance at the interaction variance x."""
         return _restricted_likelihood(c, s, pools, x).slope
 
     none = _restricted_likelihood(c, s, pools, 0.0)
@@ -280,7 +287,7 @@ def _omega_by_arm(
 
 
 def _fit_at(c: Cells, s: Solution, pools: Pools | None, theta: VarianceParameters) -> MixedModelFit:
-    """Return the fit at these variances, with Kenward-Roger corrections because they are estimates."""
+    """Fit the model with the variances `theta`, with Kenward-Roger corrections for estimated variances."""
     omega2, sigma2 = theta
     of, df = _noise_of(c, pools), float(np.sum(c.n - 1.0))
     between = np.broadcast_to(omega2 if omega2.size == 1 else omega2[c.arm], c.n.shape)

@@ -25,7 +25,10 @@ from tideproof.stats.variance.sandwich import Pools, arm_deviations, meat
 
 
 class DerivativeSums(NamedTuple):
-    """Sums S (p, K, K) and X (p, p, K, K) of the Kenward-Roger formulas, and D (p, C)."""
+    """Sums S and X of the Kenward-Roger formulas, and the derivatives D of the cells' variances.
+
+    For p variance parameters D is (p, C), S is (p, K, K), and X is (p, p, K, K).
+    """
 
     D: Floats
     S: Floats
@@ -33,7 +36,7 @@ class DerivativeSums(NamedTuple):
 
 
 class VarianceCorrection(NamedTuple):
-    """Kenward-Roger corrections for variances being estimates.
+    """Kenward-Roger corrections of a covariance matrix, because variances are estimated.
 
     Attributes
     ----------
@@ -45,7 +48,7 @@ class VarianceCorrection(NamedTuple):
     doubt: Floats
 
     def __add__(self, other: VarianceCorrection) -> VarianceCorrection:  # type: ignore[override]
-        """Return the sum of two corrections."""
+        """Return the sum of two Kenward-Roger corrections."""
         return VarianceCorrection(self.extra + other.extra, self.doubt + other.doubt)
 
 
@@ -86,10 +89,11 @@ def information(cells: Cells, solution: Solution, residual_variance: Floats, sum
 def variance_correction(
     cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats
 ) -> VarianceCorrection:
-    """Return the Kenward-Roger corrections for theta being an estimate with this covariance, (p, p).
+    """Return the Kenward-Roger corrections for variance parameters theta that are estimated.
 
-    They are 2 sum_ij Cov_ij P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of
-    each contrast, with s_i its entry of P S_i P.
+    `covariance` is that of the estimates of theta, (p, p). The corrections are 2 sum_ij Cov_ij P (sum_c w^3
+    D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of each contrast, with s_i its entry of P
+    S_i P.
     """
     P, (D, S, X) = solution.P, sums
     direct = meat(cells, cells.weight**3 * np.einsum("ic,ij,jc->c", D, covariance, D))

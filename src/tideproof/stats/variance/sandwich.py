@@ -50,7 +50,7 @@ class WeightedFit(NamedTuple):
 
 def meat(cells: Cells, q: Floats) -> Floats:
     """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells: (K, K)."""
-    cells.check_one_way("this model of the noise")
+    cells.check_one_way("this variance model")
     total = np.diag(cells.by_arm(q))
     charges = cells.by_environment(q)
     for rows, _, (charge, b) in cells.blocks(q, cells.shares):
@@ -77,7 +77,7 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
 
 def environment_scores(solution: Solution, cells: Cells) -> Floats:
     """Return the sum of u_j u_j', u_j the residuals of environment j summed by arm: (K, K)."""
-    cells.check_one_way("this model of the noise")
+    cells.check_one_way("this variance model")
     residual, _ = residuals(solution, cells)
     total = np.zeros((cells.K, cells.K))
     for _, _, (u,) in cells.blocks(cells.n * residual):
@@ -120,7 +120,10 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
 
 
 def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return g = e_arm - b_j of the cells `here`, with `b` the dense shares: (cells, K)."""
+    """Return the row g = e_arm - b_j of each cell in `here`: (cells, K).
+
+    `b` holds the share of each arm in each environment, (J, K).
+    """
     g = -b[cells.environment[here]]
     g[np.arange(here.size), cells.arm[here]] += 1.0
     return g

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.pairs.difference_pairs import additive_pairs
-from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
     adjusted_means,
@@ -118,7 +117,7 @@ class ComparisonCounts(NamedTuple):
 
 
 def model_of(variance: Variance, adaptive: bool = False) -> VarianceModel:
-    """Return the variance model of that name; with `adaptive`, its variant for data from an adaptive policy.
+    """Return the variance model called `variance`, or its variant for data from an adaptive policy.
 
     An adaptive policy may have stopped playing an arm early, so that the arm has too few rewards for its own
     variance.
@@ -189,8 +188,8 @@ def _robust(c: Cells, s: Solution) -> Estimate:
     if unchecked.size:
         i, j = c.arm[unchecked[0]], c.environment[unchecked[0]]
         raise InputError(
-            f"variance='robust' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}, a "
-            f"single reward that no other reward checks; use variance='common'"
+            f"variance='robust' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}: no other "
+            f"reward can be compared with its single reward; use variance='common'"
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
     C = s.P @ sandwich.meat(c, q) @ s.P
@@ -203,7 +202,10 @@ def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 
 def _robust_freedom(c: Cells, s: Solution) -> Floats:
-    """Return N - K - J + 1 of each arm's group, counting environments with two or more arms: (K,)."""
+    """Return the residual degrees of freedom N - K - J + 1 of each arm's group of arms: (K,).
+
+    Environments with a single arm do not count.
+    """
     known = comparison_counts(c, s)
     return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
 
@@ -265,7 +267,7 @@ def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool =
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Return the noise of cells that are all based on one variance estimate."""
+    """Return the noise of cells whose variances have errors that depend on each other."""
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
@@ -340,7 +342,10 @@ def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np
 
 
 def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the variance inside the cells of each label, and its degrees of freedom: (labels,) each."""
+    """Return the variance of rewards inside the cells of each group, and its degrees of freedom.
+
+    `of` is the group of each cell, from 0 to `labels` - 1; both results are (labels,).
+    """
     freedom = sum_by_index(of, c.n - 1.0, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
         return sum_by_index(of, c.squares, labels) / freedom, freedom
@@ -349,23 +354,24 @@ def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
 def _check_pools(
     variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
 ) -> None:
-    """Raise `InputError` if a pool has too few degrees of freedom for a weight, or a variance of 0."""
+    """Raise `InputError` if the variance of a pool is 0 or rests on too few degrees of freedom."""
     few = np.flatnonzero(needed & (freedom < FEWEST_DEGREES_OF_FREEDOM))
     if few.size:
         raise InputError(
-            f"variance={variance!r} needs at least {FEWEST_DEGREES_OF_FREEDOM} degrees of freedom inside "
-            f"the cells of each; {names[few[0]]} has {freedom[few[0]]:.0f}; use variance='robust'"
+            f"variance={variance!r} needs at least {FEWEST_DEGREES_OF_FREEDOM} degrees of freedom (rewards "
+            f"minus cells) for each {variance.removeprefix('by-')}; {names[few[0]]} has "
+            f"{freedom[few[0]]:.0f}; use variance='robust'"
         )
     still = np.flatnonzero(needed & (inside == 0.0))
     if still.size:
         raise InputError(
             f"variance={variance!r} would give {names[still[0]]} an infinite weight: its rewards never vary "
-            f"inside a cell; use variance='robust'"
+            f"inside a cell (one arm in one environment); use variance='robust'"
         )
 
 
 def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
-    """Return the variance model that weights by the variances of these pools."""
+    """Return the variance model that weights cells by the inverse variances of the pools from `pool`."""
     return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 

@@ -135,7 +135,7 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Check that PICS and EOC agree on the better of two policies wherever one of them decides."""
+    """Return claim parts: where PICS or EOC decides which of two policies is better, the other agrees."""
     half, parts = simultaneous_level(level, 2), []
     for name in (*SIXTEEN, "existing"):
         study, sweep = found[name], found[SWEEP if name == "existing" else ser3_panel_name(name)]
@@ -150,7 +150,7 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 def _differences(
     study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return the differences of all pairs of policies at every budget, and of each policy and SER3."""
+    """Return differences in error at every budget: of all pairs of policies, and of each policy to SER3."""
     compared = []
     for a, b in combinations(labels, 2):
         compared += paired_difference(study, a, b, at, of, level, f"{a} and {b}, ")
@@ -160,7 +160,10 @@ def _differences(
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Return differences by the second measure, signed so that the worse policy by the first comes first."""
+    """Return differences of `second`, signed so that positive ones agree with the decisions of `first`.
+
+    Comparisons that `first` does not decide are left out.
+    """
     compared = []
     for one, other in zip(first, second, strict=True):
         if one.measured.low > 0.0:

@@ -77,7 +77,7 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Check that adaptive policies are behind round robin, and that their PICS falls by less."""
+    """Return claim parts: adaptive policies err more often than round robin, and their PICS falls by less."""
     study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
@@ -106,7 +106,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Check the effect of each of the two given reasons alone, in the simulation of elimination variants."""
+    """Return claim parts that check, one at a time, the paper's two reasons why PSS is worse than SR."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 

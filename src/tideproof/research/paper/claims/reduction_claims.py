@@ -51,7 +51,7 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return the gap of a policy: its PICS minus that of its twin without shifts, as weighted selections."""
+    """Return the terms of a policy's gap, its PICS minus that without shifts, as weighted selections."""
     twin = KeptSelections(found[_twin(name)], TWINS.get(label, label), budget)
     return [(1.0, KeptSelections(found[name], label, budget)), (-1.0, twin)]
 
@@ -81,7 +81,10 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """Compare gaps in short and long environments; both have the same twin, which cancels."""
+    """Return claim parts: shifts increase errors more in short environments than in long ones.
+
+    Both gaps subtract the same errors without shifts, which therefore cancel.
+    """
     parts = []
     for means in CONFIGURATIONS:
         short, long = (f"{means}-5-{scenario}" for scenario in (CANNOT, GENERAL))

@@ -1,4 +1,4 @@
-"""Lookup of numbers in the tables of side studies, as comparisons of claims."""
+"""Look up values in the tables of side studies and return them as comparisons for the claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def exact_measurement(value: float) -> Measurement:
 
 
 def identity_errors(found: Found, quantity: str) -> list[Comparison]:
-    """Return the error of an identity on each design."""
+    """Return, for each random design, the difference between the two sides of an algebraic identity."""
     rows = rows_of(found["identities"], quantity=quantity)
     return [Comparison(row["where"], exact_measurement(row["value"])) for row in rows]
 
@@ -55,7 +55,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return the ratio of a quantity after LATE environments to the same after EARLY environments."""
+    """Return a quantity after LATE environments divided by the same quantity after EARLY environments."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )

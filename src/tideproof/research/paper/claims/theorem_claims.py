@@ -126,7 +126,7 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the largest distance of any variance or covariance of that kind from sigma^2/m_1."""
+    """Return the largest distance from sigma^2/m_1 of any variance or covariance named by `quantity`."""
     limit = exact_value(found, design, "1/m_1", J)
     return max(
         abs(exact_value(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest")

@@ -51,9 +51,9 @@ def choose_scale(cells: Cells) -> ScaleDecision:
     """
     if np.any(cells.mean < 0.0):
         test = run_scale_test(cells, "difference", "ratio")
-        said = "Rewards below 0 are compared by differences."
+        said = "Arms are compared by differences, because some rewards are below 0."
         if test.p < REJECTION_P:
-            said += f" These are not the same at every level of the environments ({_p_text(test.p)})."
+            said += f" Differences are not the same at every level of the environments ({_p_text(test.p)})."
         return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
@@ -97,8 +97,8 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
         return f"The data cannot tell whether {either} are the same {every}; {_SCALE_TEXTS[name]} are shown."
     said = [f"{_SCALE_TEXTS[scale]} ({_p_text(tests[scale].p)})" for scale in wrong]
     if not right:
-        return f"Neither {' nor '.join(said)} are the same {every}; {_SCALE_TEXTS[name]} are nearest to it."
-    verb = "grow with it" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
+        return f"Neither {' nor '.join(said)} are the same {every}; {_SCALE_TEXTS[name]} fit best."
+    verb = "grow with the level" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
     return (
         f"{_SCALE_TEXTS[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
     )
@@ -111,7 +111,7 @@ def explain_misfits(choice: ScaleDecision) -> str:
         return choice.sentence
     worse = " and ".join(f"{_SCALE_TEXTS[scale]} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
     chosen = _SCALE_TEXTS[choice.name].capitalize()
-    return f"{chosen} between arms fit better than {worse}, but do not fit either."
+    return f"{chosen} between arms fit better than {worse}, but the data reject them, too."
 
 
 def _join_scales(scales: Iterable[Scale], name: Scale) -> str:

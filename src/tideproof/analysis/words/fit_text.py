@@ -1,15 +1,20 @@
-"""Texts of a fit: the verdict, its clauses, and the summary that `repr` shows."""
+"""Texts of a fit: its number formats, the verdict and its clauses, and the summary that `repr` shows.
+
+Numbers are percent for rates and lifts, and plain numbers for other means and differences.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from tideproof.analysis.number_formats import contrast_format
 from tideproof.stats.best.p_best import PRIOR_NAMES
-from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
 from tideproof.text import (
     PERCENT,
+    PLAIN,
+    POINTS,
+    NumberFormat,
     format_count,
     format_probability,
     format_rounded,
@@ -20,6 +25,24 @@ from tideproof.text import (
 
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
+
+
+def mean_format(fit: Fit) -> NumberFormat:
+    """Return the number format of means: percent if rewards are 0 or 1."""
+    return PERCENT if fit.cells.binary else PLAIN
+
+
+def change_format(fit: Fit) -> NumberFormat:
+    """Return the number format of differences of means in a column whose header names the unit."""
+    return NumberFormat(mean_format(fit).factor)
+
+
+def contrast_format(fit: Fit) -> NumberFormat:
+    """Return the number format of contrasts between two arms."""
+    if fit.lifts:
+        return PERCENT
+    return POINTS if fit.cells.binary else PLAIN
+
 
 ADAPTIVE = "intervals of contrasts allow for an adaptive run; those of single means and shifts do not"
 
@@ -34,7 +57,10 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "no freedom":
         return f"{leads}; no degrees of freedom are left to estimate the noise, so the confidence is unknown"
     if decision.doubt == "exact":
-        return f"{leads}; the fit is exact, so the noise and the confidence are unknown"
+        return (
+            f"{leads}; the fit is exact (arms and environments explain all rewards), so the noise and the "
+            f"confidence are unknown"
+        )
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_too_few_text(fit)}"
     sure, chance = f"{100 * fit.level:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
@@ -72,7 +98,11 @@ def lead(fit: Fit) -> str:
 
 
 def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
-    """Return a difference as percent of the runner-up's mean; an empty text where that has no meaning."""
+    """Return a difference as percent of the runner-up's mean, or an empty text.
+
+    The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
+    arm is not above 0.
+    """
     means = {row["arm"]: row["mean"] for row in fit.arms}
     if fit.lifts or fit.cells.mean.min() < 0.0:
         return ""
@@ -109,7 +139,7 @@ def _too_few_text(fit: Fit) -> str:
 
 
 def anytime_suffix(anytime: bool) -> str:
-    """Return the text that follows a confidence level that holds at all looks."""
+    """Return the words after a confidence level that holds however often the growing log is analyzed."""
     return ", at any time" if anytime else ""
 
 

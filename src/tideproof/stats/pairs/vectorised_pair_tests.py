@@ -26,7 +26,13 @@ BLOCK_NUMBERS = 2**21  # Numbers in a block of pairs x arms: 16 MB.
 
 
 class PairBatch(NamedTuple):
-    """Pairs of arms, (B,) each, and their test directions w, (B, K), up to a constant."""
+    """Pairs of arms that are tested together.
+
+    Attributes
+    ----------
+    i, k : (B,) indices of the two arms of each pair.
+    w : (B, K) test direction of each pair: the coefficient of each arm, up to a constant.
+    """
 
     i: Ints
     k: Ints
@@ -34,7 +40,7 @@ class PairBatch(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> PairBatch:
-        """Return a batch of pairs with directions w = P(e_i - e_k), centred to keep precision."""
+        """Return a batch of pairs with test directions w = P(e_i - e_k), centred to keep precision."""
         w = P[i] - P[k]
         return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
 
@@ -44,7 +50,7 @@ class PairBatch(NamedTuple):
 
     @property
     def own(self) -> tuple[Floats, Floats]:
-        """Directions w of the two arms of each pair: (B, 1) each."""
+        """Coefficients of the pair's own two arms in the test direction w: (B, 1) each."""
         rows = np.arange(self.i.size)
         return self.w[rows, self.i][:, None], self.w[rows, self.k][:, None]
 
@@ -64,7 +70,14 @@ class RewardVariation(NamedTuple):
 
 
 class BatchStatistics(NamedTuple):
-    """Score statistics of a batch of pairs, (B,), mean directions by environment, (B, J), and variances."""
+    """Score statistics of a batch of pairs, with the moments from which their variances are computed.
+
+    Attributes
+    ----------
+    statistic : (B,) score statistic of each pair.
+    centre : (B, J) mean of the pair's test direction w in each environment.
+    varying : variances and third moments of the rewards.
+    """
 
     statistic: Floats
     centre: Floats
@@ -72,7 +85,7 @@ class BatchStatistics(NamedTuple):
 
 
 class PairGrid(Protocol):
-    """Protocol for a scale and a distribution of rewards, arranged as matrices of environments x arms."""
+    """Protocol for the matrices of environments x arms from which many pairs are tested at once."""
 
     x: list[Floats]
 
@@ -85,7 +98,7 @@ class PairGrid(Protocol):
 
 
 def is_dense(cells: Cells) -> bool:
-    """Return True if a matrix of environments x arms is small enough and has enough cells filled."""
+    """Return True if a matrix of environments x arms would be neither too large nor too empty."""
     grid = cells.J * cells.K
     return grid <= _CELLS and grid <= _EMPTY * cells.n.size
 
@@ -98,7 +111,10 @@ def to_matrix(cells: Cells, values: Floats) -> Floats:
 
 
 class PowerSums:
-    """Sums over the other arms of x w^p for each matrix x: `power[p][x]`, (B, J)."""
+    """Sums, over the arms outside each pair, of matrices x times powers of the test direction w.
+
+    `power[p][x]` is the sum of x w^p for each pair and environment, (B, J).
+    """
 
     def __init__(self, batch: PairBatch, x: list[Floats]) -> None:
         rows, others = np.arange(batch.i.size), batch.w.copy()
@@ -110,12 +126,12 @@ class PowerSums:
             weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
-        """Return the sums of x (w - centre)^2."""
+        """Return the sums of x (w - centre)^2 over the arms outside each pair: (B, J)."""
         p = self.power
         return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
 
     def third(self, x: int, centre: Floats) -> Floats:
-        """Return the sums of x (w - centre)^3."""
+        """Return the sums of x (w - centre)^3 over the arms outside each pair: (B, J)."""
         p = self.power
         return np.asarray(p[3][x] - centre * (3.0 * p[2][x] - centre * (3.0 * p[1][x] - centre * p[0][x])))
 
@@ -167,13 +183,16 @@ class PairBatchTests:
 
 
 def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
-    """Return the Satterthwaite terms of the factors of arms or of environments: (B,)."""
+    """Return the terms of Satterthwaite's formula for estimated factors of arms or environments: (B,)."""
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
 
 
 class DifferenceGrid:
-    """Grid for the scale of differences: least squares with measured variances, which no gap changes."""
+    """Matrices for testing many pairs on the scale of differences, by least squares.
+
+    Variances are measured and do not depend on the gap of the hypothesis.
+    """
 
     def __init__(self, cells: Cells, mu: Floats, spreads: CellVariances) -> None:
         self.spreads, self._mu = spreads, mu
@@ -195,7 +214,7 @@ class DifferenceGrid:
 
 
 class RatioGrid:
-    """Grid for the scale of ratios, E r = lambda_environment exp(theta_arm).
+    """Matrices for testing many pairs on the scale of ratios, E r = lambda_environment exp(theta_arm).
 
     Names are those of `RatioPairScale`.
 
@@ -275,7 +294,7 @@ def upper_bounds(
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return -z minus the z-scores at the gaps, which is 0 at the bounds."""
+        """Return -z minus the z-scores at the gaps; the roots are the upper confidence bounds."""
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

@@ -157,7 +157,7 @@ def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
 
 
 def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Floats, Floats]:
-    """Return arm means and their covariance, with both variances scaled by `omega` and `sigma`."""
+    """Return arm means and their covariance, with omega^2 and sigma^2 multiplied by `omega` and `sigma`."""
     c = found.cells
     between = omega * found.between
     c = c.weighted(1.0 / (between + sigma * found.noise))

@@ -1,13 +1,51 @@
-"""Tables in a terminal; columns that do not fit continue in further tables that repeat the first column."""
+"""Layout of tables: columns of text in a terminal, or as a sortable HTML table.
+
+In a terminal, columns that do not fit continue in further tables that repeat the first column.
+"""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+# Makes a table sortable by its numbers as displayed; cells without a number come last, and equal cells keep
+# their order. Pages of the service use it, too.
+SORTABLE = """
+function sortable(table) {
+  table.querySelectorAll("thead th").forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
+      const down = was ? was === "ascending" : !text, body = table.tBodies[0];
+      const key = row => {
+        const said = row.cells[place].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
+        return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
+      };
+      const rows = [...body.rows].map(row => [key(row), row]);
+      rows.sort(([a], [b]) => {
+        if (text) return (down ? -1 : 1) * a.localeCompare(b, undefined, {numeric: true});
+        if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b);
+        return down ? b - a : a - b;
+      });
+      table.querySelectorAll("thead th").forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows.map(([, row]) => row));
+    });
+  });
+}
+"""
+SCRIPT = SORTABLE + 'document.querySelectorAll("table").forEach(sortable);\n'
+
+_TEXT = ' data-text=""'
+_WIDE = 30  # characters of a name that are kept on one line if there is room
 _LEAST = 8  # smallest width of the first column, in which names are broken if there is no room
 
 
@@ -85,3 +123,18 @@ def _fit_columns(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[lis
             fitting = []
         fitting.append(each)
     yield fitting
+
+
+def html_table(columns: Sequence[Column]) -> str:
+    """Return columns as an HTML table that scrolls sideways on a narrow screen."""
+    names = max(map(len, (columns[0].header, *columns[0].cells)))
+    styles = (f' style="min-width: min({min(names, _WIDE) + 4}ch, 30vw)"', *repeat("", len(columns) - 1))
+    heads = "".join(
+        f"<th{_TEXT if column.left else ''}{style}>{html.escape(column.header)}</th>"
+        for column, style in zip(columns, styles, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
+        for row in zip(*(column.cells for column in columns), strict=True)
+    )
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'

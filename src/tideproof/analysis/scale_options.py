@@ -1,18 +1,31 @@
-"""Choice of the scale on which arms are compared: the requested scale, or the one that fits the data."""
+"""The options `scale` and `variance`: what "auto" means for the data, and the fit on the resulting scale."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
+from tideproof.analysis.scales.difference_scale import DifferenceScale
+from tideproof.analysis.scales.log_scale import LogScale
+from tideproof.analysis.scales.odds_scale import OddsScale
+from tideproof.analysis.scales.ratio_scale import RatioScale
+from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.log_rewards import choose_logs, require_logs
-from tideproof.stats.scales.scale_choice import ScaleDecision, choose_scale
+from tideproof.stats.scales.reward_logarithms import choose_logs, require_logs
+from tideproof.stats.scales.scale_comparison import ScaleDecision, ScaleName, choose_scale
+from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
 
 ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
+
+_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], ScaleFit]] = {
+    "ratio": RatioScale,
+    "odds": OddsScale,
+    "log": LogScale,
+}
 
 
 def resolve_variance(cells: Cells, variance: Variance) -> Variance:
@@ -25,7 +38,7 @@ def resolve_variance(cells: Cells, variance: Variance) -> Variance:
 
 
 def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
-    """Return the requested scale, or the scale that fits the data; a `Choice` is returned unchanged."""
+    """Return the requested scale, or the one that fits the data; a `ScaleDecision` is returned unchanged."""
     if isinstance(scale, ScaleDecision):
         return scale
     if scale not in get_args(ScaleChoice):
@@ -52,3 +65,12 @@ def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False
+
+
+def fit_on_scale(
+    name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
+) -> ScaleFit:
+    """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
+    if name == "difference":
+        return DifferenceScale(cells, solution, variance, adaptive)
+    return _SCALES[name](cells, solution, variance)

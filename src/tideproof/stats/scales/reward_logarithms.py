@@ -21,7 +21,7 @@ from tideproof.stats.pairs.difference_pairs import additive_pairs
 from tideproof.stats.pairs.log_pairs import LogPairs
 from tideproof.stats.pairs.ratio_pairs import factor_means_and_shifts, ratio_pairs
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
-from tideproof.stats.scales.scale_choice import REJECTION_P, ScaleDecision
+from tideproof.stats.scales.scale_comparison import REJECTION_P, ScaleDecision
 from tideproof.stats.scales.scale_test import noise_grows
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
@@ -41,8 +41,8 @@ def require_logs(cells: Cells) -> Cells:
     if cells.low is not None and cells.low.min() <= 0.0:
         raise InputError(f"scale='log' needs rewards above 0; the lowest is {cells.low.min():g}")
     raise InputError(
-        "scale='log' needs the single rewards, all above 0: aggregated rows, quotients, covariates, units, "
-        "two factors and live runs have no logarithms; scale='ratio' compares their means"
+        "scale='log' needs the single rewards, all above 0; it does not support aggregated rows, ratio "
+        "metrics, covariates, units, two environment columns or live experiments: use scale='ratio'"
     )
 
 
@@ -66,13 +66,23 @@ def logs_may_help(cells: Cells) -> bool:
     return skewness > _SKEWED or noise_grows(cells)
 
 
-def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Return a decision for the log scale if that is justified, otherwise `choice`.
+def should_read_logs(cells: Cells, logs: bool | None) -> bool:
+    """Return whether to read logarithms of rewards.
 
-    It is justified if the rewards are more likely under it than under the chosen scale (with the Jacobian),
-    if it makes comparisons clearly more precise than ratios of means, if no test suggests an additive tide
-    (`additive_tide_p`), and if logarithms have equal variances in all arms or are normal. Otherwise their
-    variances do not determine the means.
+    The answer is no if a reward is 0 or below; if `logs` is None, it is yes only if logarithms may help.
+    """
+    if logs is False or cells.low is None or not cells.low.size or not cells.low.min() > 0.0:
+        return False
+    return logs is True or logs_may_help(cells)
+
+
+def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
+    """Return the decision to use logarithms of rewards if they are justified, otherwise `choice`.
+
+    They are justified if the rewards are more likely under them than under the chosen scale (with the
+    Jacobian), if they make comparisons clearly more precise than ratios of means, if no test suggests an
+    additive tide (`additive_tide_p`), and if they have equal variances in all arms or are normal. Otherwise
+    their variances do not determine the means.
     """
     logs = cells.logs
     if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
@@ -83,13 +93,13 @@ def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
     p = equal_variances_p(logs, logs.arm, logs.K)
     if p < EQUAL_VARIANCES_P and normality_p(logs) < REJECTION_P:
         said = (
-            f" Logarithms of rewards fit better, but they are not normal, and their variances differ between "
-            f"arms (p = {p:.2g}), so they do not determine the means."
+            f" Logarithms of rewards fit better, but they are not normally distributed and their variances "
+            f"differ between arms (p = {p:.2g}), so they cannot be used to compare means."
         )
         return choice._replace(sentence=choice.sentence + said)
     said = (
-        f"Ratios of means are estimated from the logarithms of rewards, which make the data "
-        f"{_gain_text(gain)} times as likely (with the Jacobian)."
+        f"Ratios of means are estimated from the logarithms of rewards: the data are {_gain_text(gain)} "
+        f"times as likely if logarithms are normally distributed as if rewards are."
     )
     return ScaleDecision("log", choice.tests, True, said, ("log",))
 
@@ -128,15 +138,15 @@ def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
     found = logs.solution
     if round(float(np.sum(cells.n))) != found.told:
         raise InputError(
-            f"{cells.n.sum():.0f} rewards but {found.told} logarithms; all rewards must be above 0"
+            f"all rewards must be above 0: there are {cells.n.sum():.0f} rewards but {found.told} logarithms"
         )
     return 0.5 * found.told * math.log(_require_variation(found.rss)) + float(np.sum(logs.n * logs.mean))
 
 
 def _require_variation(squares: float) -> float:
-    """Return `squares`; raise `InputError` if they are 0, because the likelihoods are then unbounded."""
+    """Return the sum of squares `squares`; raise `InputError` if it is 0 and likelihoods are unbounded."""
     if squares <= 0.0:
-        raise InputError("likelihoods cannot be compared: rewards do not vary around their expected values")
+        raise InputError("scales cannot be compared by likelihood: rewards do not vary around their means")
     return squares
 
 
@@ -247,7 +257,10 @@ def normality_p(logs: Cells) -> float:
 
 
 def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
-    """Return the excess kurtosis inside cells, with a variance for each label; 0 if unknown."""
+    """Return the excess kurtosis of the values inside cells, with separate variances of groups of cells.
+
+    `of` is the group of each cell. The result is 0 if it is unknown.
+    """
     freedom, squares = sum_by_index(of, c.n - 1.0, labels), sum_by_index(of, c.squares, labels)
     seen = (freedom > 0.0) & (squares > 0.0)
     if c.fourths is None or not seen.any():
@@ -258,10 +271,10 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
-    """Return the labels with varying rewards, their unbiased log variances, and weights.
+    """Return the groups of cells with varying values, their unbiased log variances, and weights.
 
-    The weights are inverse variances of the log variances. Heavy tails increase these; one excess kurtosis is
-    used for all labels.
+    `of` is the group of each cell. The weights are inverse variances of the log variances. Heavy tails
+    increase these; one excess kurtosis is used for all groups.
     """
     from scipy.special import polygamma, psi
 
@@ -287,7 +300,7 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
 
 
 def _gain_text(gain: float) -> str:
-    """Return exp(gain) as text for a sentence.
+    """Return the likelihood ratio exp(gain) as text for a sentence.
 
     >>> _gain_text(math.log(30)), _gain_text(100.0)
     ('30', '10^43')

@@ -1,0 +1,297 @@
+"""The read model: an experiment at one point in time, copied under the lock and evaluated outside of it.
+
+`Experiment.internals.read()` returns a `ReadModel`. Recommendations, diagnostics, reports, web pages,
+webhooks and the commands for stores all take their numbers from one, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.analysis.arm_comparisons import finite_or_none
+from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.checks import Direction, Prior, require_level
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import InputError, NotComparable
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.pull import Pull
+from tideproof.experiment.recommendation import Recommendation
+from tideproof.experiment.recommendation_text import COARSE
+from tideproof.experiment.state.hidden_tide_fit import TideFit
+from tideproof.experiment.state.single_rewards import CopiedRewards
+from tideproof.experiment.usage_warnings import UsageFacts, UsageMonitor
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
+from tideproof.stats.cells import Cells
+from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.variance.variance_models import Variance
+from tideproof.text import join_groups
+
+
+class ExperimentStatus(NamedTuple):
+    """Settings, counts and state of an experiment at one point in time; cheap to read.
+
+    Attributes
+    ----------
+    state : `"running"`, `"paused"`, `"stopped"`, or `"done"` if no further pull is needed or possible.
+    created : the first event, with the settings.
+    policy, scale, tide : name of the policy; scale on which it compares arms; the tide option.
+    arms, retired : names of all arms; names of the retired arms.
+    budget, remaining : number of pulls; number that may still be asked for; None without a limit.
+    asked, pending, told : number of pulls without those that returned to the budget; of pending pulls; of
+        rewards recorded, including summaries and warm-start rewards.
+    lost, late : number of pulls that returned to the budget; of rewards told after their window had closed.
+    events : number of events.
+    winner : the arm that the stopping rule found to be the best, or None.
+    """
+
+    state: str
+    created: e.Created
+    policy: str
+    scale: Scale
+    tide: str
+    arms: tuple[str, ...]
+    retired: tuple[str, ...]
+    budget: int | None
+    remaining: int | None
+    asked: int
+    pending: int
+    told: int
+    lost: int
+    late: int
+    events: int
+    winner: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FitInputs:
+    """Copy of the rewards and options of an experiment, from which fits are computed outside the lock.
+
+    Attributes
+    ----------
+    spec, direction, scale, tide : the policy; whether high or low rewards are good; the scale on which the
+        policy compares arms; the tide option.
+    arms, active : names of all arms; numbers of the active arms.
+    has_hidden_tide, is_coarse : whether a hidden tide is estimated; whether rewards of this kind make that
+        impossible.
+    tide_fit : estimates with a hidden tide; None without rewards.
+    cells : cells of all arms, without third and fourth moments; None without rewards or labels.
+    pulls : single rewards; None for conversions, where the mean of a cell determines all its moments.
+    """
+
+    spec: PolicySpec
+    direction: Direction
+    scale: Scale
+    tide: str
+    arms: tuple[str, ...]
+    active: tuple[int, ...]
+    has_hidden_tide: bool
+    is_coarse: bool
+    tide_fit: TideFit | None
+    cells: Cells | None
+    pulls: CopiedRewards | None
+
+    def fit(
+        self,
+        variance: Variance = "auto",
+        scale: ScaleChoice | None = None,
+        level: float = 0.95,
+        *,
+        prior: Prior = "exchangeable",
+        anytime: bool = False,
+        only_active: bool = False,
+    ) -> Fit | Any:
+        """Return the fit of all arms or of the active arms; see `Experiment.fit`."""
+        if self.has_hidden_tide:
+            return self._hidden_tide_fit((variance, scale, anytime), level, prior)
+        options: dict[str, Any] = {
+            "direction": self.direction,
+            "adaptive": self.spec.policy.adaptive,
+            "level": level,
+            "prior": prior,
+            "anytime": anytime,
+        }
+        cells = self._cells_with_moments(only_active)
+        own_options = [{"scale": self.scale}] if self.scale != "difference" else fit_options(self.spec)
+        for own in own_options if scale is None and variance == "auto" else ():
+            if anytime and "variance" in own:
+                raise InputError(
+                    f"anytime=True is not known to be valid with the noise model of {self.spec.label}; "
+                    f"fit(variance='common', anytime=True) assumes equal noise and one tide for all arms"
+                )
+            with suppress(InputError):  # too few rewards for this model, or all of them are 0 or 1
+                return Fit(cells, **options, **own)
+        return Fit(cells, **options, variance=variance, scale=scale or "difference")
+
+    def rewards_in_order(self) -> tuple[Ints, Floats]:
+        """Return the rewards of active arms in the order of their pulls, each with the index of its arm."""
+        assert self.pulls is not None
+        return self.pulls.in_order([self.arms[arm] for arm in self.active])
+
+    def _hidden_tide_fit(self, options: tuple[Any, ...], level: float, prior: Prior) -> TideFit:
+        if options != ("auto", None, False):
+            raise InputError(
+                f"variance, scale and anytime need environment labels: with tide={self.tide!r} "
+                "only level can be given"
+            )
+        level = require_level(level)
+        if self.tide_fit is None:
+            raise NotComparable(COARSE if self.is_coarse else "no reward has been recorded yet")
+        return replace(self.tide_fit, level=level, prior=prior)
+
+    def _cells_with_moments(self, only_active: bool) -> Cells:
+        if self.cells is None:
+            raise NotComparable("no reward has been recorded yet")
+        cells = self.cells
+        if only_active and len(self.active) < len(self.arms):
+            index = np.full(len(self.arms), -1)
+            index[list(self.active)] = np.arange(len(self.active))
+            cells = cells.select(np.flatnonzero(index[cells.arm] >= 0))
+            cells = replace(cells, arms=[self.arms[arm] for arm in self.active], arm=index[cells.arm])
+        return cells if self.pulls is None else self.pulls.add_moments(cells)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadModel:
+    """An experiment at one point in time; later events do not change it.
+
+    The attributes are copied under the lock. What takes longer is computed outside of it, once and only if
+    it is read.
+
+    Attributes
+    ----------
+    status : settings, counts and state of the experiment.
+    facts : counts behind the usage warnings.
+    selection : the recommendation without margin, interval and probability.
+    inputs : copies of rewards and options, from which fits are computed.
+    bounds : returns the lower and upper bound of the advantage of one arm over another, valid at all
+        inspections; None where such bounds come from the fit, or are not needed.
+    prior : prior of the probabilities to be the best.
+    asked_by_arm : number of pulls of each arm, without those that returned to the budget.
+    at, pending : time of the copy in seconds, and the numbers of the pulls pending then, the oldest first.
+    pulls, asked_at, happened, monitor, looks : pulls, their times and events, lists that only grow; the
+        search for usage warnings in the events, and the number of inspections so far.
+    """
+
+    status: ExperimentStatus
+    facts: UsageFacts
+    selection: Recommendation
+    inputs: FitInputs
+    bounds: Callable[[str, str], tuple[float, float]] | None
+    prior: Prior
+    asked_by_arm: tuple[int, ...]
+    at: float
+    pending: tuple[int, ...]
+    pulls: Sequence[Pull]
+    asked_at: Sequence[float]
+    happened: Sequence[e.Event]
+    monitor: UsageMonitor
+    looks: int
+
+    @cached_property
+    def recommendation(self) -> Recommendation:
+        """The selected arm with margin, interval and probability; the remarks are without usage warnings."""
+        found = replace(self.selection, prior=self.prior)
+        return found if found.arm is None else add_evidence(found, self.fit_of_active, self.bounds)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Remarks of the recommendation, and warnings about likely mistakes in the use of the experiment."""
+        groups = self.selection.groups
+        noticed = self.monitor.remarks(self.happened, self.facts, groups, self.looks, self.status.events)
+        return self.recommendation.remarks + noticed
+
+    @cached_property
+    def recommendation_with_warnings(self) -> Recommendation:
+        """The recommendation whose remarks are all warnings, as `Experiment.recommend` returns it."""
+        return replace(self.recommendation, remarks=self.warnings)
+
+    @cached_property
+    def fit(self) -> Fit | TideFit | None:
+        """Fit of all arms, with a hidden tide of the active ones; None while there is nothing to fit.
+
+        Its intervals are valid at all inspections if the experiment has a stopping rule.
+        """
+        try:
+            return self.inputs.fit(prior=self.prior, anytime=self.selection.anytime)
+        except (NotComparable, InputError):
+            return None
+
+    @cached_property
+    def fit_of_active(self) -> Fit | TideFit:
+        """Fit of the active arms, from which margin, interval and probability of the recommendation come."""
+        inputs, anytime = self.inputs, self.selection.anytime and self.bounds is None
+        all_active = len(inputs.active) == len(inputs.arms)
+        if inputs.has_hidden_tide or (all_active and anytime == self.selection.anytime):
+            found = self.fit  # the same fit
+            if found is not None:
+                return found
+        made: Fit | TideFit = inputs.fit(prior=self.prior, anytime=anytime, only_active=True)
+        return made
+
+    def pending_pulls(self, most: int | None = None) -> list[tuple[Pull, float]]:
+        """Return pending pulls with their ages in seconds: the `most` oldest of them, or all."""
+        return [(self.pulls[number], self.at - self.asked_at[number]) for number in self.pending[:most]]
+
+
+def add_evidence(
+    found: Recommendation,
+    fit: Fit | TideFit,
+    anytime_bounds: Callable[[str, str], tuple[float, float]] | None = None,
+) -> Recommendation:
+    """Return a copy of a recommendation with margin, interval and probability of a fit added.
+
+    Advantages are positive for a better arm in both directions. On the ratio and odds scales they are
+    relative: 0.1 means 10 %. `anytime_bounds` returns the lower and upper bound of the advantage of one arm
+    over another, valid at all inspections, where they do not come from the fit.
+    """
+    if isinstance(fit, Fit):
+        found = replace(found, left_out=_left_out(fit))
+        if len(fit.groups) > 1:  # the fit excluded cells that the policy used
+            remark = f"without outlying cells, {join_groups(fit.groups)} cannot be compared: no margin yet"
+            return replace(found, remarks=(remark,))
+    arm, rival = found.arm, fit.rival(found.arm)
+    gap = fit.contrast(arm, rival, picked=True)
+    limits = gap.low, gap.high
+    margin, (low, high) = gap.estimate, limits
+    if found.direction == "minimize":
+        margin, (high, low) = -margin, (None if x is None else -x for x in limits)
+    if anytime_bounds is not None and arm is not None:
+        low, high = map(finite_or_none, anytime_bounds(arm, rival))
+    judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale)
+    if fit.exact:
+        return replace(judged, remarks=("rewards do not vary: no probability can be given",))
+    return replace(judged, low=low, high=high, chance=lambda: fit.p_best[arm])
+
+
+def _left_out(fit: Fit) -> tuple[str, ...]:
+    """Return the names of the outlying cells that `robust="cells"` excluded, the most extreme first."""
+    table = () if fit.left_out is None else fit.left_out.table
+    return tuple(f"{row['arm']} in {row['environment']!r}" for row in table)
+
+
+def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
+    """Return options of `Fit` for the policy's noise model, followed by options to fall back on.
+
+    >>> from tideproof.policies.policy_registry import policy
+    >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]
+    ['interaction+by-arm', 'interaction']
+    >>> fit_options(policy("contrast", robust="cells")), fit_options(policy("contrast"))
+    ([{'scale': 'difference', 'robust': 'cells'}], [])
+    """
+    tide = spec.policy.tide
+    if tide not in NOISE_MODELS:
+        return []
+    if tide == ROBUST:
+        return [{"scale": "difference", "robust": "cells"}]
+    words: tuple[str, ...] = ("interaction",)
+    if tide.startswith(NOISES["by-arm"]):
+        words = ("by-arm",) if tide == NOISES["by-arm"] else ("interaction+by-arm", "interaction")
+    return [{"scale": "difference", "variance": word} for word in words]

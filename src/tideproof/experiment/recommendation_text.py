@@ -1,0 +1,140 @@
+"""Texts about a recommendation: a full sentence, a headline for a page, and a short status for lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideproof.stats.best.p_best import PRIOR_NAMES
+from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, join_groups
+
+if TYPE_CHECKING:
+    from tideproof.experiment.recommendation import Recommendation
+
+COARSE = (
+    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide: no margin or "
+    "interval can be given; start a new experiment with tide='labels', with labels from ask(environment=...) "
+    "or time_zone=..., and with rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', "
+    "reward='reward', time='asked_at', missing='drop', adaptive=True) analyses the rewards in time bins"
+)
+_HIDDEN = "no labels were given: the tide is estimated from the rewards alone"
+_NAMED = 3  # number of excluded cells that are named
+_ODDS = NumberFormat(100.0, " %", " in odds")
+_FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
+
+
+def full_sentence(found: Recommendation) -> str:
+    """Return everything about a recommendation: arm, confidence, margin, interval, probability, remarks."""
+    hidden = [_HIDDEN] if found.tide == "hidden" else []
+    return "; ".join([_finding(found), *hidden, *_exclusions(found), *found.remarks])
+
+
+def headline(
+    found: Recommendation, figures: NumberFormat = PLAIN, progress: str = "", state: str = "running"
+) -> str:
+    """Return the state of an experiment in one sentence, such as "B leads A by 0.31 (+0.12 to +0.50)".
+
+    `figures` formats the margin. `progress` says how far an experiment without a winner is, and `state` is
+    the state of the experiment.
+    """
+    missing = _missing_arm(found)
+    if missing:
+        text = f"{missing}{_separate_groups(found)}"
+        return text[0].upper() + text[1:]
+    lead = "" if found.margin is None else _lead(found, figures)
+    rival = f" {found.runner_up}" if found.runner_up is not None else ""
+    text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
+    if found.sure:
+        text = f"{_winner(found)}: {lead} above{rival}" if lead else _winner(found)
+    elif progress:
+        text += f", {progress}"
+    return text + (f"; {state}" if state in ("paused", "stopped") else "")
+
+
+def short_status(found: Recommendation) -> str:
+    """Return the state of an experiment in a few words, such as "B leads, best with probability 0.982"."""
+    if _missing_arm(found):
+        return _missing_arm(found)
+    if found.sure:
+        return _winner(found)
+    chance = "" if found.p_best is None else f", best with probability {format_probability(found.p_best)}"
+    return f"{found.arm} leads{chance}"
+
+
+def shortest_status(found: Recommendation, state: str) -> str:
+    """Return the selected arm with its probability and the state, such as "B (0.982) paused", for a table."""
+    text = _missing_arm(found) or str(found.arm)
+    if found.arm is not None and found.sure:
+        text += f" (confidence {_confidence_level(found)})"
+    elif found.arm is not None and found.p_best is not None:
+        text += f" ({format_probability(found.p_best)})"
+    return text if state == "running" else f"{text} {state}"
+
+
+def _missing_arm(found: Recommendation) -> str:
+    """Return why no arm is selected; an empty text if one is."""
+    if not found.told:
+        return "no rewards yet"
+    if found.arm is not None:
+        return ""
+    return "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
+
+
+def _separate_groups(found: Recommendation) -> str:
+    """Return which arms cannot be compared, as the end of a sentence."""
+    if not found.told or len(found.groups) == 1:
+        return ""
+    return f": {join_groups(found.groups)} have no environment in common"
+
+
+def _winner(found: Recommendation) -> str:
+    return f"{found.arm} is best, with {_confidence_level(found)} confidence"
+
+
+def _confidence_level(found: Recommendation) -> str:
+    return f"{100.0 * (found.confidence or 0.0):.10g} %"
+
+
+def _lead(found: Recommendation, figures: NumberFormat) -> str:
+    """Return the margin and its confidence interval as text.
+
+    After a stop, an interval that contains 0 is omitted. The stopping rule uses a stronger test, so the
+    interval would seem to contradict it.
+    """
+    low, high = found.low, found.high
+    said = figures.format_lead(found.margin or 0.0, low, high)
+    if found.sure and (low or 0.0) <= 0.0:
+        return said
+    ends = figures.format_interval(low, high, "+")
+    return f"{said} ({ends})" if ends else said
+
+
+def _finding(found: Recommendation) -> str:
+    missing = _missing_arm(found)
+    if missing:
+        return f"{missing}{_separate_groups(found)}"
+    text = f"select {found.arm}{_confidence_text(found)}"
+    figures, sign = _FIGURES[found.scale], "+" if found.direction == "maximize" else ""
+    if found.margin is not None:
+        lead = figures.format_lead(found.margin, found.low, found.high, sign)
+        text += f": {lead} {'against' if sign else 'below'} {found.runner_up}"
+    if found.low is not None and found.high is not None:
+        always = ", valid at all inspections:" if found.anytime else ""
+        between = figures.format_interval(found.low, found.high, sign)
+        stronger = "; the stopping rule uses a stronger test" if found.sure and found.low <= 0.0 else ""
+        text += f" (95 % interval{always} {between}{stronger})"
+    if found.p_best is not None:
+        text += f", best with probability {format_probability(found.p_best)} ({PRIOR_NAMES[found.prior]})"
+    return text
+
+
+def _confidence_text(found: Recommendation) -> str:
+    if found.confidence is None:
+        return ""
+    share = _confidence_level(found)
+    return f", sure at {share} ({found.promise})" if found.sure else f", not yet sure at {share}"
+
+
+def _exclusions(found: Recommendation) -> list[str]:
+    more = f" and {len(found.left_out) - _NAMED:,} more" if len(found.left_out) > _NAMED else ""
+    text = f"outlying cells left out: {', '.join(found.left_out[:_NAMED])}{more}"
+    return [text] if found.left_out else []

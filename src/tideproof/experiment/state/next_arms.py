@@ -1,0 +1,143 @@
+"""Choices of the next arms by a policy, from statistics that include pending pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints, allocate
+from tideproof.experiment.compiled_asks import compiled_asks
+from tideproof.experiment.lookahead import Lookahead
+from tideproof.experiment.pull import Label
+from tideproof.experiment.state.pending_pulls import PendingPulls
+from tideproof.experiment.state.recorded_rewards import RecordedRewards
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.simulate.threefry import ASK, TELL
+
+Play = Callable[[int], int] | None  # maps the arm that the policy chooses to the arm that is played
+
+
+class AskDraft(NamedTuple):
+    """Copies of the state from before arms are chosen for an environment, to undo the choice."""
+
+    row: int
+    is_new: bool
+    floats: Floats
+    ints: Ints
+    slot_floats: Floats
+    slot_ints: Ints
+
+
+class NextArms:
+    """Choices of the next arms; `first` and `step` number the pulls, which selects the random draws."""
+
+    def __init__(self, rewards: RecordedRewards, pending: PendingPulls) -> None:
+        self._rewards, self._pending = rewards, pending
+
+    def ask(self, label: Label, n: int, first: int, play: Play) -> list[int]:
+        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before."""
+        draft = self._begin_draft(label)
+        places = self._choose_places(draft.row, n, first, play)
+        if len(places) < n:
+            self._drop_draft(draft)
+        else:
+            self._pending.add_chosen(draft.row, places)
+        return [self._rewards.active[place] for place in places]
+
+    def choose(self, label: Label, n: int, first: int, play: Play) -> list[int]:
+        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
+        draft = self._begin_draft(label)
+        places = self._choose_places(draft.row, n, first, play)
+        self._drop_draft(draft)
+        return [self._rewards.active[place] for place in places]
+
+    def next_arm(self, label: Label, step: int) -> int:
+        """Return the next arm, or -1 if the policy has stopped."""
+        self._pending.look_ahead()
+        rewards, run = self._rewards, self._pending.run
+        row = rewards.environments.find(label)
+        slot = self._pending.empty_slot if row is None else rewards.environments.pending_slot(row).kernels
+        draw = rewards.draw(ASK, step)
+        place = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
+        return rewards.active[place] if place >= 0 else -1
+
+    def lookahead(self, label: Label, step: int) -> Lookahead:
+        """Return a copy of the policy state, on which the next choices can be simulated."""
+        self._pending.look_ahead()
+        rewards = self._rewards
+        row, places = rewards.environments.find(label), len(rewards.active)
+        run, slot = allocate(rewards.spec.layout(), places), allocate(Slot, places)
+        run.copy_from(self._pending.memory)
+        if row is not None:
+            slot.copy_from(rewards.environments.pending_slot(row).memory)
+        return Lookahead(
+            rewards.program,
+            rewards.params,
+            rewards.to_kernel(run.view),
+            rewards.to_kernel(slot.view),
+            rewards.seed,
+            step,
+            self._pending.expected_batches,
+            rewards.active,
+            rewards.environments.rows.n.shape[1],
+        )
+
+    def _begin_draft(self, label: Label) -> AskDraft:
+        """Return copies of everything that choosing arms for this environment changes."""
+        self._pending.look_ahead()
+        environments, own = self._rewards.environments, self._pending.memory
+        is_new = environments.find(label) is None
+        row = environments.row(label)
+        slot = environments.pending_slot(row).memory
+        return AskDraft(row, is_new, own.floats.copy(), own.ints.copy(), slot.floats.copy(), slot.ints.copy())
+
+    def _drop_draft(self, draft: AskDraft) -> None:
+        """Undo the choice of arms since `_begin_draft`."""
+        environments, own = self._rewards.environments, self._pending.memory
+        slot = environments.pending_slot(draft.row).memory
+        own.floats[:], own.ints[:] = draft.floats, draft.ints
+        slot.floats[:], slot.ints[:] = draft.slot_floats, draft.slot_ints
+        if draft.is_new:
+            environments.drop_last()
+
+    def _choose_places(self, row: int, n: int, first: int, play: Play) -> list[int]:
+        """Return the indices of the next arms, and add all but the last to the design matrix."""
+        if n > 1 and play is None:
+            found = np.zeros(n, np.int64)
+            return [int(place) for place in found[: self._choose_batch(row, first, found)]]
+        rewards, run = self._rewards, self._pending.run
+        program, params = rewards.program, rewards.params
+        slot = rewards.environments.pending_slot(row).kernels
+        expected, places = self._pending.expected_batches, list[int]()
+        for step in range(n):
+            if places:
+                draw = rewards.draw(TELL, expected + step - 1)
+                program.expect(params, run.state, run.data, slot, places[-1], 1, draw)
+            place = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, first + step)))
+            if place < 0:
+                break
+            places.append(place if play is None else rewards.arm_index[play(rewards.active[place])])
+        return places
+
+    def _choose_batch(self, row: int, first: int, places: Ints) -> int:
+        """Write the indices of the next arms into an array and return their number.
+
+        All but the last of these pulls are also added to the design.
+        """
+        rewards, view = self._rewards, self._pending.memory.view
+        params, slot = rewards.params, rewards.environments.pending_slot(row)
+        steps = [np.uint64(step) for step in (rewards.seed, first, self._pending.expected_batches)]
+        arguments: tuple[Any, ...] = (params, view.state, view.data, slot.memory.view, *steps)
+        program, run = compiled_asks(rewards.spec, places.size, *arguments), self._pending.run
+        if program is not None:
+            count = program(*arguments, places)
+        else:
+            count = rewards.program.ask_many(
+                params, run.state, run.data, slot.kernels, *steps, rewards.to_kernel(places)
+            )
+        if count < places.size:  # the policy stopped, or the interpreted kernel refuses its answer
+            draw = rewards.draw(ASK, first + int(count))
+            rewards.program.ask(params, run.state, run.data, slot.kernels, draw)
+        return int(count)

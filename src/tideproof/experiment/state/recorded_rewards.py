@@ -1,0 +1,204 @@
+"""Policy with the statistics of all recorded rewards, which its kernels update reward by reward.
+
+Pending pulls are not counted here, see `pending_pulls.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Ints, allocate
+from tideproof.core.interpreted_kernels import wrap_state
+from tideproof.experiment.state.environment_rows import EnvironmentTable
+from tideproof.experiment.state.rescaled_fit import RescaledFit, rescaled_fit
+from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
+from tideproof.experiment.state.saved_fields import SavedFields
+from tideproof.kernels.simulate.threefry import SELECT, TELL, Draw
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.solve.least_squares import Solution, group_components
+
+_ZERO = np.uint64(0)
+BATCHES_PER_SOLVE = 4096  # batches between two new solutions; a million updates drift by 2e-8 without
+
+
+class RecordedRewards(SavedFields):
+    """Policy with the statistics of all recorded rewards of the active arms.
+
+    Attributes
+    ----------
+    spec, program, params : the policy with its options, its linked kernels, and its parameters.
+    seed, sign : seed of the random draws; 1, or -1 if low rewards are good.
+    scale : scale on which the policy compares arms; `memory` always has the original rewards.
+    to_kernel : converts arrays to the form that the kernels take.
+    active, arm_index : numbers of the active arms in the experiment; the index of each in the kernels.
+    environments : cells of the rewards of all arms, and kernel statistics of each environment.
+    memory, run : statistics of the active arms, as arrays and in the form that the kernels take.
+    uses_fit : whether the policy reads the least-squares fit of the default model.
+    batches : number of recorded batches so far; a single reward and a summary are one batch each.
+    """
+
+    SAVED = ("environments", "memory", "batches", "_sums")
+
+    def __init__(
+        self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None, scale: Scale
+    ) -> None:
+        self.spec, self.seed, self.sign, self.scale = spec, seed, sign, scale
+        plain_program = spec.plain_program()
+        self.program = plain_program or spec.program()
+        self.to_kernel: Callable[[Any], Any] = (lambda view: view) if plain_program is None else wrap_state
+        self.uses_fit = "fit" in spec.reads and spec.policy.tide == "labels"
+        self.active = list(range(arms))
+        self.params = spec.params(arms, horizon)
+        self.environments = EnvironmentTable(arms, arms, self.to_kernel)
+        self.reset()
+
+    def reset(self) -> None:
+        """Set the statistics of the active arms to zero; the cells of the rewards are kept."""
+        arms = len(self.active)
+        self.memory = allocate(self.spec.layout(), arms)
+        self.run = self.to_kernel(self.memory.view)
+        self.arm_index = {arm: i for i, arm in enumerate(self.active)}
+        self.batches = 0
+        self._sums = RunningLaplacian(arms)
+
+    def resize(self, arms: int) -> None:
+        """Set all statistics to zero, for `arms` arms in the experiment; keep the cells of the rewards."""
+        self.environments.resize(arms, len(self.active))
+        self.reset()
+
+    @property
+    def fit(self) -> Any:
+        """Least-squares fit of the active arms' rewards, negated if low rewards are good."""
+        return self.run.data.fit
+
+    def draw(self, purpose: np.uint64, step: int) -> Draw:
+        """Return the random draw of a step."""
+        return Draw(np.uint64(self.seed), _ZERO, purpose, np.uint64(step))
+
+    def process(self, row: int, place: int, n: int, mean: float, squares: float) -> bool:
+        """Process `n` rewards of an active arm; return whether all estimates were computed anew."""
+        run, slot = self.run, self.environments.slot(row).kernels
+        draw = self.draw(TELL, self.batches)
+        self.program.take(self.params, run.state, run.data, slot, place, n, self.sign * mean, squares, draw)
+        self.batches += 1
+        self._sums.changed.add(row)
+        if self.uses_fit and self.batches % BATCHES_PER_SOLVE == 0:
+            self._solve_anew()
+            return True
+        return False
+
+    def replace_reward(self, row: int, place: int, change: float) -> bool:
+        """Process the change of one reward; return False if that needs a rebuild from all cells."""
+        merges = self.spec.policy.merges
+        if self.spec.reads != {"fit"} or merges is None or not merges(self.run.state):
+            return False
+        slot = self.environments.slot(row).kernels
+        slot.mean[0] += self.sign * change / slot.size[0]
+        self._sums.changed.add(row)
+        self._solve_anew()
+        self.notify(slot, place, 0, self.batches)
+        return True
+
+    def notify(self, slot: Any, place: int, n: int, step: int) -> None:
+        """Inform the policy that its statistics have changed, `n` pulls of an arm among them."""
+        draw = self.draw(TELL, step)
+        self.program.notice(self.params, self.run.state, self.run.data, slot, place, n, draw)
+
+    def _solve_anew(self) -> None:
+        """Replace the recursively updated estimates by a new solution, so that rounding errors stay small."""
+        fresh = self.solve()
+        fit = self.memory.view.data.fit
+        fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, self.sign * fresh.mu, fresh.rss, fresh.group
+
+    def solve(self) -> Solution:
+        """Return the least-squares solution for all rewards of the active arms."""
+        rows = self.environments.rows
+
+        def read(which: Ints) -> Values:
+            at = self.environments.at(which, self.active)
+            return rows.n[at], rows.mean[at], rows.squares[at]
+
+        return self._sums.solve(read)
+
+    def laplacian_of(self, arms: Sequence[int]) -> RunningLaplacian:
+        """Compute the sums for these arms from the table of rewards, independent of earlier updates."""
+        rows, found = self.environments.rows, RunningLaplacian(len(arms))
+        found.changed = set(self.environments.with_rewards)
+
+        def read(which: Ints) -> Values:
+            at = self.environments.at(which, list(arms))
+            return rows.n[at], self.sign * rows.mean[at], rows.squares[at]
+
+        found.update(read)
+        return found
+
+    def rebuild(self, arms: int) -> None:
+        """Compute the statistics again from the cells of all rewards, for `arms` arms in the experiment."""
+        batches, merges = self.batches, self.spec.policy.merges
+        self.resize(arms)
+        if self.spec.reads == {"fit"} and merges is not None:
+            self._process_at_once(merges)
+        else:
+            self._process_cells()
+        self.batches = max(batches, self.batches)
+        self._sums.changed = set(self.environments.with_rewards)
+
+    def _process_cells(self) -> None:
+        rows = self.environments.rows
+        for row in self.environments.with_rewards:
+            for arm in np.flatnonzero(rows.n[row]).tolist():
+                if arm in self.arm_index:
+                    n, mean, squares = (table.item(row, arm) for table in (rows.n, rows.mean, rows.squares))
+                    self.process(row, self.arm_index[arm], int(n), mean, squares)
+
+    def _process_at_once(self, merges: Callable[[Any], bool]) -> None:
+        """Process the rewards of all environments at once, by a single least-squares solution."""
+        self._sums.changed = set(self.environments.with_rewards)
+        if not self._sums.changed:
+            return
+        told, rows = np.array(self.environments.with_rewards), self.environments.rows
+        at = self.environments.at(told, self.active)
+        n = rows.n[at]
+        first = self.environments.fill(told, n, self.sign * rows.mean[at])
+        found, data = self.solve(), self.memory.view.data
+        fit = data.fit
+        fit.P[:], fit.mu[:], fit.rss[0] = found.P, self.sign * found.mu, found.rss
+        fit.group[:], fit.joins[0] = found.group, found.joins
+        fit.told[0], fit.environments[0] = found.told, found.environments
+        fit.first[:], fit.first_size[0] = n[first], n[first].sum()
+        data.pulls[:] = n.sum(axis=0)
+        for place, pulls in enumerate(data.pulls.tolist()):  # until it has begun
+            if pulls and not merges(self.run.state):
+                self.notify(self.environments.slot(int(told[first])).kernels, place, pulls, place)
+
+    def rescaled(self) -> RescaledFit | None:
+        """Return the fit on the ratio or odds scale; None on the difference scale or if not available yet."""
+        merges = self.spec.policy.merges
+        if self.scale == "difference" or merges is None or not merges(self.run.state):
+            return None
+        rows = self.environments.rows
+        at = np.ix_(np.array(self.environments.with_rewards), np.array(self.active))
+        return rescaled_fit(self.scale, rows.n[at], rows.mean[at], rows.squares[at])
+
+    def select(self, found: RescaledFit | None) -> int:
+        """Return the arm that the policy would select now, from the rescaled fit if one is given."""
+        run = self.run
+        if found is not None:
+            copy = allocate(self.spec.layout(), len(self.active))
+            copy.copy_from(self.memory)
+            found.write(copy.view.data.fit, self.sign)
+            run = self.to_kernel(copy.view)
+        draw = self.draw(SELECT, self.batches)
+        return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
+
+    def known(self) -> tuple[int, Ints]:
+        """Return the number of rewards of active arms, and for each arm its group of comparable arms."""
+        if self.spec.policy.tide == "labels" and not self.uses_fit:
+            found = self.solve()
+            return found.told, group_components(found.group)
+        fit = self.memory.view.data.fit
+        return int(fit.told[0]), group_components(fit.group)

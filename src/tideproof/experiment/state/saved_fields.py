@@ -1,0 +1,49 @@
+"""Contents of the parts of a policy state: each part lists its saved fields once, in `SAVED`.
+
+Snapshots are written and read from this list alone. What a part does not list follows from its saved fields.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, ClassVar
+
+from tideproof.core.array_layout import Memory
+
+
+class SavedFields:
+    """Base class of a part whose fields in `SAVED` are its contents."""
+
+    SAVED: ClassVar[tuple[str, ...]] = ()
+
+    def contents(self) -> list[Any]:
+        """Return the saved fields as lists, arrays and plain values, from which `refill` restores them."""
+        return [_contents_of(getattr(self, name)) for name in self.SAVED]
+
+    def refill(self, contents: Any) -> None:
+        """Restore the saved fields from `contents`."""
+        for name, value in zip(self.SAVED, contents, strict=True):
+            setattr(self, name, _restored(getattr(self, name), value))
+
+
+def _contents_of(value: Any) -> Any:
+    if isinstance(value, Memory):
+        return [value.floats, value.ints]
+    if isinstance(value, set):
+        return sorted(value)
+    if isinstance(value, Enum):
+        return value.value
+    return value.contents() if hasattr(value, "contents") else value
+
+
+def _restored(old: Any, contents: Any) -> Any:
+    """Return the value of a field from its contents; `old` is its value in an empty part."""
+    if isinstance(old, Memory):
+        old.floats[:], old.ints[:] = contents
+        return old
+    if hasattr(old, "refill"):
+        old.refill(contents)
+        return old
+    if hasattr(old, "of"):
+        return old.of(*contents)
+    return type(old)(contents) if isinstance(old, (list, set, Enum)) else contents

@@ -1,0 +1,200 @@
+"""Tables of the report of a fit, for terminals and web pages: the arms, the shifts, and further details."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from tideproof.analysis import Fit
+from tideproof.analysis.interaction_summary import InteractionSummary
+from tideproof.analysis.words.fit_answers import comparison_text
+from tideproof.analysis.words.fit_report import FitReport
+from tideproof.analysis.words.fit_text import change_format, contrast_format, mean_format
+from tideproof.report.table_layout import Column
+from tideproof.stats.solve.environment_contrasts import can_leave_one_out
+from tideproof.table import Table
+from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, quote_if_needed
+
+MISSING = "\N{EN DASH}"
+ENVIRONMENTS = 500  # largest number of rows in a table of environments
+
+
+class Heading(NamedTuple):
+    """Heading of a column and the format of its numbers; a column without a format holds text."""
+
+    text: str
+    figures: NumberFormat | None = None
+    sign: str = ""
+
+
+Headings = Mapping[str, Heading]  # the heading of each column
+
+
+def arm_columns(analysis: FitReport) -> list[Column]:
+    """Return the columns of the table of arms; numbers have as many digits as their interval justifies."""
+    fit, rows = analysis.fit, analysis.arms.to_dicts()
+    means = mean_format(fit)
+    points = ", points" if fit.cells.binary else ""  # percentage points
+
+    def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
+        """Return a column with one text for each row."""
+        return Column(header, [write(row) for row in rows], left)
+
+    def ends(row: dict[str, Any]) -> tuple[float | None, float | None]:
+        """Return the interval bounds in a row; (None, None) if the fit is exact and has no intervals."""
+        return (None, None) if fit.exact else (row["low"], row["high"])
+
+    def mean(name: str) -> Callable[[dict[str, Any]], str]:
+        """Return a function that formats the mean in column `name` of a row."""
+        return lambda row: MISSING if row[name] is None else means.format_estimate(row[name], *ends(row))
+
+    columns = [
+        column("arm", lambda row: quote_if_needed(row["arm"]), left=True),
+        column("adjusted mean", mean("mean")),
+        column(f"{100 * fit.level:g} % interval", lambda row: means.format_interval(*ends(row)) or MISSING),
+    ]
+    if analysis.against is not None:
+        control, table = analysis.against
+        compared = {row["arm"]: comparison_text(fit, row) for row in table}
+        columns.append(
+            column(
+                f"against {quote_if_needed(control)}",
+                lambda row: compared.get(row["arm"], MISSING),
+                left=True,
+            )
+        )
+    if analysis.standing == "not_comparable":  # there is no best arm of all groups
+        columns.append(column("group", lambda row: str(row["group"])))
+    else:
+        columns.append(column("can be best", lambda row: row["can be best"], left=True))
+        columns.append(column("chance to be best", lambda row: format_chance(row["p_best"])))
+    return [
+        *columns,
+        column("raw mean", mean("raw_mean")),
+        column(
+            f"raw minus adjusted{points}",
+            lambda row: (
+                MISSING
+                if row["bias"] is None
+                else change_format(fit).format_estimate(row["bias"], *ends(row), "+")
+            ),
+        ),
+        column("rewards", lambda row: f"{row['n']:,}"),
+    ]
+
+
+def format_chance(p: float | None) -> str:
+    """Return a probability as text, or a dash if it is None."""
+    return MISSING if p is None else format_probability(p)
+
+
+def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
+    """Return the detail tables: for each the title, a note on omitted rows, and the columns."""
+    fit = analysis.fit
+    means, gaps = mean_format(fit), contrast_format(fit)
+    changes, points = change_format(fit), ", points" if fit.cells.binary else ""
+    averages: Headings = {
+        "arm": Heading("arm"),
+        "mean": Heading("adjusted mean", means),
+        "raw_mean": Heading("raw mean", means),
+        "raw_bias": Heading(f"raw minus adjusted{points}", changes, "+"),
+        "period_mean": Heading("period-weighted mean", means),
+        "period_bias": Heading(f"period-weighted minus adjusted{points}", changes, "+"),
+    }
+    shift = Heading("factor", PLAIN) if fit.lifts else Heading("shift", gaps, "+")
+    shifts: Headings = {
+        "environment": Heading("environment" if fit.tide is None else "from"),
+        "shift": shift,
+        "interval": shift._replace(text=f"{100 * fit.level:g} % interval"),
+        "n": Heading("rewards", PLAIN),
+        "arms": Heading("arms", PLAIN),
+    }
+    tables: list[tuple[str, Table, Headings]] = [
+        ("Raw and period-weighted means", _averages_with_intervals(fit), averages),
+        ("Shifts", fit.shifts, shifts),
+    ]
+    if analysis.standing != "not_comparable":
+        best: Headings = {
+            "arm": Heading("arm"),
+            "estimate": Heading("above the best other arm", gaps, "+"),
+            "interval": Heading("simultaneous interval", gaps, "+"),
+            "candidate": Heading("can be best"),
+        }
+        tables.append(
+            ("Each arm against the best of the others, simultaneous intervals", fit.comparisons, best)
+        )
+        if fit.interaction is not None and fit.interaction.one_winner is not None:
+            days: Headings = {
+                "arm": Heading("arm"),
+                "days": Heading("leads in", PLAIN),
+                "interval": Heading(f"{100 * fit.level:g} % interval", PLAIN),
+                "to_come": Heading("probability of leading in a new one", PERCENT),
+                "omega": Heading("omega", contrast_format(fit)),
+            }
+            title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
+            tables.append((title, _leading_days_table(fit.interaction), days))
+        if fit.tide is None and can_leave_one_out(fit.cells):
+            left_out: Headings = {
+                "environment": Heading("environment"),
+                "best": Heading("best without it"),
+                "lead": Heading("lead without it", gaps, "+"),
+                "change": Heading("change of the lead", gaps, "+"),
+                "n": Heading("rewards", PLAIN),
+            }
+            title = "Influence of environments: the lead without each of them"
+            tables.append((title, fit.influence(), left_out))
+    return [_limit_rows(*each) for each in tables]
+
+
+def _averages_with_intervals(fit: Fit) -> Table:
+    """Return the table of averages plus interval bounds, which set the number of decimals shown."""
+    columns = {name: fit.averages[name] for name in fit.averages.columns}
+    return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
+
+
+def _leading_days_table(found: InteractionSummary) -> Table:
+    """Return the table of how many environments each arm leads in."""
+    columns = {name: found.arms[name] for name in ("arm", "days", "to_come", "omega")}
+    return Table(columns | {"low": found.arms["days_low"], "high": found.arms["days_high"]})
+
+
+def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
+    """Return the title, a note on omitted rows, and the columns; tables of environments are cut.
+
+    At most the first `ENVIRONMENTS` environments are shown, but always all arms.
+    """
+    most = None if "arm" in headings else ENVIRONMENTS
+    cut = ""
+    if most is not None and len(table) > most:
+        cut = f"Only the first {most:,} of {len(table):,} rows; --json lists all."
+    return title, cut, format_columns(table, headings, most)
+
+
+def format_columns(table: Table, headings: Headings, most: int | None = None) -> list[Column]:
+    """Return the first `most` rows of a table as columns of text.
+
+    Numbers have three significant digits, or as many as their interval in the columns `low` and `high`
+    justifies. The heading "interval" joins these two columns.
+    """
+    rows = [row for row, _ in zip(table, repeat(None) if most is None else range(most), strict=False)]
+    return [
+        Column(heading.text, [_format_cell(row, name, heading) for row in rows], heading.figures is None)
+        for name, heading in headings.items()
+    ]
+
+
+def _format_cell(row: dict[str, Any], name: str, heading: Heading) -> str:
+    """Return the text of one cell of a table."""
+    low, high, figures = row.get("low"), row.get("high"), heading.figures
+    if name == "interval":
+        return (figures.format_interval(low, high, heading.sign) if figures else "") or MISSING
+    value = row[name]
+    if value is None or (isinstance(value, float) and math.isinf(value)):
+        return MISSING
+    if figures is None:
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return figures.format_estimate(value, low, high, heading.sign)
