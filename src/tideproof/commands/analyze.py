@@ -23,27 +23,30 @@ EXITS = {
 
 
 def _option(panel: str, help: str, *names: str, metavar: str, **more: Any) -> Any:
-    """Return a typer option of a group; its help fits on one line of 80 columns."""
+    """Return a command-line option in a group of the help page; its text fits on a line of 80 columns."""
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
 
 
 def _column(help: str, *names: str, metavar: str = "COLUMN") -> Any:
-    """Return an option that names a column, or says how columns are read."""
+    """Return a command-line option that names a column of the log, or says how columns are read."""
     return _option("Columns of the log", help, *names, metavar=metavar)
 
 
 def _statistic(help: str, *names: str, metavar: str = "", **more: Any) -> Any:
-    """Return an option of the statistical analysis."""
+    """Return a command-line option of the statistical analysis."""
     return _option("Statistics", help, *names, metavar=metavar, **more)
 
 
 def _choice(help: str) -> Any:
-    """Return an option of the statistical analysis that is one of several names, the first by default."""
+    """Return a command-line option of the analysis that takes one of several names.
+
+    The first name in the help text is the default.
+    """
     return _statistic(help, metavar="NAME", show_default=False)
 
 
 def _comparison(help: str, *names: str, metavar: str = "COLUMN") -> Any:
-    """Return an option that asks for a further comparison."""
+    """Return a command-line option that adds a comparison to the analysis."""
     return _option("Further comparisons", help, *names, metavar=metavar)
 
 

@@ -121,7 +121,7 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 
 
 def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
-    """Analyse simulated logs, print their error rates, and exit with code 3 if a promise is broken."""
+    """Analyse simulated logs, print error rates, and exit with code 3 if one exceeds what is promised."""
     from rich.console import Console
 
     from tideproof.research.trust.log_runs import calibrate
@@ -153,7 +153,10 @@ def _check_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Simulate a part other than `logs`, print its results and broken promises, and save the rows."""
+    """Simulate a part of the calibration other than `logs`, print its results, and save its table.
+
+    The exit code is 3 if a promise is broken.
+    """
     from tideproof.checks import require_whole_number
     from tideproof.research.trust.ledger_part import broken_rows
 
@@ -182,7 +185,7 @@ def _check_part(
 def _simulate_rows(
     part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
 ) -> list[Any]:
-    """Run the simulations of a part and return their rows.
+    """Run the simulations of one part of the calibration, and return their results as rows of a table.
 
     The rows are also written from time to time, so that they are not lost if a long run ends early.
     """
@@ -209,7 +212,7 @@ def _simulate_rows(
 
 
 def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
-    """Yield tables of the error rates for a terminal of the given width."""
+    """Yield tables of simulated error rates for a terminal of the given width."""
     from tideproof.report.table_layout import Column, make_tables
     from tideproof.research.trust.trust_ledger import display_tables, title
 
@@ -219,7 +222,7 @@ def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
 
 
 def _create_folder(folder: Path | None) -> Path | None:
-    """Create the output folder, before the simulations take time."""
+    """Create the output folder early, so that a failure shows before long simulations begin."""
     if folder is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ EXITS = {0: "done", 2: "bad input", 130: "interrupted"}
 
 
 class Command(NamedTuple):
-    """Definition of a command such as `tideproof analyze`.
+    """Definition of one command of the command line, such as `tideproof analyze`.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ def show(console: Console, rows: list[dict[str, Any]]) -> None:
     from tideproof.report.table_layout import PLAIN, Column, make_tables
 
     def numbers(name: str) -> list[str]:
-        """Return the cells of a numeric column."""
+        """Return the texts of a numeric column in the table of experiments."""
         return ["\N{EN DASH}" if row[name] is None else f"{row[name]:,}" for row in rows]
 
     if not rows:

@@ -67,7 +67,7 @@ def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[s
 
 
 def _describe_parameter(parameter: Any) -> tuple[str, str]:
-    """Return a parameter's line of the help page: its name and value, and its description with default."""
+    """Return an option's line of the help page: name and value, and description with the default."""
     text = parameter.help or ""
     default = _default_text(parameter)
     description = f"{text} [default: {default}]" if default else text
@@ -79,7 +79,7 @@ def _describe_parameter(parameter: Any) -> tuple[str, str]:
 
 
 def _default_text(parameter: Any) -> str:
-    """Return the default of a parameter as text, and an empty text if there is none worth showing."""
+    """Return the default of a command-line option as text; empty if the help page does not show it."""
     if isinstance(parameter.show_default, str):
         return parameter.show_default
     default = parameter.default
@@ -91,7 +91,7 @@ def _default_text(parameter: Any) -> str:
 
 
 def _usage_words(command: TyperCommand) -> Iterator[str]:
-    """Yield the words of the usage line after the name of the command."""
+    """Yield the words of a command's usage line after the name of the command."""
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             yield str(parameter.metavar)

@@ -120,7 +120,7 @@ COMMAND = Command(
 
 
 def show(console: Console, found: Plan) -> None:
-    """Print a plan: its sentences and its table."""
+    """Print a plan of how many pulls a test needs: its sentences and its table."""
     from rich.text import Text
 
     console.print(Text(escape_control_characters(found.sentence)))
@@ -131,7 +131,7 @@ def show(console: Console, found: Plan) -> None:
 
 
 def _design_tables(found: Plan, width: int) -> list[RichTable]:
-    """Return the table of designs; a narrow terminal needs several tables."""
+    """Return a table that compares designs of a test, split into several for a narrow terminal."""
     from tideproof.report.table_layout import Column, make_tables
 
     rows = found.table.to_dicts()
@@ -155,7 +155,7 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
 def _read_pilot(
     file: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
 ) -> Pilot:
-    """Read a pilot log as `analyze` does; columns that are not given are guessed and reported."""
+    """Read the log of a pilot study; columns that are not given are guessed and reported."""
     from tideproof.plans.pilot_study import pilot_of
     from tideproof.report.terminal_report import TerminalObserver
 

@@ -99,7 +99,7 @@ def show(console: Console, found: dict[str, Any]) -> None:
 
 
 def _print_table(console: Console, columns: Sequence[Any]) -> None:
-    """Print columns as a table; a narrow terminal needs several tables."""
+    """Print columns as a table, split into several tables for a narrow terminal."""
     from tideproof.report.table_layout import PLAIN, make_tables
 
     first, *others = columns
@@ -130,11 +130,11 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
 
 
 def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
-    """Return the columns of the table of arms."""
+    """Return the columns of a table of arms: names, means, intervals and counts."""
     from tideproof.report.table_layout import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
-        """Return a column in which `write` turns each row into the text of a cell."""
+        """Return a table column in which `write` turns each row into the text of a cell."""
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
@@ -157,7 +157,7 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
 
 
 def _pending_columns(pulls: list[dict[str, Any]]) -> list[Any]:
-    """Return the columns of the table of pending pulls."""
+    """Return the columns of a table of pending pulls: ids, arms, environments and ages."""
     from tideproof.report.event_text import format_age
     from tideproof.report.table_layout import Column
 

@@ -174,7 +174,7 @@ def _check_suite_parameters(context: typer.Context, given: list[str]) -> None:
 
 
 def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
-    """Yield tables of the error of each policy, with as many budgets as fit into the terminal."""
+    """Yield tables of how often each policy selects a wrong arm, for a terminal of the given width."""
     from tideproof.report.table_layout import Column, make_tables
 
     cells = []
@@ -190,7 +190,7 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
 
 
 def format_pics(pics: float, error: float, high: float) -> str:
-    """Format a PICS with its standard error, or with its upper 95 % bound if no run was wrong.
+    """Format a probability of incorrect selection with its standard error, or its upper bound if it is 0.
 
     >>> format_pics(0.01489, 0.00038, 0.01566), format_pics(0.0, 0.0, 0.0000369), format_pics(1.0, 0.0, 1.0)
     ('0.01489 ± 0.00038', '< 0.000037', '1')

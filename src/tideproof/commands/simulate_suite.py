@@ -31,7 +31,10 @@ def run_suite(
     progress: bool,
     worlds: str = "even",
 ) -> None:
-    """Run the policy suite and print its results; None stands for the default policies or replications."""
+    """Compare policies in a fixed collection of worlds, and print the results.
+
+    `policies` and `replications` have defaults if they are None.
+    """
     from rich.console import Console
 
     from tideproof.lab.executors import dask
@@ -54,7 +57,7 @@ def run_suite(
 
 
 def _as_dict(found: Suite) -> dict[str, object]:
-    """Return the results of the policy suite as plain values for JSON."""
+    """Return the results of comparing policies in many worlds as plain values for JSON."""
     return {
         "score": found.score,
         "worse": found.worse,
@@ -64,7 +67,7 @@ def _as_dict(found: Suite) -> dict[str, object]:
 
 
 def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
-    """Yield tables with a row for each world: the PICS of each policy relative to the best policy there."""
+    """Yield tables of each policy's error rate in each simulated world, relative to the best policy."""
     from tideproof.report.table_layout import Column, make_tables
     from tideproof.research.suite.policy_suite import geometric_mean
 
@@ -97,7 +100,7 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
 
 
 def format_ratio(relative: float) -> str:
-    """Format a relative PICS with two decimals, or a dash if the policy was left out."""
+    """Format a policy's error rate relative to the best policy, or a dash if the policy was left out."""
     return _LEFT_OUT if math.isnan(relative) else f"{relative:.2f}"
 
 

@@ -65,7 +65,7 @@ def connect(
 
 
 def _as_json(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options in the form that the service accepts as JSON."""
+    """Return the options of an experiment in the form that the service accepts as JSON."""
     if "clock" in options:
         raise InputError("clock cannot be set: the service uses its own clock")
     policy = options.get("policy")

@@ -1,4 +1,4 @@
-"""HTTP calls of a service: retries after a lost connection, and errors raised as in a local experiment."""
+"""HTTP client: requests to a service, retries, and errors raised as in a local experiment."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ServiceClient:
         return str(self._request("GET", path, {}, lambda response: response.text))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the HTTP connections to the service."""
         self._client.close()
 
     def _request(
@@ -108,7 +108,7 @@ def _retry_after(response: httpx.Response) -> float:
 
 
 def _raise(response: httpx.Response, url: str) -> NoReturn:
-    """Raise the error that the experiment raised on the service."""
+    """Raise the exception that an error response describes: the one that was raised on the service."""
     try:
         problem = response.json()
         detail, name = str(problem["detail"]), str(problem["error"])

@@ -47,7 +47,7 @@ class TideproofProvider(OFREPProvider):
         )
 
     def get_metadata(self) -> Metadata:
-        """Return the name of the provider."""
+        """Return the name of this OpenFeature provider."""
         return Metadata(name="tideproof")
 
     def track(
@@ -56,7 +56,7 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Record that a visitor saw the arm of a flag, or record a reward if the details have a value."""
+        """Record a visitor's reward if the details have a value, or else that the visitor saw the arm."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             raise InputError(
@@ -73,6 +73,6 @@ class TideproofProvider(OFREPProvider):
         self._calls.post(f"{path}/outcomes", {"outcomes": [outcome]})
 
     def shutdown(self) -> None:
-        """Close the connections."""
+        """Close the HTTP connections to the service."""
         self._calls.close()
         self.session.close()

@@ -101,7 +101,7 @@ class RemoteExperiment:
         self.cancel_many([pull], by)
 
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
-        """Cancel several pulls, all or none."""
+        """Cancel several pulls whose rewards will never arrive: all of them, or none."""
         self._post("cancel", pulls=[_id(each) for each in require_list("pulls", pulls)], by=by)
 
     # -- rewards
@@ -118,7 +118,7 @@ class RemoteExperiment:
         *,
         keys: Iterable[str | None] | None = None,
     ) -> None:
-        """Record the rewards of several pulls, all or none."""
+        """Record the rewards of several pulls: all of them, or none."""
         ids = [_id(each) for each in require_list("pulls", pulls)]
         values = [require_finite("reward", each) for each in require_list("rewards", rewards)]
         names = [None] * len(ids) if keys is None else require_list("keys", keys)
@@ -265,7 +265,7 @@ class RemoteExperiment:
                 return found
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
-        """Return the arm that the policy would select now, its margin and its evidence."""
+        """Return the arm that would be selected now, with its estimated lead and the evidence for it."""
         fields = self._get("recommendation", prior=require_prior(prior))
         chance = fields.pop("p_best")
         del fields["sentence"]
@@ -280,7 +280,7 @@ class RemoteExperiment:
         return Experiment.from_state(rebuild_state(events, None), time.time)
 
     def events(self) -> list[e.Event]:
-        """Return all events, in order."""
+        """Return all events of the experiment's log, in order."""
         return self.copy().events()
 
     def history(self) -> Table:
@@ -300,15 +300,15 @@ class RemoteExperiment:
         self.copy().report(path, **options)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw the current estimates; see `Experiment.plot`."""
+        """Draw a chart of the current estimates; see `Experiment.plot`."""
         return self.copy().plot(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all events to a JSON file that `Experiment.load` reads."""
+        """Write all events of the experiment to a JSON file that `Experiment.load` reads."""
         self.copy().save(path)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the HTTP connections to the service."""
         self._calls.close()
 
     # -- HTTP calls
@@ -321,7 +321,7 @@ class RemoteExperiment:
 
     @property
     def _label(self) -> Label | None:
-        """Environment of this thread's last ask; None before the first, which lets the service choose."""
+        """Environment of the pull this thread last asked for; None lets the service choose one."""
         return getattr(self._thread_state, "label", None)
 
     @property
@@ -330,20 +330,20 @@ class RemoteExperiment:
         return getattr(self._thread_state, "once", None)
 
     def _get(self, what: str, **params: Any) -> Any:
-        """Send a GET request for a part of the experiment."""
+        """Send a GET request for data of the experiment, such as its events."""
         return self._calls.get(f"{self._path}/{what}", **params)
 
     def _post(self, what: str, **body: Any) -> Any:
-        """Send a command to the experiment."""
+        """Send a command to the experiment on the service, such as recording a reward."""
         return self._calls.post(f"{self._path}/{what}", body, self._once)
 
     def _change(self, change: str, **body: Any) -> None:
-        """Send a change, such as a new budget, to the experiment."""
+        """Send a change, such as a new budget, to the experiment on the service."""
         self._post("changes", change=change, **body)
 
 
 def _id(pull: Any) -> str:
-    """Return the id of a pull that is given as a `Pull` or as its id."""
+    """Return the id of a pull, which the caller passes as a `Pull` or as its id."""
     id = pull.id if isinstance(pull, Pull) else pull
     if not isinstance(id, str):
         raise UnknownName(f"unknown pull {describe_value(pull)}; an experiment takes the pull or its id")

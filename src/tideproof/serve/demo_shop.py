@@ -1,4 +1,4 @@
-"""Demonstration: a simulated shop with drifting days, served over HTTP.
+"""Demonstration: a simulated shop whose rewards drift from day to day, served over HTTP.
 
 Run it with python -m tideproof.serve.demo_shop (make serve-demo). The experiment compares two texts of a
 banner, and a third that joins later. Rewards rise from day to day as a season begins. The third text runs on
@@ -44,7 +44,7 @@ class GuestMiddleware:
         self._header = b"authorization", f"Bearer {secret}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request, as a viewer unless it has a key or a session."""
+        """Handle one HTTP request, as that of a viewer if it has no API key and no login session."""
         if scope["type"] == "http":
             request = Request(scope)
             session = request.cookies.get(cookie_name(request), "")
@@ -57,12 +57,12 @@ class GuestMiddleware:
 
 
 def tide(day: int) -> float:
-    """Return the shift of a day: a rise at the start of the season, and more at weekends."""
+    """Return how much a day shifts all rewards: a rise at the start of the season, more at weekends."""
     return 4.0 / (1.0 + math.exp(-(day - 9.0) / 3.0)) + (0.6 if day % 7 in (5, 6) else 0.0)
 
 
 def play(service: Service, day: int, generator: random.Random, pause: float = 0.0) -> None:
-    """Simulate the visitors of one day; blocks."""
+    """Simulate the visitors of the demonstration shop on one day; a blocking call."""
     shop = service.experiments.get(NAME)
     if day == JOIN_DAY:
         shop.add_arm(LATE_ARM, by="the shop")
@@ -78,7 +78,7 @@ def play(service: Service, day: int, generator: random.Random, pause: float = 0.
 
 
 def demo(store: str, port: int, days: int, second: float, browser: bool) -> None:
-    """Serve the shop until a signal arrives; a simulated day takes `second` seconds."""
+    """Serve the demonstration shop until a signal arrives; a simulated day takes `second` seconds."""
     app = make_app(store, Settings(log_format="off"))
     service: Service = app.state.service
     secret, _ = service.keys.create_key("demo", "admin", None, None)
@@ -107,7 +107,7 @@ def demo(store: str, port: int, days: int, second: float, browser: bool) -> None
 
 
 def prepare(app: FastAPI) -> None:
-    """Create the shop's experiment, and let visitors without a key view it."""
+    """Create the experiment of the demonstration shop, and let visitors without an API key view it."""
     service: Service = app.state.service
     viewer, _ = service.keys.create_key("guest", "viewer", None, None)
     app.add_middleware(GuestMiddleware, service=service, secret=viewer)

@@ -18,7 +18,7 @@ from tideproof.store.stored_experiments import create
 
 
 class ExperimentCache:
-    """Experiments of one store, opened on first use and closed when least recently used.
+    """Cache of the experiments of one store: opened on first use, closed when least recently used.
 
     Its calls may block, and are safe to make from several threads.
 
@@ -58,7 +58,7 @@ class ExperimentCache:
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Create an experiment; return it, and whether it is new.
+        """Create an experiment or, with `join`, use the existing one; return it, and whether it is new.
 
         If the name is taken, `join=True` returns the existing experiment if its options agree.
         """
@@ -106,7 +106,7 @@ class ExperimentCache:
         return len(self._runs)
 
     def _add(self, name: str, run: Experiment) -> None:
-        """Add an experiment to the cache, and close the least recently used ones."""
+        """Add an experiment to the cache; if it is full, close the least recently used experiments."""
         with self._lock:
             self._runs[name] = run
             over = [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - self._max_open)]

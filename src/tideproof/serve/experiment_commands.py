@@ -48,7 +48,7 @@ async def run_command(
 
 
 def run_method(run: Experiment, key: Key, once: str | None, method: str, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an experiment, once per idempotency key; blocks."""
+    """Call a method of an experiment, at most once per idempotency key; a blocking call."""
     # The thread may have served another caller before, whose environment must not become the default here.
     run.internals.forget_environment()
     called = getattr(run, method)

@@ -28,7 +28,7 @@ FRESH = 1.0  # seconds for which a version is cached
 
 
 class FlagTraits(NamedTuple):
-    """Facts about an experiment that never change.
+    """Facts about an experiment that never change and that its use as a feature flag depends on.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FlagTraits(NamedTuple):
 
 
 class FlagEvaluator:
-    """Evaluator of experiments as feature flags; calls block, and are safe to make from several threads."""
+    """Evaluator of experiments as feature flags; calls block, and are thread-safe."""
 
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
@@ -52,7 +52,7 @@ class FlagEvaluator:
     def evaluate(
         self, name: str, key: Key, unit: str, environment: Label | None
     ) -> tuple[dict[str, Any], bool]:
-        """Return the evaluation of one flag, and whether the unit is new."""
+        """Return the evaluation of a feature flag, that is, a unit's arm, and whether the unit is new."""
         run = self._experiments.get(name)
         traits = self._traits_of(name)
         if not traits.visitors:
@@ -67,7 +67,7 @@ class FlagEvaluator:
     def evaluate_all(
         self, key: Key, unit: str, environment: Label | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the evaluations of all flags that a key may read, and the flags to which the unit is new."""
+        """Return a unit's arms for all feature flags an API key may read, and the flags new to the unit."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
@@ -83,7 +83,10 @@ class FlagEvaluator:
         return found, news
 
     def version(self, key: Key) -> str:
-        """Return a hash that changes when all visitors should be evaluated again; at most one second old."""
+        """Return a hash that changes when clients should evaluate all feature flags again.
+
+        The hash is at most one second old.
+        """
         known = self.cached_version(key)
         if known is not None:
             return known
@@ -93,7 +96,10 @@ class FlagEvaluator:
         return found
 
     def cached_version(self, key: Key) -> str | None:
-        """Return the cached version of the flags if it is recent enough, else None; never blocks."""
+        """Return the cached version hash of the feature flags, or None if it is too old to use.
+
+        The call never blocks.
+        """
         at, found = self._versions.get(key.id, (-math.inf, None))
         return found if time.monotonic() - at < FRESH else None
 
@@ -102,7 +108,7 @@ class FlagEvaluator:
         return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
 
     def _names(self, key: Key) -> list[str]:
-        """Return the names of all feature flags that a key may read: experiments with a `reserve`."""
+        """Return the names of all feature flags (experiments with a `reserve`) that an API key may read."""
         given = key.experiments
         names = [
             each.name for each in self._experiments.list_experiments() if given is None or each.name in given
@@ -127,7 +133,7 @@ class FlagEvaluator:
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
-    """Return the evaluation of one flag for a unit, and whether the unit is new."""
+    """Return the evaluation of a feature flag for a unit, that is, its arm, and whether the unit is new."""
     is_new = False
     pull, over = _find_pull(run, unit)
     if pull is None and not over:
@@ -142,7 +148,7 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return the pull of a unit, if it has one, and whether the unit gets the selected arm instead.
+    """Return a unit's pull, if any, and whether the unit gets the experiment's selected arm instead.
 
     That is so once the experiment is over, unless the reward of the unit's pull is still pending.
     """
@@ -153,13 +159,13 @@ def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
 
 
 def _is_over(book: Book) -> bool:
-    """Return whether an experiment selects an arm for all new visitors."""
+    """Return whether an experiment is over, so that all new visitors get the selected arm."""
     return book.stopped or book.sure is not None or (book.remaining == 0 and not book.pending)
 
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
-    """Return the values that determine the evaluations of all visitors, for hashing."""
+    """Return the values on which the arms of all visitors depend, to detect changes by a hash."""
     book = run.internals.state.book
     selected = run.internals.selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
@@ -167,7 +173,7 @@ def _flag_state(run: Experiment) -> list[Any]:
 
 @locked
 def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the evaluation for visitors outside of the experiment.
+    """Return the evaluation of a feature flag for visitors who are not part of the experiment.
 
     It contains the selected arm, or no value while the experiment is paused.
     """
@@ -177,7 +183,7 @@ def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
 
 
 def _as_evaluation(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return an evaluation in the format of OFREP.
+    """Return the evaluation of a feature flag in the format of OpenFeature's protocol OFREP.
 
     Without a value, the client uses the default in its code; OFREP clients require a variant even then.
     """

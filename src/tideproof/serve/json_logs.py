@@ -24,7 +24,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _TextFormatter(logging.Formatter):
-    """Log formatter that writes the event and its fields as text."""
+    """Log formatter that writes a log message and its fields as one line of text."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a log record as text."""

@@ -35,7 +35,7 @@ class RequestMiddleware:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Handle one HTTP request: enforce its limits, add headers to the response, and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,7 +70,7 @@ class RequestMiddleware:
             self._log(scope, status, request_id, time.perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count a response in the metrics."""
+        """Count a response and its duration in the metrics of the service."""
         metrics, route = self._service.metrics, _route(scope)
         metrics.requests.labels(_method(scope), route, status).inc()
         metrics.seconds.labels(route).observe(seconds)
@@ -102,13 +102,13 @@ class _LimitedBody:
         self._is_complete = False
 
     def check(self) -> None:
-        """Raise a problem with status 413 if the Content-Length header exceeds the limit."""
+        """Raise an HTTP error with status 413 if the Content-Length header exceeds the limit."""
         length = self._headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._max_bytes:
             raise self._too_long()
 
     async def receive(self) -> Message:
-        """Return the next part of the request body, or raise a problem if it is too slow or too large."""
+        """Return the next part of the request body, or raise an HTTP error if it is too slow or large."""
         if self._is_complete:  # after the body, the only message is that the client has disconnected
             return await self._receive()
         try:
@@ -125,7 +125,7 @@ class _LimitedBody:
         return message
 
     def _too_long(self) -> Problem:
-        """Return the problem for a body that exceeds the limit."""
+        """Return the HTTP error for a request body that exceeds the size limit."""
         return Problem(
             413, f"a request must have at most {self._max_bytes:,} bytes", headers={"Connection": "close"}
         )

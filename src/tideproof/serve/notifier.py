@@ -13,24 +13,24 @@ PAUSE = 0.5  # seconds after which a stream checks for events of other processes
 
 
 class Notifier:
-    """Streams that wait for new events, by experiment; used by one event loop."""
+    """Registry of the event streams that wait for new events of each experiment; for one event loop."""
 
     def __init__(self, most: int) -> None:
         self.max_streams, self.open_streams = most, 0
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def notify(self, name: str) -> None:
-        """Wake all streams that wait for this experiment."""
+        """Wake all event streams that wait for new events of this experiment."""
         for each in self._waiting.get(name, ()):
             each.set()
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of streams is open."""
+        """Whether the maximum number of event streams is open."""
         return self.open_streams >= self.max_streams
 
     def check(self) -> None:
-        """Raise a problem with status 503 if the maximum number of streams is open."""
+        """Raise an HTTP error with status 503 if the maximum number of event streams is open."""
         if self.is_full:
             raise Problem(
                 503,
@@ -42,7 +42,7 @@ class Notifier:
 
     @contextlib.contextmanager
     def count_stream(self) -> Iterator[None]:
-        """Count one more open stream while the context is active."""
+        """Count one more open event stream while the context is active."""
         self.open_streams += 1
         try:
             yield

@@ -72,7 +72,7 @@ class Problem(HTTPException):
 
 
 def response(problem: Problem) -> JSONResponse:
-    """Return a problem as an HTTP response."""
+    """Return an error of the service as an HTTP response with problem details (RFC 9457)."""
     details = ProblemDetails(
         type=f"urn:tideproof:{problem.error}",
         title=_TITLES.get(problem.status, "Error"),
@@ -87,14 +87,14 @@ def response(problem: Problem) -> JSONResponse:
 
 
 def problem_of(error: errors.TideproofError) -> Problem:
-    """Return the problem, with its HTTP status, for an error of tideproof."""
+    """Return the HTTP error, with its status, that corresponds to an exception of tideproof."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
     name = next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in errors.__all__)
     return Problem(status, str(error), name)
 
 
 def install(app: FastAPI) -> None:
-    """Register exception handlers that turn every error of an application into a problem response."""
+    """Register exception handlers that turn every error of an application into problem details."""
 
     @app.exception_handler(Problem)
     async def own(request: Request, error: Problem) -> JSONResponse:

@@ -12,7 +12,7 @@ MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ServiceMetrics:
-    """Counters and histograms of one service."""
+    """Counters and histograms of one HTTP service, for Prometheus."""
 
     def __init__(self, opened: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()

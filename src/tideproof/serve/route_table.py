@@ -11,7 +11,7 @@ from tideproof.serve.auth.roles import ROLES, Right
 
 
 def table() -> str:
-    """Return the table of routes in Markdown."""
+    """Return a Markdown table of all routes and the roles that may call them."""
     lines = [f"| route | {' | '.join(ROLES)} |", "|---|" + "---|" * len(ROLES)]
     for router in (*ROUTERS, *PAGES):
         for method, path, right in routes_and_rights(router):

@@ -15,7 +15,7 @@ _OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
 
 
 def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
-    """Return the description of an experiment."""
+    """Return the settings and the progress of an experiment as a JSON-compatible dictionary."""
     created = found.created
     options = created.options
     return {
@@ -42,7 +42,7 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
 
 
 def recommendation(found: Recommendation) -> dict[str, Any]:
-    """Return a recommendation; infinite and undefined numbers become null."""
+    """Return a recommendation as a dictionary for JSON, in which infinite and undefined numbers are None."""
     said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -51,7 +51,7 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
 
 
 def event(entry: LogEntry) -> dict[str, Any]:
-    """Return an event of the log as a dictionary, without its salt."""
+    """Return an event of the log as a dictionary, without the salt for hashing unit IDs."""
     kind, at, by, *values = json.loads(entry.record)
     names = e.KINDS[kind]._fields[2:]
     about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}

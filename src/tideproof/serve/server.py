@@ -24,7 +24,7 @@ _BACKLOG = 2048
 
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve a store until a signal arrives; `say` receives the address and, once, a new admin key."""
+    """Serve a store over HTTP until a signal arrives; `say` reports the address and a new admin key."""
     json_logs.configure_logging(settings.log_format)
     app = make_app(url, settings)
     service: Service = app.state.service
@@ -43,7 +43,7 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
 
 
 def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
-    """Serve an application until a signal arrives; `begun` receives the address once it accepts requests."""
+    """Serve an application until a signal arrives; call `begun` with its address once it is ready."""
     service: Service = app.state.service
     try:
         with open_socket(host, port) as found:
@@ -109,7 +109,7 @@ class _Server(uvicorn.Server):
     """Uvicorn server that ends open event streams when it stops."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop; after a second signal, running requests are not awaited."""
+        """Handle a signal: begin to stop; after a second signal, do not wait for running requests."""
         self.config.app.state.service.stop()  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 

@@ -13,7 +13,7 @@ from tideproof.serve.problem_details import Problem
 def evaluate_unit(
     run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, and whether the pull was assigned just now. The call blocks.
+    """Return the pull of a unit, and whether the pull was assigned by this call, which blocks.
 
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """

@@ -15,7 +15,7 @@ from tideproof.store.backend import ExperimentLog, LogEntry
 
 
 class RecomputedAsks(NamedTuple):
-    """Result of letting the policy choose the arms of an event log again.
+    """Result of choosing the arms of an event log again, for comparison with the logged arms.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ def recompute_asks(
     entries: list[LogEntry] | None = None,
     each: Callable[[int, State], None] | None = None,
 ) -> RecomputedAsks:
-    """Apply all events of a log, and let the policy choose the arms of each ask again.
+    """Apply all events of a log, and let the policy choose the arm of every logged pull again.
 
     Asks that other code wrote are applied without a check, because other code may choose other arms.
     `entries` holds all entries of the log if the caller has already read them. `each` is called after every
@@ -62,7 +62,7 @@ def _recompute_asks(
     same: Container[bytes],
     each: Callable[[int, State], None],
 ) -> RecomputedAsks:
-    """Apply entries to the state; let the policy choose again the arms of the writers in `same`."""
+    """Apply log entries to a state; let the policy choose again the arms that the writers `same` logged."""
     asked = trusted = 0
     different: int | None = None
     each(1, state)

@@ -68,7 +68,7 @@ class StoredAnswer(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Stored copy of the state after the first `seq` events.
+    """Stored copy of an experiment's state after the first `seq` events of its log.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def snapshot_digest(snapshot: Snapshot) -> bytes:
 
 
 class Writer(NamedTuple):
-    """A writer of a log, such as a process that opened the experiment, and the version of its code.
+    """Writer of an event log, such as a process: its identifier and the version of its code.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ExperimentContents(NamedTuple):
 
 
 class ExperimentListing(NamedTuple):
-    """One experiment in the list of a store.
+    """Entry of one experiment in the list of a store's experiments: summary, counts and last change.
 
     Attributes
     ----------
@@ -151,26 +151,29 @@ class ExperimentLog(Protocol):
     """
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed entries after number `after`, up to `upto`, without blocking writers."""
+        """Return the committed event-log entries after number `after`, up to `upto`; never block writers."""
         ...
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers.
+        """Begin a database transaction that blocks other writers of the event log.
 
         While another writer has the lock, a backend may call `waiting` repeatedly.
         """
         ...
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
+        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
         ...
 
     def add_writer(self, writer: Writer) -> None:
-        """Store the identifier and code fingerprint of a writer, within the transaction."""
+        """Store the identifier of a process that writes the event log, and the fingerprint of its code.
+
+        It is part of the open transaction.
+        """
         ...
 
     def find_answer(self, key: str) -> StoredAnswer | None:
-        """Return the answer that was stored under an idempotency key, or None."""
+        """Return the stored result of the command with this idempotency key, or None."""
         ...
 
     def commit(self) -> None:
@@ -182,53 +185,57 @@ class ExperimentLog(Protocol):
         ...
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None.
+        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None.
 
         With `upto`, only snapshots that cover at most `upto` events are considered.
         """
         ...
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
+        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
         ...
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
+        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
         ...
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot in a transaction of its own, and delete older snapshots that it replaces.
+        """Store a snapshot of an experiment's state, and delete older snapshots that it replaces.
 
-        For each of the last `MAX_SNAPSHOT_MARKS` code fingerprints, the newest snapshot is kept.
+        The call is a transaction of its own. For each of the last `MAX_SNAPSHOT_MARKS` code fingerprints, the
+        newest snapshot is kept.
         """
         ...
 
     def read_writers(self) -> list[Writer]:
-        """Return the identifiers and code fingerprints of all writers of the log."""
+        """Return identifier and code fingerprint of every process that has written to the event log."""
         ...
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return the stored answers of all commands with an idempotency key, sorted by key."""
+        """Return the stored results of all commands that had an idempotency key, sorted by key."""
         ...
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints of all snapshots, including damaged ones."""
+        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
         ...
 
     def close(self) -> None:
-        """Close the connection to the database; the next call opens it again."""
+        """Close the connection to the database; the next call opens a new one."""
         ...
 
 
 class Backend(Protocol):
-    """A database that contains experiments and the tables of a service."""
+    """A database that contains experiments and the tables of the HTTP service."""
 
     def log(self, name: str) -> ExperimentLog | None:
         """Return the event log of the experiment with this name, or None if there is none."""
         ...
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> ExperimentLog:
-        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
+        """Create an experiment unless its name is taken, and return the event log under that name.
+
+        The log of a new experiment begins with the entry `first`.
+        """
         ...
 
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
@@ -260,7 +267,7 @@ class Backend(Protocol):
 
 
 def check_schema_version(name: str, version: int) -> None:
-    """Raise `InputError` unless a store has the schema version that this tideproof reads and writes."""
+    """Raise `InputError` unless a store's schema version is the one that this version of tideproof uses."""
     if version == NO_TABLES:
         raise InputError(f"{name!r} has no experiments yet: tp.Experiment.open(url, name, arms) creates one")
     if version != SCHEMA_VERSION:

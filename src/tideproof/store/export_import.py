@@ -27,7 +27,7 @@ from tideproof.store.store_urls import open_backend
 
 
 def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
-    """Write an experiment of a store to a JSON file, and return its number of events."""
+    """Write an experiment of a store to a JSON file, and return how many events it has."""
     check_writable(path)
     backend = open_backend(url, read_only=True)
     try:
@@ -40,7 +40,7 @@ def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
 
 
 def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
-    """Create an experiment in a store from a JSON file, and return its number of events."""
+    """Create an experiment in a store from a JSON file, and return how many events it has."""
     if not name:
         raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
     events, snapshot = experiment_file.read(path)
@@ -62,7 +62,7 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
 
 
 def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
-    """Return events as log entries; `pulls` is the number of pulls of the experiment after the last event."""
+    """Return events as entries of a hash-chained log; `pulls` is the number of pulls after the last one."""
     asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
@@ -101,7 +101,7 @@ def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) ->
 
 
 def _whole(backend: Backend, name: str) -> ExperimentContents:
-    """Return the contents of an experiment for a copy, ending with an entry that starts its own session."""
+    """Return all stored data of an experiment for a copy, with a last entry that starts a new session."""
     log = find_log(backend, name)
     answers = log.read_answers()  # read before the events, so that each answer's event is among them
     summary, entries = read_all(backend, name)
@@ -126,6 +126,6 @@ def start_session(log: ExperimentLog, events: int) -> None:
 
 
 def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
-    """Return an entry that starts a new session after the entry `last`, and the writer of the new entry."""
+    """Return a log entry that starts a new session after the entry `last`, and the writer of that entry."""
     writer = Writer(secrets.token_bytes(8), "", __version__)
     return hash_chain.make_entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer

@@ -1,4 +1,4 @@
-"""Close every database connection before a fork.
+"""Close every open database connection before the process forks (`os.fork`).
 
 SQLite's locks belong to one process. A child process that inherits a connection would assume locks that it
 does not hold, even for a connection of its own to the same file.
@@ -16,7 +16,7 @@ class ForkParticipant(Protocol):
     """Object with a database connection that must not be inherited by a child process."""
 
     def before_fork(self) -> None:
-        """Close the connection, and make other threads wait until the fork is done."""
+        """Close the database connection, and make other threads wait until the process has forked."""
         ...
 
     def after_fork_in_parent(self) -> None:
@@ -24,7 +24,7 @@ class ForkParticipant(Protocol):
         ...
 
     def after_fork_in_child(self) -> None:
-        """Reset locks and connections in the child process after the fork."""
+        """Reset locks and database connections in the child process after the fork."""
         ...
 
 
@@ -34,13 +34,13 @@ _guard = threading.Lock()
 
 
 def register(participant: ForkParticipant) -> None:
-    """Register an object whose connection is closed before every later fork."""
+    """Register an object whose database connection is closed whenever the process forks."""
     with _guard:
         _participants.add(participant)
 
 
 def _before_fork() -> None:
-    """Close the connections of all registered objects before a fork."""
+    """Close the database connections of all registered objects before the process forks."""
     _guard.acquire()
     for each in list(_participants):
         each.before_fork()
@@ -48,14 +48,14 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    """Let threads of the parent process use all registered objects again after a fork."""
+    """Let threads of the parent process use all database connections again after a fork."""
     while _locked:
         _locked.pop().after_fork_in_parent()
     _guard.release()
 
 
 def _after_fork_in_child() -> None:
-    """Reset locks and connections of all registered objects in the child process after a fork."""
+    """Reset all locks and database connections in the child process after a fork."""
     while _locked:
         _locked.pop().after_fork_in_child()
     _guard.release()

@@ -38,7 +38,7 @@ class CommitGroup:
         self._finished_event: threading.Event | None = None
 
     def finished_event(self) -> threading.Event:
-        """Return the `threading.Event` that is set when the group is finished.
+        """Return the `threading.Event` that is set once the commit of these commands was attempted.
 
         Only a thread that holds the lock of the experiment may call it.
         """
@@ -47,13 +47,13 @@ class CommitGroup:
         return self._finished_event
 
     def finish(self) -> None:
-        """Mark the group as finished and wake the threads that wait for it."""
+        """Mark a group of commands as finished, and wake the threads that wait for its commit."""
         self.finished = True
         if self._finished_event is not None:
             self._finished_event.set()
 
     def add(self, event: Event, pulls: int, writer: bytes) -> None:
-        """Append an event to the group as a log entry."""
+        """Add an event, as a log entry, to the group of commands that are committed together."""
         entry = make_entry(event, self.end.seq + 1, pulls, writer, self.end.hash)
         self.entries.append(entry)
         self.end = Position(entry.seq, entry.hash)

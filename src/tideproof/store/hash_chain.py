@@ -24,13 +24,13 @@ def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_has
 
 
 def _hash(previous_hash: bytes, seq: int, record: str, writer: bytes) -> bytes:
-    """Return the hash of an entry, computed from its contents and the hash before it."""
+    """Return the hash of a log entry, computed from its contents and the hash of the entry before it."""
     text = b"%b%d %b%b" % (previous_hash, seq, writer, record.encode())
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def check_chain(entries: Sequence[LogEntry], after: int, previous_hash: bytes) -> None:
-    """Raise `InputError` unless the entries are undamaged and follow entry number `after`."""
+    """Raise `InputError` unless log entries are undamaged and directly follow entry number `after`."""
     for seq, each in enumerate(entries, after + 1):
         if each.seq != seq or _hash(previous_hash, seq, each.record, each.writer) != each.hash:
             raise InputError(
@@ -41,7 +41,7 @@ def check_chain(entries: Sequence[LogEntry], after: int, previous_hash: bytes) -
 
 
 def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
-    """Yield a sentence for each entry that is missing or whose hash is wrong."""
+    """Yield a sentence for each log entry that is missing or whose hash is wrong."""
     seq, previous_hash = 0, INITIAL_HASH
     for each in entries:
         if each.seq != seq + 1:
@@ -57,7 +57,7 @@ def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
 
 
 def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
-    """Return the events of entries whose hashes have been checked."""
+    """Return the events in log entries whose hashes have been checked."""
     found: list[e.Event] = []
     for first in range(0, len(entries), _PARSE_SIZE):
         records = [each.record for each in entries[first : first + _PARSE_SIZE]]

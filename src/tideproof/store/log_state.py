@@ -32,7 +32,7 @@ class Position(NamedTuple):
 
 
 class LogState(NamedTuple):
-    """A state, its position in the event log, and the number of events of the snapshot it started from."""
+    """State of an experiment, its position in the event log, and the size of the snapshot it began with."""
 
     state: State
     position: Position
@@ -47,7 +47,7 @@ def read_created_event(log: ExperimentLog) -> e.Created:
 
 
 def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool = True) -> LogState:
-    """Return the current state of an event log.
+    """Compute the current state of an experiment from its event log.
 
     `snapshots=False` replays all events instead of starting from a snapshot.
     """
@@ -88,7 +88,7 @@ def catch_up(
 
 
 def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[LogEntry]:
-    """Read entries after a position and check their hash chain."""
+    """Read the event-log entries after a position, and check their hash chain."""
     found = log.read(after.seq, upto)
     hash_chain.check_chain(found, *after)
     if upto is not None and len(found) != upto - after.seq:
@@ -99,18 +99,18 @@ def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[
 
 
 def is_snapshot_due(events: int, snapshot: int) -> bool:
-    """Return whether a log with `events` events needs a new snapshot, given the size of the last one."""
+    """Return whether a log of `events` events needs a snapshot, if the last one covers `snapshot` events."""
     return events - snapshot >= max(MIN_EVENTS_BETWEEN_SNAPSHOTS, events // SNAPSHOT_DIVISOR)
 
 
 def copy_state(state: State, position: Position) -> tuple[str, Position, object] | None:
-    """Return a copy of a state for `pack_snapshot`, or None if the policy allows no snapshots."""
+    """Return a copy of an experiment's state for a snapshot, or None if its policy allows none."""
     mark = code_fingerprint(state.spec)
     contents = copy_whole_state(state) if mark else None
     return None if mark is None or contents is None else (mark, position, contents)
 
 
 def pack_snapshot(copy: tuple[str, Position, object]) -> Snapshot:
-    """Turn a copy of a state into a snapshot for a store."""
+    """Serialize a copy of an experiment's state as a snapshot that a store can save."""
     mark, position, contents = copy
     return Snapshot(position.seq, mark, position.hash, serialize_state(contents))

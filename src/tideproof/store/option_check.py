@@ -67,7 +67,7 @@ def _comparable_policy(policy: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse(name: str, option: str, found: Any, wanted: Any) -> None:
-    """Raise the error for an option that differs from the option of the experiment."""
+    """Raise an `InputError` that says how a passed option differs from that of the stored experiment."""
     raise InputError(
         f"the experiment {name!r} has {option}={found!r}, not {wanted!r}. Omit {option} to join the "
         f"experiment unchanged, or create a new experiment with another name"

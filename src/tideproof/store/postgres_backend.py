@@ -1,4 +1,4 @@
-"""PostgreSQL backend: experiments in a database.
+"""PostgreSQL backend: stores experiments in a PostgreSQL database.
 
 A writer holds the lock on the row of the experiment. A command takes two round trips: the first begins the
 transaction, takes the lock and fetches what others appended; the second appends and commits.
@@ -28,7 +28,7 @@ _COLUMNS = "seq, at, pulls, record, '', writer, hash"
 
 
 def open_from_url(url: str, read_only: bool = False) -> PostgresBackend:
-    """Open the store in the PostgreSQL database of a URL."""
+    """Open the PostgreSQL database at a URL as a store of experiments."""
     return PostgresBackend(PostgresConnection(url, read_only))
 
 
@@ -44,7 +44,7 @@ class PostgresBackend:
         return PostgresLog(self._database, found[0][0]) if found else None
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> PostgresLog:
-        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
+        """Create an experiment unless its name is taken, and return the event log under that name."""
         return self._create(name, ExperimentContents(about, [first], [], [writer]))
 
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
@@ -56,7 +56,7 @@ class PostgresBackend:
             raise InputError(f"an experiment named {name!r} already exists: choose another name")
 
     def _create(self, name: str, whole: ExperimentContents) -> PostgresLog:
-        """Write a new experiment unless the name is taken, and return the log with that name."""
+        """Store an experiment with all its contents unless its name is taken; return the log of that name."""
 
         def work() -> None:
             try:
@@ -108,7 +108,7 @@ class PostgresBackend:
         ]
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the database connection; the next call opens a new one."""
         self._database.close()
 
 
@@ -125,7 +125,7 @@ class PostgresLog:
         self._values: list[Any] = []
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed entries after number `after`, up to `upto`."""
+        """Return the committed event-log entries after number `after`, up to `upto`."""
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
         last = "" if upto is None else f"AND seq <= {upto:d} "
@@ -141,7 +141,7 @@ class PostgresLog:
         return found
 
     def _as_entries(self, rows: list[Any]) -> list[LogEntry]:
-        """Return database rows as log entries, and add the salt to each entry that sets one."""
+        """Return database rows as log entries, with the salt for hashing unit IDs where an entry sets one."""
         found = list(map(LogEntry._make, rows))
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
@@ -149,11 +149,11 @@ class PostgresLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
+        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt whose event satisfies the SQL condition `where`, or an empty string."""
+        """Return the newest salt for hashing unit IDs that satisfies the SQL condition `where`, or ""."""
         rows = self._run(
             f"SELECT salt FROM tideproof.salts WHERE experiment = %s AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -161,7 +161,7 @@ class PostgresLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks all other writers; the server queues waiting writers."""
+        """Begin a transaction that blocks other writers of the log; the server queues waiting writers."""
         self.roll_back()
         lock = f"SELECT FROM tideproof.experiments WHERE id = {self._id:d} FOR UPDATE"
         if self._seen is None:
@@ -177,7 +177,7 @@ class PostgresLog:
         self._seen = found[-1].seq if found else self._seen
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
+        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -191,11 +191,11 @@ class PostgresLog:
             self._add("UPDATE tideproof.experiments SET about = %s WHERE id = %s", (about, self._id))
 
     def add_writer(self, writer: Writer) -> None:
-        """Store the identifier and code fingerprint of a writer, within the transaction."""
+        """Store the identifier of a process that writes the event log, and the fingerprint of its code."""
         self._insert("writers", [(self._id, *writer)], " ON CONFLICT DO NOTHING")
 
     def find_answer(self, key: str) -> StoredAnswer | None:
-        """Return the answer that was stored under an idempotency key, or None."""
+        """Return the stored result of the command with this idempotency key, or None."""
         rows = self._run(
             "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s AND key = %s",
             (self._id, key),
@@ -214,7 +214,7 @@ class PostgresLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None."""
+        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None."""
         last = "" if upto is None else f"AND s.seq <= {upto:d} "
         rows = self._run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM tideproof.snapshots AS s "
@@ -228,14 +228,14 @@ class PostgresLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
+        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )
         return rows[0][0] or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot unless a newer one exists, and delete older snapshots that it replaces."""
+        """Store a snapshot of an experiment's state unless a newer one exists, and delete replaced ones."""
         own = self._id, snapshot.mark
         self.roll_back()
         self._run(
@@ -260,14 +260,14 @@ class PostgresLog:
         )
 
     def read_writers(self) -> list[Writer]:
-        """Return the identifiers and code fingerprints of all writers of the log."""
+        """Return identifier and code fingerprint of every process that has written to the event log."""
         rows = self._run(
             "SELECT writer, mark, version FROM tideproof.writers WHERE experiment = %s", (self._id,)
         )
         return [Writer(*row) for row in rows]
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return the stored answers of all commands with an idempotency key, sorted by key."""
+        """Return the stored results of all commands that had an idempotency key, sorted by key."""
         rows = self._run(
             "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s "
             'ORDER BY key COLLATE "C"',
@@ -276,24 +276,24 @@ class PostgresLog:
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints of all snapshots, including damaged ones."""
+        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
         rows = self._run(
             "SELECT DISTINCT mark FROM tideproof.snapshots WHERE experiment = %s ORDER BY mark", (self._id,)
         )
         return [mark for (mark,) in rows]
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the database connection; the next call opens a new one."""
         self._forget()
         self.database.close()
 
     def _run(self, sql: str, values: Any) -> list[Any]:
-        """Send the pending statements of the transaction, then run a query and return its rows."""
+        """Send the queued SQL statements of the transaction, then run a query and return its rows."""
         self._flush()
         return self.database.run(sql, values)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
-        """Add INSERT statements for rows to the pending statements."""
+        """Queue INSERT statements for rows, to be sent before the next query or with the commit."""
         for first in range(0, len(rows), _MANY):
             some = rows[first : first + _MANY]
             row = f"({', '.join(['%s'] * len(some[0]))})"
@@ -303,17 +303,17 @@ class PostgresLog:
                 self._flush()
 
     def _add(self, sql: str, values: Sequence[Any]) -> None:
-        """Add a statement to the pending ones, which are sent before the next query or with the commit."""
+        """Queue an SQL statement, to be sent before the next query or with the commit."""
         self._sql.append(sql)
         self._values.extend(values)
 
     def _flush(self) -> None:
-        """Send the pending statements to the server."""
+        """Send the queued SQL statements to the server."""
         if self._sql:
             sql, values = "; ".join(self._sql), self._values
             self._sql, self._values = [], []
             self.database.send(sql, values)
 
     def _forget(self) -> None:
-        """Discard the statements that were not sent yet, and the entries fetched in this transaction."""
+        """Discard SQL statements that were not sent yet, and log entries fetched in this transaction."""
         self._fetched, self._end, self._sql, self._values = None, None, [], []

@@ -65,7 +65,7 @@ class _Connection(psycopg.Connection[Any]):
 
 
 class PostgresConnection:
-    """PostgreSQL database with a connection that does not outlive a fork.
+    """Connection to a PostgreSQL database, which a forked child process never shares with its parent.
 
     Within a transaction a lost connection raises `ConnectionLost`. Outside of one the statement is sent again
     over a new connection, which is safe for statements that only read.
@@ -112,7 +112,7 @@ class PostgresConnection:
         return self._connection is not None
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again."""
+        """Close the database connection; the next use opens a new one."""
         self._inside = False
         if self._process == os.getpid():
             connection, self._connection = self._connection, None
@@ -121,7 +121,7 @@ class PostgresConnection:
     # -- statements
 
     def retry(self, work: Callable[[], T]) -> T:
-        """Call `work`, and repeat it if the connection is lost outside of a transaction."""
+        """Call the function `work`, and repeat it if the connection is lost outside of a transaction."""
         losses = 0
         while True:
             try:
@@ -132,11 +132,11 @@ class PostgresConnection:
                     raise
 
     def run(self, sql: str, values: Any = None) -> Rows:
-        """Run one statement and return its rows."""
+        """Run one SQL statement and return its rows."""
         return self.retry(lambda: self.send_statements(psycopg.Cursor, sql, values, binary=True))
 
     def begin(self, lock: str, then: str = "") -> Rows:
-        """Begin a transaction, take a lock with the statement `lock`, run `then`, and return its rows."""
+        """Begin a transaction, take a lock with the SQL `lock`, run the SQL `then`, and return its rows."""
         self.roll_back()
         self._lock = lock
         found = self.retry(
@@ -148,11 +148,11 @@ class PostgresConnection:
         return found
 
     def send(self, sql: str, values: Any = None) -> Rows:
-        """Run statements within the transaction in one round trip, and return the last rows."""
+        """Run SQL statements within the transaction in one round trip; return the rows of the last one."""
         return self.send_statements(psycopg.ClientCursor, sql, values)
 
     def commit(self, sql: str = "", values: Any = None) -> None:
-        """Run statements and commit the transaction in one round trip."""
+        """Run SQL statements and commit the transaction in one round trip."""
         self.send(f"{sql}; COMMIT", values)
         self._inside = False
         if self._status != "COMMIT":
@@ -175,7 +175,7 @@ class PostgresConnection:
             self.drop_connection()
 
     def send_statements(self, kind: Any, sql: str, values: Any = None, **how: Any) -> Rows:
-        """Run statements, and return the rows of the last one that has any."""
+        """Run SQL statements, and return the rows of the last statement that has any."""
         connection = self.connection
         found: Rows = []
         try:
@@ -270,7 +270,7 @@ class PostgresConnection:
 
 
 def _version(connection: psycopg.Connection[Any], name: str) -> int:
-    """Return the version of the schema of a database; `NO_TABLES` if it has no store."""
+    """Return the schema version of a database, or `NO_TABLES` if it has no tables of tideproof."""
     ours, anything = connection.execute(_OURS).fetchone() or (False, False)
     if not ours:
         if anything:
@@ -283,7 +283,7 @@ def _version(connection: psycopg.Connection[Any], name: str) -> int:
 
 
 def _create_tables(connection: psycopg.Connection[Any], name: str) -> int:
-    """Create the tables, unless another process did, and return the version of the schema."""
+    """Create the tables of a store, unless another process did, and return their schema version."""
     with connection.transaction():
         connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})".encode())
         version = _version(connection, name)
@@ -295,7 +295,7 @@ def _create_tables(connection: psycopg.Connection[Any], name: str) -> int:
 
 
 def _close(connection: psycopg.Connection[Any] | None) -> None:
-    """Close a connection, unless it is None."""
+    """Close a database connection, unless it is None."""
     if connection is not None:
         with contextlib.suppress(psycopg.Error):
             connection.close()

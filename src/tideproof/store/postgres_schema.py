@@ -1,4 +1,4 @@
-"""Tables of a PostgreSQL store.
+"""SQL definitions of the tables of a PostgreSQL database that stores experiments.
 
 The tables are in a database schema of their own, `tideproof`, so that a store can share a database with other
 tables.

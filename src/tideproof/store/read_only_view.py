@@ -21,7 +21,7 @@ def find_log(backend: Backend, name: str) -> ExperimentLog:
 
 
 def find_listing(backend: Backend, name: str) -> ExperimentListing:
-    """Return the entry of an experiment in the list of a store."""
+    """Return the entry of an experiment in the list of a store's experiments, or raise `UnknownName`."""
     found = {each.name: each for each in backend.list_experiments()}
     if name not in found:
         raise UnknownName.with_suggestion("experiment", name, found)
@@ -40,7 +40,7 @@ def read_all(backend: Backend, name: str) -> tuple[str, list[LogEntry]]:
 
 
 def read_only_copy(log: ExperimentLog) -> Experiment:
-    """Return a copy of an experiment in memory.
+    """Return an in-memory copy of a stored experiment.
 
     Changes of the copy, such as a lease that ends, are not written to the store.
     """

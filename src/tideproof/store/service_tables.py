@@ -1,4 +1,7 @@
-"""SQL tables of the HTTP service, in a dialect that every backend knows; `~` comes before table names."""
+"""SQL statements that create the tables of the HTTP service, for every database backend.
+
+`~` comes before the name of each table.
+"""
 
 SERVICE_TABLES = """
     CREATE TABLE ~api_keys (

@@ -32,14 +32,14 @@ _LOST_COMMIT_WAIT = 0.1  # seconds after which a waiting thread checks whether i
 
 
 def summary_text(state: State) -> str:
-    """Return the summary of an experiment for the list of a store: arms, budget and policy, as JSON."""
+    """Return arms, budget and policy of an experiment as JSON, for the list of a store's experiments."""
     book = state.book
     arms = [book.arms[arm] for arm in book.active]
     return json.dumps({"arms": arms, "budget": book.budget, "policy": state.spec.label})
 
 
 def _summary_parts(state: State) -> tuple[Any, ...]:
-    """Return the values that change whenever the stored summary must be written again."""
+    """Return values that change whenever the stored summary of an experiment is out of date."""
     return len(state.book.arms), len(state.book.retired), state.book.budget
 
 
@@ -54,7 +54,7 @@ class SharedEventLog:
         fork_guard.register(self)
 
     def after_fork_in_child(self) -> None:
-        """Reset locks and groups in a child process; the state is still that before the fork."""
+        """Reset locks and open transactions in a forked child process; the state in memory is kept."""
         self._writer, self._signed = secrets.token_bytes(8), False  # identifies this process in the log
         self.run.internals.renew_lock()
         self._inner = self.run.internals  # read again whenever the lock or the state is replaced
@@ -141,7 +141,7 @@ class SharedEventLog:
         return group, found, failed
 
     def _is_committed(self, group: CommitGroup) -> bool:
-        """Wait until the transaction of a group has ended, and return whether it was committed."""
+        """Wait until the transaction of a group of commands has ended; return whether it was committed."""
         while not group.finished and not group.finished_event().wait(_LOST_COMMIT_WAIT):
             with self._lock:
                 if self._group is group:  # the thread that was expected to commit it never ran
@@ -154,7 +154,7 @@ class SharedEventLog:
         return bool(group.committed)
 
     def once(self, key: str, command: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Run a command unless its idempotency key was used before; then return the stored answer.
+        """Run a command, or return the stored result if its idempotency key was used before.
 
         It must be called within a command, whose transaction stores the answer.
         """
@@ -175,7 +175,7 @@ class SharedEventLog:
     # -- the state and the log
 
     def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
-        """Apply the events that other processes appended."""
+        """Apply to the state in memory the events that other processes appended to the stored log."""
         if self.may_differ or self._inner.state.damaged:
             self._load()
         before, self.may_differ = self._position, True
@@ -183,11 +183,11 @@ class SharedEventLog:
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
-        """Apply new events while another process holds the lock, and give it priority on the processor."""
+        """While another process holds the lock, apply its new events and yield the processor to it."""
         self._catch_up(_yield_processor)
 
     def _load(self) -> None:
-        """Replace the state by one that is computed from the log."""
+        """Replace the state in memory by one that is computed from the stored event log."""
         run = self.run
         self.log.roll_back()
         loaded = log_state.load_state(self.log, unregistered(run.policy))
@@ -198,7 +198,7 @@ class SharedEventLog:
         self.may_differ = False
 
     def _join_group(self) -> CommitGroup:
-        """Return the group of the open transaction, or begin a transaction with a new group."""
+        """Return the group of commands in the open transaction, or begin a transaction with a new group."""
         if self._group is None:
             try:
                 self.log.roll_back()  # a transaction that a signal interrupted
@@ -215,7 +215,7 @@ class SharedEventLog:
         return self._group
 
     def _collect_events(self, group: CommitGroup) -> None:
-        """Add the new events of the experiment to the group, unless an interruption damaged the state."""
+        """Add a command's new events to its commit group, unless an interruption damaged the state."""
         state = self._inner.state
         if state.damaged:  # the group is not committed; its other commands run again on a reloaded state
             self.may_differ = True
@@ -228,7 +228,7 @@ class SharedEventLog:
             self.may_differ = False
 
     def _commit_group(self) -> None:
-        """Commit the open group for all its threads; each of them reads the outcome from the group."""
+        """Commit the commands of several threads together, and tell these threads the outcome."""
         group = self._group
         if group is None:
             return
@@ -250,7 +250,7 @@ class SharedEventLog:
             group.finish()
 
     def _commit(self, group: CommitGroup) -> None:
-        """Write the events and answers of a group and commit the transaction."""
+        """Write the events and results of a group of commands, and commit the transaction."""
         if not group.entries and not group.answers:
             self.log.roll_back()
             return
@@ -264,7 +264,7 @@ class SharedEventLog:
         self._signed, self._about = True, named
 
     def _check_outcome(self, group: CommitGroup) -> None:
-        """Determine whether a commit that was not acknowledged was committed nevertheless."""
+        """Find out whether a transaction was committed although the commit was not acknowledged."""
         try:
             self.log.roll_back()
             if group.entries:
@@ -291,7 +291,7 @@ class SharedEventLog:
             self.may_differ = False
 
     def _write_snapshot(self) -> None:
-        """Write a snapshot if one is due; a failure is ignored, because snapshots only save time."""
+        """Write a snapshot of the state if one is due; ignore failures, because snapshots only save time."""
         if not log_state.is_snapshot_due(self._position.seq, self._snapshot):
             return
         try:
@@ -314,13 +314,13 @@ class SharedEventLog:
     # -- pickling, closing and forking
 
     def pickled(self) -> tuple[Any, ...]:
-        """Return the arguments with which another process opens the experiment."""
+        """Return the function and arguments by which unpickling opens the experiment again."""
         from tideproof.store.stored_experiments import reopen
 
         return reopen, (self.url, self.name, unregistered(self.run.policy), self._inner.clock)
 
     def close(self) -> None:
-        """Close the connection to the database; the next call opens it again."""
+        """Close the connection to the database; the next call opens a new one."""
         with self._lock:
             self._commit_group()
             self.log.close()

@@ -1,4 +1,4 @@
-"""SQLite backend: experiments in a file."""
+"""SQLite backend: stores experiments in a SQLite file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _END = 2**62
 
 
 def open_from_url(url: str, read_only: bool = False) -> SqliteBackend:
-    """Open the store in the SQLite file of a URL."""
+    """Open the SQLite file at a URL as a store of experiments."""
     return SqliteBackend(sqlite_path(url), read_only)
 
 
@@ -44,7 +44,7 @@ class SqliteBackend:
         return SqliteLog(self._database, found[0][0]) if found else None
 
     def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> SqliteLog:
-        """Create an experiment with its first entry unless the name is taken; return the log of that name."""
+        """Create an experiment unless its name is taken, and return the event log under that name."""
         self._database.begin()
         try:
             return self.log(name) or self._create(name, ExperimentContents(about, [first], [], [writer]))
@@ -81,11 +81,11 @@ class SqliteBackend:
         return [ExperimentListing(*row) for row in rows]
 
     def find_faults(self) -> list[str]:
-        """Check the file itself and return a sentence for each fault."""
+        """Check the SQLite file for damage, and return a sentence for each fault."""
         return self._database.find_faults()
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy of the file to a new path, while other processes may write."""
+        """Write a consistent copy of the SQLite file to a new path, while other processes may write."""
         self._database.copy_to(path, show)
 
     def execute(self, sql: str, values: Sequence[Any]) -> list[Any]:
@@ -94,7 +94,7 @@ class SqliteBackend:
         return rows
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the database connection; the next call opens a new one."""
         self._database.close()
 
 
@@ -110,7 +110,7 @@ class SqliteLog:
         self._added = 0  # number of the last entry of the open transaction
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed entries after number `after`, up to `upto`."""
+        """Return the committed event-log entries after number `after`, up to `upto`."""
         if upto is None and self.database.is_locked and self._end == (after, self.database.version):
             return []
         rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto))
@@ -123,11 +123,11 @@ class SqliteLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing units as of event `upto`, or an empty string if it was deleted."""
+        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
         return self._salt("seq <= ?", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt whose event satisfies the SQL condition `where`, or an empty string."""
+        """Return the newest salt for hashing unit IDs that satisfies the SQL condition `where`, or ""."""
         rows = self.database.run(
             f"SELECT salt FROM salts WHERE experiment = ? AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -135,11 +135,11 @@ class SqliteLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
+        """Begin a transaction that blocks other writers; while another one has the lock, call `waiting`."""
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add entries and answers within the transaction; replace the summary unless `about` is None."""
+        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         if len(rows) == 1:  # nearly always the case, and twice as fast
             self.database.run(_ADD, rows[0])
@@ -156,7 +156,7 @@ class SqliteLog:
             self.database.run("UPDATE experiments SET about = ? WHERE id = ?", (about, self._id))
 
     def _set_salt(self, entry: LogEntry) -> None:
-        """Replace the salt for hashing units, and overwrite the bytes of the old salt in the file."""
+        """Replace the salt for hashing unit IDs, and overwrite the bytes of the old salt in the file."""
         self.database.run("PRAGMA secure_delete = 1")
         self.database.run("DELETE FROM salts WHERE experiment = ?", (self._id,))
         if entry.salt:
@@ -164,11 +164,11 @@ class SqliteLog:
         self.database.run("PRAGMA secure_delete = 0")
 
     def add_writer(self, writer: Writer) -> None:
-        """Store the identifier and code fingerprint of a writer, within the transaction."""
+        """Store the identifier of a process that writes the event log, and the fingerprint of its code."""
         self.database.run("INSERT OR IGNORE INTO writers VALUES (?, ?, ?, ?)", (self._id, *writer))
 
     def find_answer(self, key: str) -> StoredAnswer | None:
-        """Return the answer that was stored under an idempotency key, or None."""
+        """Return the stored result of the command with this idempotency key, or None."""
         rows = self.database.run(
             "SELECT key, seq, command, answer FROM answers WHERE experiment = ? AND key = ?", (self._id, key)
         )
@@ -186,7 +186,7 @@ class SqliteLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot with the code fingerprint `mark`, or None."""
+        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None."""
         rows = self.database.run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM snapshots AS s "
             "JOIN events AS e ON e.experiment = s.experiment AND e.seq = s.seq AND e.hash = s.hash "
@@ -199,14 +199,14 @@ class SqliteLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot with the code fingerprint `mark` covers; 0 if none."""
+        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
         rows = self.database.run(
             "SELECT max(seq) FROM snapshots WHERE experiment = ? AND mark = ?", (self._id, mark)
         )
         return rows[0][0] or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot in a transaction of its own, and delete older snapshots that it replaces."""
+        """Store a snapshot of an experiment's state, and delete older snapshots that it replaces."""
         own = self._id, snapshot.mark
         self.database.begin()
         try:
@@ -230,26 +230,26 @@ class SqliteLog:
             self.roll_back()
 
     def read_writers(self) -> list[Writer]:
-        """Return the identifiers and code fingerprints of all writers of the log."""
+        """Return identifier and code fingerprint of every process that has written to the event log."""
         rows = self.database.run(
             "SELECT writer, mark, version FROM writers WHERE experiment = ?", (self._id,)
         )
         return [Writer(*row) for row in rows]
 
     def read_answers(self) -> list[StoredAnswer]:
-        """Return the stored answers of all commands with an idempotency key, sorted by key."""
+        """Return the stored results of all commands that had an idempotency key, sorted by key."""
         rows = self.database.run(
             "SELECT key, seq, command, answer FROM answers WHERE experiment = ? ORDER BY key", (self._id,)
         )
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints of all snapshots, including damaged ones."""
+        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
         rows = self.database.run(
             "SELECT DISTINCT mark FROM snapshots WHERE experiment = ? ORDER BY mark", (self._id,)
         )
         return [mark for (mark,) in rows]
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the database connection; the next call opens a new one."""
         self.database.close()

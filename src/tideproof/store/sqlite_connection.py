@@ -51,7 +51,7 @@ class FileVersion(NamedTuple):
 
 
 class SqliteConnection:
-    """SQLite file with a connection that does not outlive a fork."""
+    """Connection to a SQLite file, which a forked child process never shares with its parent."""
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         check_sqlite_version(apsw.sqlite_lib_version())
@@ -83,14 +83,14 @@ class SqliteConnection:
         return self._connection is not None
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again."""
+        """Close the database connection; the next use opens a new one."""
         if self._connection is not None and self._process == os.getpid():
             connection, self._connection = self._connection, None
             connection.close()
             mark_store_closed(self)
 
     def run(self, sql: str, values: Any = ()) -> Any:
-        """Run a statement and return its rows."""
+        """Run an SQL statement and return its rows."""
         try:
             return self.connection.execute(sql, values).fetchall()
         except apsw.Error as error:
@@ -99,14 +99,14 @@ class SqliteConnection:
             raise StoreError(f"{self.path!r} is damaged: {error}") from error
 
     def run_many(self, sql: str, rows: Any) -> None:
-        """Run a statement once for each row of values."""
+        """Run an SQL statement once for each row of values."""
         try:
             self.connection.executemany(sql, rows)
         except apsw.Error as error:
             raise self._translate_error(error) from error
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
-        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
+        """Begin a transaction that blocks other writers; while another one has the lock, call `waiting`."""
         connection, started = self.connection, time.monotonic()
         follow, pause = started + _FOLLOW, _PAUSE
         while True:
@@ -139,18 +139,18 @@ class SqliteConnection:
 
     @property
     def version(self) -> FileVersion:
-        """Version of the file when this connection last read it; in a transaction, the current version."""
+        """Version of the SQLite file when last read; while a transaction is open, its current version."""
         return FileVersion(self._opens, self.connection.data_version())
 
     def find_faults(self) -> list[str]:
-        """Check the file and return a sentence for each fault."""
+        """Check the SQLite file for damage, and return a sentence for each fault."""
         try:
             return [*_faults(self.connection)]
         except (apsw.Error, UnicodeDecodeError) as error:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy of the database to another file; call `show` with the share done."""
+        """Write a consistent copy of the database to another file; call `show` with the share copied."""
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:
@@ -169,7 +169,7 @@ class SqliteConnection:
             raise self._translate_error(error) from error
 
     def _open(self) -> apsw.Connection:
-        """Open the file for writing and create missing tables; wait while other processes do the same."""
+        """Open the SQLite file for writing, and create missing tables; wait while others do the same."""
         if self._read_only:
             return self._open_read_only()
         check_writable(self.path)
@@ -194,7 +194,7 @@ class SqliteConnection:
                 raise (self._translate_error(error) if isinstance(error, apsw.Error) else error) from None
 
     def _open_read_only(self) -> apsw.Connection:
-        """Open the file for reading only; works on read-only disks, too."""
+        """Open the SQLite file for reading only; this works on read-only disks, too."""
         flags, uri = _read_only_target(self.path)
         connection = None
         try:
@@ -227,7 +227,7 @@ class SqliteConnection:
 
 
 def _close(connection: apsw.Connection | None) -> None:
-    """Close a connection, unless it is None."""
+    """Close a database connection, unless it is None."""
     if connection is not None:
         connection.close()
 
@@ -259,7 +259,7 @@ def _prepare(connection: apsw.Connection, path: str) -> None:
 
 
 def _version(connection: apsw.Connection, path: str) -> int:
-    """Return the version of the schema of a file; `NO_TABLES` if the file is empty."""
+    """Return the schema version of a SQLite file, or `NO_TABLES` if the file is empty."""
     owner, version = connection.pragma("application_id"), connection.pragma("user_version")
     if owner != APPLICATION:
         if owner or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
@@ -269,7 +269,7 @@ def _version(connection: apsw.Connection, path: str) -> int:
 
 
 def _read_only_target(path: str) -> tuple[int, str]:
-    """Return the flags and the URI with which a file is opened for reading."""
+    """Return the flags and the URI with which a SQLite file is opened for reading."""
     if not os.path.exists(path):
         raise MissingFile(f"cannot read {path!r}: there is no such file")
     uri = Path(path).as_uri()

@@ -1,4 +1,4 @@
-"""Tables of a SQLite store."""
+"""SQL definitions of the tables of a SQLite file that stores experiments."""
 
 from tideproof.store.service_tables import SERVICE_TABLES
 

@@ -53,7 +53,7 @@ def _copy_to_store(source: Backend, url: str, show: Show) -> StoreFindings:
 
 
 def _write_file(source: Backend, url: str, target: Path, show: Show) -> StoreFindings:
-    """Write a temporary file beside the target, check it, and rename it."""
+    """Copy a store to a temporary file beside the target, check the copy, and rename it."""
     from tideproof.store.sqlite_backend import SqliteBackend
 
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")

@@ -29,7 +29,7 @@ _PROGRESS_STEP = 256  # events between two updates of the progress bar
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFindings:
-    """Result of checking one experiment of a store.
+    """Result of checking one experiment of a store for damage.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class ExperimentFindings:
 
 @dataclass(frozen=True, slots=True)
 class StoreFindings:
-    """Result of checking a store: faults of the database itself, and the findings of each experiment."""
+    """Result of checking a store for damage: faults of the database, and findings for each experiment."""
 
     faults: tuple[str, ...]
     experiments: tuple[ExperimentFindings, ...]
 
     @property
     def all_faults(self) -> list[str]:
-        """All faults, each with the name of its experiment."""
+        """All faults that the check found, each with the name of its experiment."""
         return [
             *self.faults,
             *(f"{each.name}: {fault}" for each in self.experiments for fault in each.faults),
@@ -68,7 +68,7 @@ class StoreFindings:
 
 
 def fsck(backend: Backend, name: str | None = None, show: Show = lambda share, doing: None) -> StoreFindings:
-    """Check the database and all of its experiments, or one of them."""
+    """Check a store for damage: the database itself, and all of its experiments or only one."""
     faults = backend.find_faults()
     checked: list[ExperimentFindings] = []
     try:
@@ -89,7 +89,7 @@ def fsck(backend: Backend, name: str | None = None, show: Show = lambda share, d
 
 
 def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) -> ExperimentFindings:
-    """Check one experiment; an error while reading it becomes a fault."""
+    """Check one stored experiment for damage; an error while reading it is reported as a fault."""
     check = _Check(show)
     try:
         check.run(backend, name)
@@ -109,7 +109,7 @@ def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) 
 
 
 class _Check:
-    """Check of one experiment, in steps of which each relies on the ones before."""
+    """Check of one stored experiment for damage; each step relies on the ones before."""
 
     def __init__(self, show: Callable[[int], None]) -> None:
         self.faults: list[str] = []
@@ -143,7 +143,7 @@ class _Check:
     def _replay(
         self, log: ExperimentLog, entries: list[LogEntry], snapshots: list[Snapshot]
     ) -> RecomputedAsks:
-        """Replay all events, and compare the columns of each entry and the snapshots with the replay."""
+        """Replay all events, and compare the stored times, pull counts and snapshots with the replay."""
         mark = code_fingerprint(policy_from_description(read_created_event(log).policy))
         ours = {snapshot.seq: snapshot for snapshot in snapshots if snapshot.mark == mark}
         self.others = len(snapshots) - len(ours)
@@ -170,7 +170,7 @@ class _Check:
 
 
 def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None:
-    """Restore a state from the contents of a snapshot and return its parts in a form that can be compared."""
+    """Restore a state from a snapshot and return it as bytes, for comparison with another state."""
     copy = State(state.created, state.spec)
     past = EventLog([], len(state.events), lambda: list(state.events))
     if not resume(copy, past, contents):

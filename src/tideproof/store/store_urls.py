@@ -1,4 +1,4 @@
-"""URLs of stores, and the backend that each scheme selects.
+"""URLs of stores, whose scheme (sqlite or postgresql) selects the database backend.
 
 `sqlite:///shop.db` is a path relative to the working directory, `sqlite:////var/lib/shop.db` an absolute
 path. `postgresql://user@host/database` is a PostgreSQL database.
@@ -30,7 +30,7 @@ _SHARED_DRIVES = {
 
 
 def open_backend(url: str, read_only: bool = False) -> Backend:
-    """Return the store at a URL.
+    """Open the store, a database with experiments, at a URL.
 
     With `read_only`, the store must exist and is not changed.
     """

@@ -137,6 +137,6 @@ _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 async def _info(service: Service, name: str) -> m.ExperimentInfo:
-    """Return the current description of an experiment."""
+    """Return the current settings and progress of an experiment as a response body."""
     found = await service.call(lambda: service.experiments.get(name).internals.status())
     return m.ExperimentInfo(**serializers.experiment(found, name))

@@ -73,7 +73,7 @@ async def log_out(request: Request, key: KeyHolder) -> Response:
 
 @router.post("/new")
 async def new(request: Request, key: Editor) -> Response:
-    """Handle the form of a new experiment: simulate the budget that it needs, or create it."""
+    """Handle the form for a new experiment: create the experiment, or simulate which budget it needs."""
     given = await _fields(request)
     try:
         if given.get("do") == "plan":
@@ -194,7 +194,7 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
-    """Return the form of a new experiment as keyword arguments; empty fields are omitted."""
+    """Return the fields of the form for a new experiment as keyword arguments, without empty fields."""
     words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
@@ -207,12 +207,12 @@ def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _arms(given: dict[str, str]) -> list[str]:
-    """Return the arms in a form, one from each line."""
+    """Return the names of the arms in a form, where each line of a text field names one."""
     return [arm.strip() for arm in given.get("arms", "").splitlines() if arm.strip()]
 
 
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:
-    """Simulate the experiment of a form to find the budget that it needs; blocks."""
+    """Simulate the experiment that a form describes to find the budget it needs; a blocking call."""
     # imported here because it imports the simulator, which the service needs for nothing else
     from tideproof.plans.planner import plan
 
@@ -255,12 +255,12 @@ def _is_own_page(path: str) -> bool:
 
 
 def _error_text(error: Exception) -> str:
-    """Return the message of an error that a form caused."""
+    """Return the message to show for an error in a submitted form."""
     if isinstance(error, Problem):
         return error.detail
     return one_line(error) if isinstance(error, ValidationError) else str(error)
 
 
 def _error_status(error: Exception) -> int:
-    """Return the HTTP status of an error that a form caused."""
+    """Return the HTTP status for an error in a submitted form."""
     return error.status if isinstance(error, Problem) else 400

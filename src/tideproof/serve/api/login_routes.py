@@ -78,13 +78,13 @@ async def log_out(request: Request, response: Response, key: KeyHolder) -> None:
 
 
 async def find_key(request: Request, service: Service, secret: str) -> Key:
-    """Return the key with this secret, or raise a problem; failed attempts are rate-limited."""
+    """Return the API key with this secret, or raise an HTTP error; failed attempts are rate-limited."""
     scope = {**request.scope, "headers": [(b"authorization", b"Bearer " + secret.encode("utf-8", "replace"))]}
     return await caller(Request(scope), service)
 
 
 async def begin_session(request: Request, response: Response, service: Service, key: Key) -> None:
-    """Start a login session and set its cookie."""
+    """Start a login session of a browser and set its cookie."""
     secret = await service.call(service.keys.begin_session, key, service.settings.session_seconds)
     response.set_cookie(
         cookie_name(request),
@@ -117,7 +117,7 @@ def check_given_origin(request: Request) -> None:
 
 
 def _info(key: Key) -> m.KeyInfo:
-    """Return a key in the schema of the API."""
+    """Return an API key, without its secret, as a response body."""
     return m.KeyInfo(
         **key._replace(experiments=None)._asdict()
         | {"experiments": None if key.experiments is None else list(key.experiments)}
@@ -125,6 +125,6 @@ def _info(key: Key) -> m.KeyInfo:
 
 
 def _caller_info(key: Key) -> m.CallerInfo:
-    """Return the key of a caller in the schema of the API."""
+    """Return the API key of the caller, without its secret, as a response body."""
     only = None if key.experiments is None else list(key.experiments)
     return m.CallerInfo(id=key.id, name=key.name, role=key.role, experiments=only)

@@ -30,10 +30,10 @@ Evaluator = Annotated[Key, needs(Right.EVALUATE)]
 
 
 class OfrepRoute(APIRoute):
-    """Route whose errors have the format of OFREP."""
+    """Route whose error responses have the format of OFREP, OpenFeature's remote evaluation protocol."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the function that handles a request."""
+        """Return the function that handles a request to an OFREP route and formats its errors."""
         inner = super().get_route_handler()
 
         async def served(request: Request) -> Response:
@@ -153,7 +153,10 @@ async def stream(
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
-    """Return the event stream for a client, or none if the maximum number is open; blocks."""
+    """Return the event stream for a client, or no stream if the maximum number of streams is open.
+
+    The call blocks.
+    """
     if service.visitor_notifier.is_full:
         return []
     ticket = service.keys.create_ticket(key, service.settings.session_seconds)
@@ -173,7 +176,7 @@ def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
 
 
 def _protocol_response(request: Request, problem: Problem) -> Response:
-    """Return a problem in the format of OFREP, where the protocol defines one."""
+    """Return an error as a response in the format of OFREP, or raise it if OFREP defines no format."""
     if problem.status == 404:
         return _failure(request, 404, "FLAG_NOT_FOUND", problem.detail)
     if problem.status == 400:
@@ -182,7 +185,7 @@ def _protocol_response(request: Request, problem: Problem) -> Response:
 
 
 def _failure(request: Request, status: int, code: str, detail: str) -> JSONResponse:
-    """Return an error response in the format of OFREP."""
+    """Return an error response in the format of OFREP, OpenFeature's remote evaluation protocol."""
     body_fields = {"errorCode": code, "errorDetails": escape_control_characters(detail)}
     key = request.path_params.get("key")
     return JSONResponse(body_fields if key is None else {"key": key} | body_fields, status)

@@ -1,4 +1,4 @@
-"""Routes of the web pages that display something."""
+"""Routes that return web pages; the routes in `form_routes` receive the forms of these pages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def overview(
 
 
 def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
-    """Return one row of the list of experiments."""
+    """Return one row of the web page that lists all experiments."""
     row: dict[str, Any] = {"name": each.name, "pulls": each.pulls, "at": each.at, "state": "", "verdict": ""}
     try:
         row |= json.loads(each.about)

@@ -174,22 +174,22 @@ def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
 
 
 def _pulls(found: Sequence[Pull]) -> m.Pulls:
-    """Return pulls in the schema of the API."""
+    """Return pulls (assignments of arms) as a response body."""
     return m.Pulls(pulls=[_info(each) for each in found])
 
 
 def _info(pull: Pull) -> m.PullInfo:
-    """Return a pull in the schema of the API."""
+    """Return a pull (an assignment of an arm) as a response body."""
     return m.PullInfo(id=pull.id, arm=pull.arm, environment=pull.environment)
 
 
 def _columns(rows: Sequence[tuple[Any, Any, Any]]) -> tuple[list[Any], ...]:
-    """Return rows of three values as three lists."""
+    """Return a list of rows of three values as three lists, one for each column."""
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _number(id: str) -> int:
-    """Return the number of a pull from its id."""
+    """Return the number of a pull, which is the last part of its id."""
     number = id.rpartition("-")[2]
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         raise InputError(f"after must be the value of next in the response with the page before, not {id!r}")

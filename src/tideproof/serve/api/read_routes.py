@@ -140,6 +140,6 @@ async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
 
 
 def _chunks(text: str) -> Iterator[bytes]:
-    """Yield the parts of a download."""
+    """Yield the text of a download in parts of limited size."""
     for start in range(0, len(text), CHUNK):
         yield text[start : start + CHUNK].encode()

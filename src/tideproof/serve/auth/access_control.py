@@ -18,13 +18,13 @@ _ANONYMOUS = Key("", "nobody", "viewer", (), 0.0)
 
 
 class RightRequirement:
-    """FastAPI dependency that authenticates the caller and checks a right."""
+    """FastAPI dependency that authenticates the caller and checks that its API key has a right."""
 
     def __init__(self, right: Right) -> None:
         self.right = right
 
     async def __call__(self, request: Request) -> Key:
-        """Return the caller's API key, or raise a problem if the key lacks the right."""
+        """Return the caller's API key, or raise an HTTP error if the key lacks the required right."""
         if self.right is Right.OPEN:
             return _ANONYMOUS
         service = service_of(request)
@@ -50,7 +50,7 @@ class RightRequirement:
 
 
 def needs(right: Right) -> Any:
-    """Return a FastAPI dependency that requires a right."""
+    """Return a FastAPI dependency that requires an API key with a right, such as reading experiments."""
     return Depends(RightRequirement(right))
 
 
@@ -86,7 +86,7 @@ async def caller(request: Request, service: Service) -> Key:
 
 
 def _given(request: Request) -> str | None:
-    """Return the secret from a request's headers; empty if it is malformed, None if there is none."""
+    """Return the API key's secret from a request's headers; empty if malformed, None if absent."""
     header = request.headers.get("authorization")
     if header is None:
         return request.headers.get("x-api-key")
@@ -95,7 +95,7 @@ def _given(request: Request) -> str | None:
 
 
 def _count_failure(request: Request, service: Service) -> None:
-    """Count a request without a valid key, and raise a problem if its address sends too many."""
+    """Count a request without a valid API key; raise an HTTP error if its address sends too many."""
     wait = service.failure_limiter.take(request.client.host if request.client else "nowhere")
     if wait:
         raise Problem(

@@ -46,15 +46,15 @@ class Key(NamedTuple):
     revoked_by: str | None = None
 
     def may(self, right: Right) -> bool:
-        """Return whether the role of the key includes a right."""
+        """Return whether the role of the API key includes a right."""
         return right in ROLES[self.role]
 
     def reaches(self, experiment: str) -> bool:
-        """Return whether the key is for an experiment."""
+        """Return whether the API key may be used for an experiment."""
         return self.experiments is None or experiment in self.experiments
 
     def covers(self, role: str, experiments: Sequence[str] | None) -> bool:
-        """Return whether a key with this role and these experiments would have only rights of this key."""
+        """Return whether this key has all rights of a key with the given role and experiments."""
         if not ROLES[role] <= ROLES[self.role]:
             return False
         if self.experiments is None:
@@ -63,7 +63,7 @@ class Key(NamedTuple):
 
 
 class KeyStore:
-    """The API keys and sessions of a store; calls may block, and are safe to make from several threads."""
+    """The API keys and login sessions in a store; calls may block, and are thread-safe."""
 
     def __init__(self, backend: Backend, admin_key: str = "", lock: threading.RLock | None = None) -> None:
         self._backend, self._lock = backend, lock or threading.RLock()
@@ -112,7 +112,7 @@ class KeyStore:
         return secret, key
 
     def revoke(self, id: str, by: Key) -> None:
-        """Revoke a key and end its sessions; revoking it again has no effect."""
+        """Revoke an API key and end its login sessions; revoking it again has no effect."""
         known = {key.id: key for key in self.list_keys()}
         if id not in known:
             raise UnknownName(f"there is no key with the id {id!r}")
@@ -128,13 +128,13 @@ class KeyStore:
             self._sessions = {hash: found for hash, found in self._sessions.items() if found[0] != id}
 
     def list_keys(self) -> list[Key]:
-        """Return all keys, oldest first, including revoked ones."""
+        """Return all API keys, oldest first, including revoked ones."""
         with self._lock:
             rows = self._backend.execute(f"SELECT {_COLUMNS} FROM ~api_keys ORDER BY made_at, id", ())
         return [_key(row) for row in rows]
 
     def exists(self, role: str | None = None) -> bool:
-        """Return whether there is a valid key, of this role unless it is None."""
+        """Return whether there is a valid API key, with this role if one is given."""
         every = [
             *self._environment_keys.values(),
             *(key for key in self.list_keys() if key.revoked_at is None),
@@ -145,19 +145,19 @@ class KeyStore:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the cached keys were read recently."""
+        """Whether the cached API keys were read from the store recently."""
         return time.monotonic() - self._refreshed_at < FRESH
 
     def cached_key(self, secret: str) -> Key | None:
-        """Return the cached key with this secret, or None; never blocks."""
+        """Return the cached API key with this secret, or None; a non-blocking call."""
         return self._keys_by_hash.get(hash_secret(secret))
 
     def is_valid(self, id: str) -> bool:
-        """Return whether a key with this id is in the cache, that is, not revoked; never blocks."""
+        """Return whether the API key with this id is cached, that is, not revoked; a non-blocking call."""
         return any(key.id == id for key in list(self._keys_by_hash.values()))
 
     def refresh(self) -> None:
-        """Read the valid keys from the store, and empty the cache of sessions."""
+        """Read the valid API keys from the store, and empty the cache of login sessions."""
         with self._lock:
             rows = self._backend.execute(
                 f"SELECT hash, {_COLUMNS} FROM ~api_keys WHERE revoked_at IS NULL", ()
@@ -169,13 +169,16 @@ class KeyStore:
     # -- tickets: short-lived tokens in URLs, which replace the API key where clients cannot send headers
 
     def create_ticket(self, key: Key, seconds: float) -> str:
-        """Return a ticket that stands for an API key for `seconds`; only `find_ticket_key` accepts it."""
+        """Return a ticket, a token for URLs that replaces an API key for the given number of seconds.
+
+        Only `find_ticket_key` accepts it.
+        """
         end = f"{key.id}.{int(time.time() + seconds)}"
         hash = next((hash for hash, each in list(self._keys_by_hash.items()) if each.id == key.id), "")
         return f"{end}.{_mac(hash, end)}"
 
     def find_ticket_key(self, ticket: str) -> Key | None:
-        """Return the API key for which a ticket stands, or None.
+        """Return the API key that a ticket, a short-lived token in a URL, replaces, or None.
 
         The result is None if the ticket has expired or the key was revoked. The call never blocks.
         """
@@ -189,7 +192,7 @@ class KeyStore:
     # -- sessions
 
     def begin_session(self, key: Key, seconds: float) -> str:
-        """Start a login session of a key and return its secret; sessions that have ended are deleted."""
+        """Start a login session of an API key and return the session's secret; delete expired sessions."""
         secret, end = secrets.token_urlsafe(32), time.time() + seconds
         with self._lock:
             self._backend.execute("DELETE FROM ~sessions WHERE ends_at < ?", (time.time(),))
@@ -200,13 +203,13 @@ class KeyStore:
         return secret
 
     def end_session(self, secret: str) -> None:
-        """End a session, if it exists."""
+        """End a login session, if it exists."""
         with self._lock:
             self._backend.execute("DELETE FROM ~sessions WHERE hash = ?", (hash_secret(secret),))
             self._sessions.pop(hash_secret(secret), None)
 
     def find_session_key(self, secret: str) -> Key | None:
-        """Return the key of a session, or None if it has ended; may read the store."""
+        """Return the API key of a login session, or None if it has ended; this may read the store."""
         hash = hash_secret(secret)
         found = self._sessions.get(hash)
         if found is None or time.monotonic() - found[2] > FRESH:
@@ -227,7 +230,7 @@ def hash_secret(secret: str) -> str:
 
 
 def _mac(hash: str, said: str) -> str:
-    """Return the message authentication code that proves that this service issued a ticket."""
+    """Return the code that proves that this service issued a ticket (a short-lived token in a URL)."""
     return hmac.new(hash.encode(), f"ticket {said}".encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Right(StrEnum):
-    """Right that a route requires of its caller."""
+    """Right that a route of the service requires of the caller's API key."""
 
     OPEN = "open"  # no key is needed
     ANY = "any"  # any valid key is enough

@@ -41,7 +41,7 @@ class Progress(NamedTuple):
     said: str
 
     def text(self) -> str:
-        """Return the share in a few words, such as "budget at 66 %"."""
+        """Return the progress of an experiment in a few words, such as "budget at 66 %"."""
         return f"{self.name} at {math.floor(100.0 * self.share)} %"
 
 
@@ -95,7 +95,7 @@ def _read_inputs(run: Experiment) -> ViewInputs:
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the values that the page of an experiment shows; does not count as an interim look."""
+    """Return the data for an experiment's web page; this does not count as an interim analysis."""
     model, stopping, history, noted = _read_inputs(run)
     found, fit, status = model.recommendation, model.fit, model.status
     progress = _progress(status, stopping, fit)
@@ -146,7 +146,7 @@ def narrow_first(columns: list[Column]) -> list[Column]:
 
 
 def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
-    """Return the table and pictures for an experiment whose shifts are estimated without labels."""
+    """Return table and pictures for an experiment whose shifts are estimated without environment names."""
     raw = told.raw_means(len(fit.names))
     card = tide_card(fit, told)
     return {
@@ -158,7 +158,7 @@ def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
 
 
 def raw_sentence(fit: Fit, arm: str | None) -> str:
-    """Return a sentence about the arm with the best raw mean."""
+    """Return a sentence that names the arm with the best raw mean and compares it with the selected arm."""
     return compare_with_raw(best_raw_arm(fit), arm)
 
 
@@ -170,7 +170,7 @@ def compare_with_raw(raw: str, arm: str | None) -> str:
 
 
 def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any) -> list[Progress]:
-    """Return the progress of the stopping rule and of the budget."""
+    """Return how close an experiment is to satisfying its stopping rule and to using its budget."""
     found = []
     if stopping is not None:
         near = stopping.share(fit)

@@ -34,7 +34,7 @@ _read_slots = threading.BoundedSemaphore(2)
 
 
 class UploadForm(NamedTuple):
-    """Options that the upload form sets for an analysis; columns that are None are guessed."""
+    """Options of the form for analyzing an uploaded log; columns that are None are guessed."""
 
     arm: str | None = None
     environment: str | None = None
@@ -49,7 +49,7 @@ class UploadForm(NamedTuple):
 
 
 def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> LogAnalysis:
-    """Analyze an uploaded file; blocks."""
+    """Analyze an uploaded log file to find its best arm; a blocking call."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
         raise InputError(
@@ -73,7 +73,7 @@ def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> L
 
 
 def _copy(file: BinaryIO, path: Path, most: int) -> None:
-    """Copy an upload to a file, and raise a problem if it is too large or empty."""
+    """Copy an uploaded file to a path, and raise an error if it is too large or empty."""
     written = 0
     with path.open("wb") as copy:
         while chunk := file.read(_CHUNK):
@@ -86,7 +86,7 @@ def _copy(file: BinaryIO, path: Path, most: int) -> None:
 
 
 def _analyze_file(path: str, asked: UploadForm) -> LogAnalysis:
-    """Analyze a file with the options of the form."""
+    """Analyze a log file with the options of the upload form."""
     options = AnalysisOptions(
         columns=ColumnOptions(
             arm=asked.arm,

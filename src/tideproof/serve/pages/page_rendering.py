@@ -43,7 +43,7 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
-    """Return a rendered template; the menu contains the pages that the key may see."""
+    """Return a page rendered from a template; its menu lists the pages that the API key may see."""
     made = _templates().get_template(f"{template}.html")
     rights = {right.value: key is not None and key.may(right) for right in Right}
     return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)
@@ -68,7 +68,7 @@ def is_for_people(request: Request) -> bool:
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
-    """Return a problem as a page, or a redirect to the login page if a key is missing."""
+    """Return an error as a web page, or a redirect to the login page if an API key is missing."""
     if problem.status == 401 and request.url.path != "/login":
         back = request.url.path if request.method == "GET" else "/"
         return redirect(f"/login?next={quote(back, safe='')}")

@@ -36,5 +36,5 @@ class RequestBody(BaseModel):
 
 
 def example(*examples: dict[str, Any]) -> ConfigDict:
-    """Return the model configuration of a request body with examples."""
+    """Return a Pydantic configuration that adds an example to the schema of a request body."""
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)})

@@ -28,7 +28,7 @@ TIMEOUT = 10.0  # seconds to wait for a target
 
 
 class Notice(NamedTuple):
-    """Message that each webhook sends once per experiment.
+    """Message about an experiment, such as its winner, that each webhook sends only once.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class WebhookSender:
                 LOG.error("webhooks", exc_info=error, extra={"fields": {}})
 
     def send_pending(self) -> None:
-        """Send the pending messages of each webhook; one that fails is retried later, after a longer wait."""
+        """Send the pending messages of each webhook; retry a webhook that fails after a longer wait."""
         for webhook in self._webhooks.list_webhooks():
             until, wait = self._retries.get(webhook.id, (0.0, PAUSE))
             if time.monotonic() < until or self._stopping.is_set():
@@ -116,7 +116,7 @@ def pending_notices(found: ReadModel) -> Iterator[Notice]:
 
 
 def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) -> None:
-    """Send one message, or raise an error; connects to exactly the address that was checked."""
+    """Send one webhook message, or raise an error; connect to exactly the IP address that was checked."""
     address = checked_target(webhook.url, any_target)
     at = datetime.now(UTC)
     said = {
@@ -147,7 +147,7 @@ def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) ->
 
 
 def signature_headers(secret: str, id: str, at: int, body: str) -> dict[str, str]:
-    """Return the headers that prove the origin of a message and identify repeats of it."""
+    """Return the HTTP headers that prove the origin of a webhook message and identify repeats of it."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     mac = hmac.new(key, f"{id}.{at}.{body}".encode(), "sha256").digest()
     return {

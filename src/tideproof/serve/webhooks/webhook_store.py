@@ -1,4 +1,4 @@
-"""Registered webhooks of a store, and how much each of them has sent."""
+"""Registered webhooks of a store, and which messages each of them has already sent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WebhookCursor(NamedTuple):
 
 
 class WebhookStore:
-    """The webhooks of a store; calls block, and are safe to make from several threads."""
+    """The registered webhooks in a store; calls block, and are thread-safe."""
 
     def __init__(self, backend: Backend, lock: threading.RLock, any_target: bool) -> None:
         self._backend, self._lock, self.any_target = backend, lock, any_target
@@ -80,7 +80,7 @@ class WebhookStore:
         return found
 
     def delete(self, id: str, by: Key) -> None:
-        """Delete a webhook, unless it reports on experiments that the caller's key is not for."""
+        """Delete a webhook, unless it reports on experiments that the caller's API key excludes."""
         if not any(each.id == id and by.covers(by.role, each.experiments) for each in self.list_webhooks()):
             raise UnknownName(f"there is no webhook with the id {id!r}")
         with self._lock:

@@ -46,7 +46,7 @@ def checked_target(url: str, any_target: bool) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is on the public internet, also if it embeds another address.
+    """Return whether an IP address, and any IPv4 address embedded in it, is on the public internet.
 
     >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
     (True, False, False)
