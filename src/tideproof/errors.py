@@ -40,7 +40,7 @@ FIRST_UNPRINTABLE_INTEGER = 10**4300  # Python refuses to convert integers from 
 
 
 def describe_value(value: Any) -> str:
-    """Return the text of a value for an error message.
+    """Return a value as text for an error message.
 
     Python refuses to convert very long integers to text; these are described in words.
 
@@ -106,11 +106,11 @@ class KernelError(InputError):
 
 
 class NotComparable(TideproofError):
-    """Error for arms that no chain of shared environments connects; the message names the groups."""
+    """Error for arms that no chain of shared environments connects; the message names the groups of arms."""
 
 
 class Finished(TideproofError):
-    """Error for a request to a finished experiment; the message names the selected arm."""
+    """Error for a request that a finished experiment cannot serve; the message names the selected arm."""
 
 
 class StoreError(TideproofError, OSError):
@@ -122,5 +122,8 @@ class MissingExtra(TideproofError, ImportError):
 
     @classmethod
     def for_module(cls, module: str, extra: str, purpose: str) -> MissingExtra:
-        """Build the error for a missing `module` that `purpose` needs and the package's `extra` installs."""
+        """Build the error for a missing module, with the extra of the package that installs it.
+
+        `purpose` is what needs the module.
+        """
         return cls(f"{purpose} needs {module}: pip install 'tideproof[{extra}]'")

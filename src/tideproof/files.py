@@ -29,17 +29,17 @@ def require_path(path: Any) -> str:
 
 
 def mark_store_open(owner: Any, path: str) -> None:
-    """Record that `owner` has the store at `path` open, until it is closed or garbage-collected."""
+    """Record that the object `owner` has the database file at `path` open, until it is closed or deleted."""
     _open_stores[owner] = _file_identity(path)
 
 
 def mark_store_closed(owner: Any) -> None:
-    """Record that `owner` has closed its store."""
+    """Record that the object `owner` has closed its database file."""
     _open_stores.pop(owner, None)
 
 
 def is_store_open(path: str) -> bool:
-    """Return whether this process has the store at `path` open.
+    """Return whether this process has the database file at `path` open.
 
     On POSIX systems, opening and closing the file a second time drops all locks that the process holds on it.
     """

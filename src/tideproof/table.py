@@ -56,7 +56,7 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in their order."""
+        """Names of the table's columns, in their order."""
         return list(self._data)
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]  # tables are mutable and compared by value
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the rows as a list of dicts, one per row."""
+        """Return the rows of the table as a list of dicts."""
         return list(self)
 
     def to_pandas(self) -> Any:
@@ -122,7 +122,7 @@ class Table:
         return f'<div style="overflow-x:auto">{table}</div>{count}'
 
     def _visible_rows(self) -> list[int | None]:
-        """Return the numbers of the rows to show; None stands for the omitted rows of a long table."""
+        """Return the indices of the table rows to show; None stands for the omitted rows of a long table."""
         if len(self) <= _MAXIMUM_ROWS:
             return list(range(len(self)))
         half = _MAXIMUM_ROWS // 2
@@ -133,7 +133,7 @@ class Table:
         return [] if 0 < len(self) <= _MAXIMUM_ROWS else [f"{len(self)} rows"]
 
     def _format_column(self, name: str) -> list[str]:
-        """Return the texts of the visible cells of a column."""
+        """Return the texts of the visible cells of a table column."""
         rows, values = self._visible_rows(), self._data[name]
         if name in _PROBABILITY_COLUMNS:
             values = [v if v is None else format_probability(v) for v in values]
@@ -144,7 +144,7 @@ class Table:
 
 
 def _to_python_values(values: Iterable[Any]) -> list[Any]:
-    """Return the values of a column as Python objects, with None in place of NaN."""
+    """Return the values of a table column as Python objects, with None in place of NaN."""
     items: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
     if type(values).__name__ == "ndarray" and values.dtype.kind in "biuf":  # type: ignore[attr-defined]
         return [None if v != v else v for v in items]  # only NaN differs from itself
@@ -158,7 +158,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_numeric(values: list[Any]) -> bool:
-    """Return whether all values of a column are numbers or missing."""
+    """Return whether all values of a table column are numbers or missing."""
     return all(v is None or _is_number(v) for v in values)
 
 
@@ -168,7 +168,7 @@ def _text_alignment(values: list[Any]) -> str:
 
 
 def _choose_decimals(numbers: list[float]) -> int | None:
-    """Return the number of decimals for a column of numbers, or None for scientific notation.
+    """Return the number of decimals for a table column of numbers, or None for scientific notation.
 
     The decimals show four significant digits of the largest number and two of the range of the column.
     Scientific notation is for columns whose largest number is below 1e-4 or at least 1e10 (Unix times in
@@ -191,7 +191,7 @@ def _choose_decimals(numbers: list[float]) -> int | None:
 
 
 def _format_cell(value: Any, decimals: int | None) -> str:
-    """Return the text of one cell; `decimals` is None for scientific notation."""
+    """Return the text of one table cell; `decimals` is None for scientific notation."""
     if value is None:
         return _MISSING
     if isinstance(value, float) and math.isfinite(value):

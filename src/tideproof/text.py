@@ -90,7 +90,7 @@ def format_probability(p: float) -> str:
 
 
 class NumberFormat(NamedTuple):
-    """Format of one kind of number: a factor, and a unit after each number or once after an interval.
+    """Number format: a factor to multiply by, and a unit after each number or once after an interval.
 
     >>> PLAIN.format_number(1234.5, 1), PERCENT.format_number(0.12, 0, "+")
     ('1,234.5', '+12 %')
@@ -129,9 +129,10 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, self.interval_decimals(low, high), sign) + self.once
 
     def format_lead(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return a lead as text like `format_estimate`, with up to two more decimals if the interval is wide.
+        """Return the lead of an arm as text, with more decimals than other estimates if its interval is wide.
 
-        The additional decimals show two significant digits of the lead itself.
+        It has up to two more decimals than `format_estimate` gives. They show two significant digits of the
+        lead itself.
 
         >>> PLAIN.format_lead(0.412, -4.0, 9.0), PLAIN.format_lead(0.412, 0.1, 0.9, "+")
         ('0.41', '+0.41')
@@ -165,7 +166,7 @@ class NumberFormat(NamedTuple):
         return f"{ends[0]} to {ends[1]}{self.once}"
 
     def interval_decimals(self, low: float | None, high: float | None) -> int | None:
-        """Return the decimals that show two digits of an interval's width, or None without a finite width.
+        """Return how many decimals show two digits of an interval's width, or None if this is 0 or infinite.
 
         >>> PLAIN.interval_decimals(1.0, 1.5), PERCENT.interval_decimals(0.04, 0.21)
         (2, 0)
@@ -177,7 +178,7 @@ class NumberFormat(NamedTuple):
         return min(9, count_decimals(self.factor * (high - low), 2))
 
     def _format_without_unit(self, x: float, decimals: int | None, sign: str) -> str:
-        """Return a number as text without the unit `once`, which an interval shows only at its end."""
+        """Return a number as text, without the unit that an interval shows only once, at its end."""
         if decimals is None:
             text = ("+" if sign and x >= 0.0 else "") + format_rounded(self.factor * x + 0.0)  # never -0
         else:

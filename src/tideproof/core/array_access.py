@@ -17,48 +17,53 @@ from tideproof.core.kernel_linker import kernel
 
 @kernel
 def at(x, i):
-    """Return x[i], with i known only at run time."""
+    """Return the element x[i] of an array, with an index i that is known only at run time."""
     return x[i]
 
 
 @kernel
 def add_at(x, i, n):
-    """Add n to x[i], with i known only at run time."""
+    """Add n to the element x[i] of an array, with an index i that is known only at run time."""
     x[i] += n
 
 
 @kernel
 def entry(P, i, k):
-    """Return P[i, k] of a symmetric matrix, for loop variables i and k, which are constants on a GPU."""
+    """Return the element P[i, k] of a symmetric matrix, for loop variables i and k (constants on a GPU)."""
     return P[i, k]
 
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i], with i known only at run time."""
+    """Return the diagonal element P[i, i] of a matrix, with an index i that is known only at run time."""
     return P[i, i]
 
 
 @kernel
 def fetch(P, i, row):
-    """Prepare `fetched` to read row i of a symmetric matrix; a GPU copies the row to the buffer `row`."""
+    """Prepare row i of a symmetric matrix for `fetched`; on a GPU this copies it to the buffer `row`."""
 
 
 @kernel
 def fetched(P, i, row, k):
-    """Return P[i, k] for a loop variable k; the caller must have called `fetch(P, i, row)` before."""
+    """Return element k of the row i of a symmetric matrix that `fetch(P, i, row)` has prepared.
+
+    k must be a loop variable.
+    """
     return P[i, k]
 
 
 @kernel
 def put(P, i, k, value):
-    """Set P[i, k] of a symmetric matrix; the loop of the caller must set P[k, i] to the same value."""
+    """Set the element P[i, k] of a symmetric matrix; the caller's loop must set P[k, i] to the same value."""
     P[i, k] = value
 
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Write Pg to `out`, for g = (unit vector of `arm`) - each * counts, and return g'x and g'Pg.
+    """Return the inner product g'x and the quadratic form g'Pg for the contrast g of an arm with an average.
+
+    g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
 
     With the pulls of an environment as `counts` and 1 over their sum as `each`, g is the difference between
     the arm and the average pull of the environment. The loops run over rows of P, which is symmetric, so
@@ -83,7 +88,10 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Write each * Px to `out`, and return each * x'out; at least one of the counts x must not be 0."""
+    """Write the product of a matrix P and a scaled vector to `out`, and return the quadratic form.
+
+    The vector is each * x. At least one of the counts x must not be 0.
+    """
     K = x.size
     fresh, total = True, 0.0
     for k in range(K):
@@ -103,17 +111,19 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Return the results of `weighted_squares` for all rows of P at once, or 0 to compute them one by one.
+    """Return weighted sums of squares for all rows of a matrix, or 0 to compute them one by one later.
 
-    The results are those with base = P[k, a] - x[k]. This version always returns 0; `interpreted_kernels`
-    has a version that computes them.
+    Each is the result of `weighted_squares` with base = P[k, a] - x[k]. This version always returns 0;
+    `interpreted_kernels` has a version that computes them.
     """
     return 0
 
 
 @kernel
 def weighted_squares(rows, P, a, x, base, weights):
-    """Return the sum of weights[i] (P[a, i] - x[i] - base)^2 over i, for a loop variable a.
+    """Return the weighted sum of squares of row a of a matrix, less a vector and a constant.
+
+    This is the sum of weights[i] (P[a, i] - x[i] - base)^2 over i. a must be a loop variable.
 
     `rows` is the result of `square_rows`. Weights that are not positive are skipped.
     """
@@ -127,7 +137,7 @@ def weighted_squares(rows, P, a, x, base, weights):
 
 @kernel
 def less_outer(P, x, f):
-    """Subtract f xx' from the symmetric matrix P, which stays exactly symmetric."""
+    """Subtract the scaled outer product f xx' of a vector from a matrix P, which stays exactly symmetric."""
     K = x.size
     for i in range(K):
         for k in range(K):
@@ -136,5 +146,5 @@ def less_outer(P, x, f):
 
 @kernel
 def root_of_ratio(x, n):
-    """Return the square root of x/n, for a finite x that is not negative."""
+    """Return the square root of the ratio x/n, for a finite x that is not negative."""
     return math.sqrt(x / n)

@@ -14,7 +14,7 @@ rsqrt = hole("rsqrt")  # 1/sqrt(x)
 
 @kernel
 def at(x, i):
-    """Return x[i] as a sum over all elements, so that every index is a constant."""
+    """Return the array element x[i] as a sum over all elements, so that every index is a constant."""
     value = 0.0
     for m in range(x.size):
         value += (1.0 if m == i else 0.0) * x[m]
@@ -23,20 +23,20 @@ def at(x, i):
 
 @kernel
 def add_at(x, i, n):
-    """Add n to x[i] in a loop over all elements, so that every index is a constant."""
+    """Add n to the array element x[i] in a loop over all elements, so that every index is a constant."""
     for m in range(x.size):
         x[m] += n if m == i else 0
 
 
 @kernel
 def entry(P, i, k):
-    """Return P[i, k], read from the lower triangle of the symmetric matrix."""
+    """Return the element P[i, k] of a symmetric matrix, read from its lower triangle."""
     return P[max(i, k), min(i, k)]
 
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i] as a sum over the diagonal, so that every index is a constant."""
+    """Return the diagonal element P[i, i] as a sum over the diagonal, so that every index is a constant."""
     value = 0.0
     for m in range(P.shape[0]):
         value += (1.0 if m == i else 0.0) * P[m, m]
@@ -54,13 +54,13 @@ def fetch(P, i, row):
 
 @kernel
 def fetched(P, i, row, k):
-    """Return P[i, k] from the copy of row i that `fetch` made."""
+    """Return element k of the row i of a matrix, from the copy of the row that `fetch` made."""
     return row[k]
 
 
 @kernel
 def put(P, i, k, value):
-    """Set P[i, k] and P[k, i] if the entry is in the lower triangle; skip the upper triangle."""
+    """Set P[i, k] and P[k, i] of a symmetric matrix if [i, k] is in the lower triangle; else do nothing."""
     if k <= i:
         P[i, k] = value
         P[k, i] = value  # for code that reads P directly; without such code the compiler removes this
@@ -68,7 +68,10 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Write Pg to `out`, for g = (unit vector of `arm`) - each * counts, and return g'x and g'Pg."""
+    """Return the inner product g'x and the quadratic form g'Pg for the contrast g of an arm with an average.
+
+    g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
+    """
     K = x.size
     total, quadratic = 0.0, 0.0
     for i in range(K):
@@ -86,7 +89,10 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Write each * Px to `out`, and return each * x'out."""
+    """Write the product of a matrix P and a scaled vector to `out`, and return the quadratic form.
+
+    The vector is each * x.
+    """
     K = x.size
     total = 0.0
     for i in range(K):
@@ -102,7 +108,7 @@ def times(P, x, each, out):
 
 @kernel
 def root_of_ratio(x, n):
-    """Return the square root of x/n without a division, because divisions are slow on a GPU."""
+    """Return the square root of the ratio x/n without a division, because divisions are slow on a GPU."""
     return x * rsqrt(x * n) if x > 0.0 else 0.0
 
 

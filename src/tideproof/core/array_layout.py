@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
 
 
 class Memory(NamedTuple, Generic[T]):
-    """State together with the two buffers that hold all of its arrays.
+    """State of a kernel together with the two buffers that hold all of its arrays.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Memory(NamedTuple, Generic[T]):
     ints: Ints
 
     def copy_from(self, other: Memory[T]) -> None:
-        """Overwrite this state with `other`, which has the same layout."""
+        """Overwrite the arrays of this state with those of `other`, which has the same layout."""
         self.floats[:] = other.floats
         self.ints[:] = other.ints
 
 
 def compose_state_type(name: str, **fields: Any) -> Any:
-    """Return a new state type with the given fields, for parts that are known only at run time."""
+    """Return a new state type with the given fields, for a state whose parts are known only at run time."""
     return NamedTuple(name, list(fields.items()))
 
 
@@ -115,7 +115,7 @@ def find_scratch(view: Any) -> list[Floats]:
 
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
-    """Return the annotation of each field of a state type, or raise an error if one is not allowed."""
+    """Return the annotations of the fields of a state type, or raise an error if one is not allowed."""
     if not _is_state(kind):
         raise InputError(f"a state must be a NamedTuple of arrays, not {kind!r}")
     try:
@@ -161,10 +161,10 @@ def list_arrays(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]
 
 
 def list_inner_states(kind: Any) -> tuple[Any, ...]:
-    """Return the state type of each field of `kind`, or None for a field that is an array."""
+    """Return, for each field of a state type, its type if it is a state itself, or None if it is an array."""
     return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
 
 
 def _build(kind: Any, pieces: Iterator[Any]) -> Any:
-    """Build a state and the states inside it from their arrays, in order."""
+    """Build a state, including the states nested in it, from a sequence of their arrays."""
     return kind(*(_build(inner, pieces) if inner else next(pieces) for inner in list_inner_states(kind)))

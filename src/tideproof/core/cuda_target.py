@@ -46,7 +46,7 @@ def allocate_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def compile_for_gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the linked copy of a kernel for a GPU; the entry point is left to `compile_gpu_program`."""
+    """Compile a linked kernel for a GPU; leave the entry point, which `compile_gpu_program` compiles."""
     compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 
@@ -70,7 +70,7 @@ def launch(program: Any, blocks: Any, threads: Any, arguments: tuple[Any, ...]) 
 
 
 def _supported_options(**options: Any) -> dict[str, Any]:
-    """Return compiler options, or an empty dict for numba's simulator, which does not support them."""
+    """Return the given compiler options, or none for numba's GPU simulator, which does not support them."""
     return {} if config.ENABLE_CUDASIM else options
 
 
@@ -85,7 +85,7 @@ def _pack(compiled: Any) -> Any:
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
-    """Return the compiled GPU program from the data that `_pack` returned."""
+    """Restore a compiled GPU program from unpickled data."""
     from numba.cuda.dispatcher import _Kernel
 
     return _Kernel._rebuild(**packed)  # noqa: SLF001  numba offers nothing public
@@ -93,13 +93,16 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 @kernel
 def add_shared(counts, b, column, n):
-    """Add to a count atomically, in one of several tables that blocks share and the caller sums."""
+    """Add to a count atomically on the GPU, in one of several tables that thread blocks share.
+
+    The caller adds up the tables.
+    """
     cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
 
 
 @kernel
 def thread_and_row():
-    """Return the number of this thread within its row of blocks, and the number of the row."""
+    """Return the index of this GPU thread within its row of blocks, and the index of the row."""
     return cuda.grid(2)
 
 
@@ -113,7 +116,7 @@ _GPU_TYPES = {np.float64: "float64", np.int64: "int32"}
 
 
 def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
-    """Return the GPU program that plays a simulation's replications, with a state of `kind` per thread.
+    """Return a GPU program that runs the replications of a simulation, each thread with its own state.
 
     The program takes (params, world, seed, first, budgets, score), with the arrays on the GPU, and calls
     `play_one` for each replication that `score` has space for.
@@ -129,7 +132,10 @@ def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[s
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Yield the source lines of the program of a GPU thread, and add the state types it uses to `scope`."""
+    """Yield the source code, line by line, of the program that each GPU thread runs.
+
+    The state types that the code refers to are added to `scope`.
+    """
     leaves = enumerate(list_arrays(kind, arms))  # an empty array gets one unused element: CUDA has none
     arrays = [(f"a{i}", _GPU_TYPES[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def thread(params, world, seed, first, budgets, score):"
@@ -146,7 +152,10 @@ def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
 
 
 def _constructor(kind: Any, names: Iterator[str], counter: Iterator[int], scope: dict[str, Any]) -> str:
-    """Return the expression that builds a state of type `kind` from the arrays with these names."""
+    """Return source code that builds a kernel's state from the arrays with these names.
+
+    The state types that the code refers to are added to `scope`.
+    """
     class_name = f"C{next(counter)}"
     scope[class_name] = kind
     arguments = [

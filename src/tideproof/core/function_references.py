@@ -58,7 +58,7 @@ def _scan(code: types.CodeType) -> Iterator[Reference]:
 
 
 def _attributes(steps: list[dis.Instruction]) -> Iterator[str]:
-    """Yield the names of consecutive attribute lookups, from the first bytecode step on."""
+    """Yield the names of consecutive attribute lookups at the beginning of a sequence of bytecode."""
     for step in steps:
         if step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
             return

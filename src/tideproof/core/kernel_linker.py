@@ -129,7 +129,7 @@ def is_kernel(value: object) -> bool:
 
 
 def check_kernel(what: str, f: object) -> None:
-    """Raise an error that begins with `what` unless `f` is a kernel."""
+    """Raise an error, which begins with the text `what`, unless `f` is a function marked by `@kernel`."""
     if _is_function(f) and not is_kernel(f):
         raise KernelError(f"{what} is not a kernel: put @kernel above {locate(f)}")
     if not is_kernel(f):
@@ -182,7 +182,10 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
 
 
 def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
-    """Yield (kernel, reference, value) for every reference in a kernel and the kernels it calls."""
+    """Yield every global name that a kernel or a kernel it calls refers to, with the name's value.
+
+    Each item is the kernel that has the reference, the reference and the value.
+    """
     reached, to_do = {f}, [f]
     while to_do:
         g = to_do.pop()
@@ -200,7 +203,10 @@ def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Refe
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
-    """Return whether a kernel and all kernels it calls, replacements included, have no holes."""
+    """Return whether neither a kernel nor any kernel it calls has placeholders (holes).
+
+    A kernel that is replaced counts as its replacement.
+    """
     if g.__closure__:
         return False
     used = [g.__globals__.get(r.name) for r in find_references(g.__code__) if not r.local]

@@ -74,7 +74,7 @@ def _pack(result: Any) -> Any:
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
-    """Return the compiled CPU program from the data that `_pack` returned."""
+    """Restore a compiled CPU program from unpickled data."""
     from numba.core.compiler import CompileResult
 
     result = CompileResult._rebuild(target, *packed)  # noqa: SLF001  numba offers nothing public
@@ -107,7 +107,7 @@ def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
 
 
 def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
-    """Yield texts that together identify a function or constant.
+    """Yield texts that together identify a function or constant, to be hashed.
 
     `seen` maps each function that was described already to a number, which is yielded if it occurs again.
     """
@@ -185,14 +185,17 @@ def _cache_folder() -> Path | None:
 
 
 class DiskCache:
-    """Cache with the interface that numba expects: one file for each program, signature and machine."""
+    """Disk cache of compiled programs with numba's interface: one file for each program and signature.
+
+    The name of a file also identifies the machine.
+    """
 
     def __init__(self, folder: Path, program: str, packing: ProgramPacking) -> None:
         self.cache_path = str(folder)
         self._folder, self._program, self._packing = folder, program, packing
 
     def load_overload(self, arguments: Any, target: Any) -> Any:
-        """Return the cached program for arguments of these types, or None."""
+        """Return the compiled program for arguments of these types from the cache, or None."""
         target.refresh()
         path = self.path(arguments, target.codegen())
         try:
@@ -203,7 +206,7 @@ class DiskCache:
         return result
 
     def save_overload(self, arguments: Any, result: Any) -> None:
-        """Write a program that was just compiled; errors are ignored, because the cache is optional."""
+        """Store a newly compiled program in the cache; errors are ignored, because the cache is optional."""
         from numba.core.serialize import dumps
 
         if result.lifted or result.library.has_dynamic_globals:
@@ -220,7 +223,7 @@ class DiskCache:
             os.replace(temporary, self.path(arguments, result.codegen))
 
     def path(self, arguments: Any, codegen: Any) -> Path:
-        """Return the path of the cached program for arguments of these types, whether or not it exists."""
+        """Return the path of the cached program for arguments of these types; the file may not exist."""
         machine = codegen.magic_tuple(), sys.version, [version(p) for p in ("numba", "llvmlite", "numpy")]
         key = f"{self._program} {[_describe_type(t) for t in arguments]} {machine}"
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.bin"
@@ -232,13 +235,13 @@ class DiskCache:
         return os.access(self._folder, os.W_OK)
 
     def enable(self) -> None:
-        """Do nothing; numba's interface requires this method."""
+        """Do nothing; numba's cache interface requires this method."""
 
     def disable(self) -> None:
-        """Do nothing; numba's interface requires this method."""
+        """Do nothing; numba's cache interface requires this method."""
 
     def flush(self) -> None:
-        """Do nothing; numba's interface requires this method."""
+        """Do nothing; numba's cache interface requires this method."""
 
 
 def _describe_type(kind: Any) -> str:

@@ -83,5 +83,5 @@ def chart_css(scope: str = "") -> str:
 
 
 def scoped_css(style: str, scope: str) -> str:
-    """Return CSS with `scope` in front of every rule."""
+    """Return CSS in which every rule begins with the selector `scope`."""
     return re.sub(r"^(?=\S)", scope, style, flags=re.MULTILINE)

@@ -13,7 +13,10 @@ from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class DayInfo(NamedTuple):
-    """One day: its true shift relative to the average visitor, and the estimated shift with its interval."""
+    """One day of the price demo: its true shift, and the estimated shift with its confidence interval.
+
+    Shifts are relative to the average visitor.
+    """
 
     truth: float
     shift: float
@@ -22,7 +25,7 @@ class DayInfo(NamedTuple):
 
 
 class PriceInfo(NamedTuple):
-    """One price: its true mean revenue, its raw mean, and its adjusted mean with its interval."""
+    """One price of the demo: its true mean revenue, its raw mean, and its adjusted mean with an interval."""
 
     name: str
     truth: float
@@ -33,7 +36,10 @@ class PriceInfo(NamedTuple):
 
 
 class DemoInfo(NamedTuple):
-    """Results of the price demo; `best`, `raw_pick` and `pick` are names of prices."""
+    """Results of the price demo, as its picture shows them.
+
+    `best`, `raw_pick` and `pick` are names of prices.
+    """
 
     days: Sequence[DayInfo]
     prices: Sequence[PriceInfo]
@@ -44,13 +50,13 @@ class DemoInfo(NamedTuple):
 
 
 def draw_demo(info: DemoInfo, path: Path) -> None:
-    """Draw the results of a demo and save the picture to `path`."""
+    """Draw a picture of the price demo's results and save it to `path`."""
     save(demo_figure(info), path)
 
 
 @in_house_style
 def demo_figure(info: DemoInfo) -> Any:
-    """Return the matplotlib figure of a demo's results."""
+    """Return a matplotlib figure of the price demo's results."""
     figure, (above, below) = new_subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
     _draw_tide(above, info)
     title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
@@ -60,7 +66,7 @@ def demo_figure(info: DemoInfo) -> Any:
 
 
 def _draw_tide(axes: Any, info: DemoInfo) -> None:
-    """Draw the true and the estimated shift of each day."""
+    """Draw a panel with the true and the estimated shift of each day."""
     truth, shift, low, high = np.array(info.days).T
     days = np.arange(1, len(truth) + 1)
     axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval_label(info.level))
@@ -82,7 +88,7 @@ def prices_panel(
     title: str,
     room: float = 3.2,
 ) -> None:
-    """Draw true, raw and adjusted means of prices, and which price each kind of mean selects.
+    """Draw a panel with true, raw and adjusted means of prices, and which price each mean selects.
 
     `room` is the space for the legend, in steps of the annotations.
     """

@@ -1,4 +1,4 @@
-"""Charts of a fit: arms with intervals, shifts, differences between two arms, and which arms met."""
+"""Charts of a fit: means of arms, shifts, differences between two arms, and which arms were compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAME_HEIGHT = 17.0
 
 
 class ArmInfo(NamedTuple):
-    """One arm of the chart: adjusted mean with its interval, raw mean, and whether it is a candidate."""
+    """One arm of a chart: adjusted mean with its interval, raw mean, and whether it may be the best arm."""
 
     name: str
     mean: float
@@ -46,7 +46,7 @@ class ArmInfo(NamedTuple):
 
 
 def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
-    """Draw the arms in the given order as SVG."""
+    """Draw an SVG chart of the adjusted mean of each arm with its interval, and of its raw mean."""
     names = [shorten(arm.name, 16) for arm in arms]
     ends = [x for arm in arms for x in (arm.mean, arm.raw_mean, *(arm.limits or ()))]
     left, bottom = name_width(names), _TOP + _LINE * len(arms)
@@ -74,7 +74,7 @@ def _describe_arm(arm: ArmInfo, axis: Axis) -> str:
 
 
 class ShiftInfo(NamedTuple):
-    """One environment: its number of rewards, and its shift with the interval, if there is one."""
+    """One environment of a chart: its number of rewards, and its estimated shift with an interval, if any."""
 
     environment: str
     n: int
@@ -83,7 +83,7 @@ class ShiftInfo(NamedTuple):
 
 
 class ChangeInfo(NamedTuple):
-    """Abrupt jump of the tide: its position among the points of the chart, and its description."""
+    """Abrupt jump of the shifts over time: its position between points of a chart, and its description."""
 
     position: float
     description: str
@@ -92,7 +92,7 @@ class ChangeInfo(NamedTuple):
 def draw_tide(
     shifts: Sequence[ShiftInfo], axis: Axis, across: str = "environment", changes: Sequence[ChangeInfo] = ()
 ) -> str:
-    """Draw an SVG chart of the shifts with an interval band, and vertical lines where the tide jumps."""
+    """Draw an SVG chart of the shift of each environment with a confidence band, and of abrupt jumps."""
     ends = [each.shift for each in shifts]
     if not axis.lifts:  # the band of lifts may be cut off
         ends += [x for each in shifts for x in each.limits or ()]
@@ -125,7 +125,7 @@ def _describe_shift(each: ShiftInfo, axis: Axis) -> str:
 
 
 class GapInfo(NamedTuple):
-    """Difference between two arms in one environment: its name, the estimate and its interval."""
+    """Difference between two arms in one environment, with its confidence interval."""
 
     environment: str
     estimate: float
@@ -133,7 +133,7 @@ class GapInfo(NamedTuple):
 
 
 class GapsInfo(NamedTuple):
-    """Differences between arm `a` and arm `b` by environment, and `overall`, their contrast."""
+    """Differences between two arms: in each environment, and over all environments."""
 
     a: str
     b: str
@@ -142,7 +142,10 @@ class GapsInfo(NamedTuple):
 
 
 def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
-    """Draw a dot with its interval for each environment, and the contrast as a line in a band, as SVG."""
+    """Draw an SVG chart of the difference between two arms in each environment and over all of them.
+
+    Each environment has a dot with its interval. The overall difference is a line in a band.
+    """
     # the intervals of single lifts can be very long, and may be cut off
     visible = [info.overall] if axis.lifts else [*info.gaps, info.overall]
     ends = [x for gap in visible for x in gap.limits or ()] + [
@@ -172,7 +175,7 @@ def _describe_gap(gap: GapInfo, axis: Axis) -> str:
 
 
 class MeetingsInfo(NamedTuple):
-    """Arms, and the pairs of arms that were compared directly.
+    """Arms of a chart, and the pairs of arms that were compared directly in shared environments.
 
     Attributes
     ----------
@@ -187,7 +190,10 @@ class MeetingsInfo(NamedTuple):
 
 
 def draw_meetings(info: MeetingsInfo) -> str:
-    """Draw the arms clockwise from the top as SVG, with thicker lines for more evidence."""
+    """Draw an SVG chart of arms on a circle, with lines between arms that were compared directly.
+
+    Arms are placed clockwise from the top. Thicker lines mean more evidence.
+    """
     positions, half_height, margin = _positions(len(info.arms))
     most = max(info.evidence.values(), default=math.nan)
     thickest = min(5.0, 30.0 / len(info.arms))  # thinner lines if there are many of them
@@ -207,7 +213,7 @@ def draw_meetings(info: MeetingsInfo) -> str:
 
 
 def _positions(arms: int) -> tuple[list[tuple[float, float]], float, float]:
-    """Return the positions of arms on a unit circle, half the drawing's height, and its margin.
+    """Return the positions of a chart's arms on a unit circle, half the chart's height, and its margin.
 
     A position is a pair (right, down). Up to `_FEW` arms are placed at equal angles. More arms are placed in
     rows of equal height, down on the right and up on the left, so that their names do not overlap.
@@ -223,7 +229,7 @@ def _positions(arms: int) -> tuple[list[tuple[float, float]], float, float]:
 
 
 def _name(name: str, x: float, y: float, right: float, down: float) -> str:
-    """Return the name of an arm as SVG text outside the circle: above, below or beside the arm."""
+    """Return the name of an arm as SVG text outside the circle of arms: above, below or beside the arm."""
     if abs(right) < 0.25:
         return text(name, x, y + (20.0 if down > 0.0 else -12.0), "middle", "name")
     side, push = ("start", 11.0) if right > 0.0 else ("end", -11.0)

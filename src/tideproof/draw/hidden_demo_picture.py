@@ -1,4 +1,4 @@
-"""Picture of the demo without environments: rewards and the estimated tide above, selections below."""
+"""Picture of the demo without environments: rewards and estimated shifts over time, and means of prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class MomentInfo(NamedTuple):
-    """Estimated shift at one time, with its interval; times are in days."""
+    """Estimated shift at one time in days, with its confidence interval."""
 
     day: float
     shift: float
@@ -24,7 +24,7 @@ class MomentInfo(NamedTuple):
 
 
 class HiddenInfo(NamedTuple):
-    """Results of the demo with a hidden tide, in which the log has times but no environments.
+    """Results of the demo with hidden shifts, in which the log has times but no environments.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class HiddenInfo(NamedTuple):
 
 
 def draw_hidden_demo(info: HiddenInfo, path: Path) -> None:
-    """Draw the results of the demo with a hidden tide and save the picture to `path`."""
+    """Draw a picture of the results of the demo with hidden shifts and save it to `path`."""
     save(hidden_demo_figure(info), path)
 
 
 @in_house_style
 def hidden_demo_figure(info: HiddenInfo) -> Any:
-    """Return the matplotlib figure of the hidden-tide demo's results."""
+    """Return a matplotlib figure of the results of the demo with hidden shifts."""
     figure, (above, below) = new_subplots(2, 1, (8.4, 7.2), height_ratios=(1.2, 1.1))
     _draw_hidden_tide(above, info)
     title = f"The raw mean picks {info.raw_pick}, tideproof {info.pick}; the best is {info.best}"
@@ -65,7 +65,7 @@ def hidden_demo_figure(info: HiddenInfo) -> Any:
 
 
 def _draw_hidden_tide(axes: Any, info: HiddenInfo) -> None:
-    """Draw the rewards, the true and the estimated tide, and the detected jumps over time."""
+    """Draw a panel with the rewards, the true and the estimated shifts, and detected jumps over time."""
     day, shift, low, high = np.array(info.moments).T
     axes.plot(info.days, info.rewards, ".", color=FAINT, ms=3, label="rewards in the log")
     axes.fill_between(day, low, high, color=TIDE, alpha=0.25, lw=0, step="post")

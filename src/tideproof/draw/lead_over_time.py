@@ -20,7 +20,7 @@ _MAXIMUM_DOTS = 120
 
 
 class LeadInfo(NamedTuple):
-    """Lead after one environment, by raw means and by adjusted means; None if it is not defined yet."""
+    """Lead of one arm over another after one environment, by raw and by adjusted means (None: undefined)."""
 
     environment: str
     raw: float | None
@@ -28,7 +28,10 @@ class LeadInfo(NamedTuple):
 
 
 def draw_lead(leads: Sequence[LeadInfo], axis: Axis) -> str:
-    """Draw both leads over the environments as SVG; below zero, the other arm leads."""
+    """Draw an SVG chart of one arm's lead over another after each environment, by raw and adjusted means.
+
+    Below zero, the other arm leads.
+    """
     all_values = [x for each in leads for x in (each.raw, each.adjusted) if x is not None]
     x, y, _, elements = over_environments([each.environment for each in leads], all_values, axis)
     for class_, kind_of_mean, values in (

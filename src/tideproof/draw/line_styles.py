@@ -1,4 +1,4 @@
-"""Styles of curves and arms: colour, line and marker, each of which alone identifies a curve."""
+"""Styles of curves and arms in charts; colour, line or marker alone is enough to identify a curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DASHED, _MIXED, _DOTTED = (0, (3.2, 1.6)), (0, (5, 1.4, 1, 1.4)), (0, (1, 1.3))
 
 
 class CurveStyle(NamedTuple):
-    """Style of one curve.
+    """Style of one curve in a chart: its colour, line and marker.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class CurveStyle(NamedTuple):
 
 
 class ArmStyle(NamedTuple):
-    """Style of one arm in a scatter plot."""
+    """Style of the points of one arm in a scatter plot: marker, colour and size."""
 
     marker: str
     colour: str
@@ -77,17 +77,17 @@ _ARMS = (
 
 
 def paper_styles() -> dict[str, CurveStyle]:
-    """Return the style of every curve of the paper, by the label of the curve."""
+    """Return the styles of all curves in the figures of the paper, by the labels of the curves."""
     return dict(_PAPER)
 
 
 def arm_styles() -> tuple[ArmStyle, ...]:
-    """Return the styles of the five arms of a run."""
+    """Return the styles of the five arms in the figure of one run."""
     return _ARMS
 
 
 def curve_style(i: int) -> CurveStyle:
-    """Return the style of curve number `i` in a study, whatever its policy."""
+    """Return the style of curve number `i` in the chart of a simulation study, whatever its policy."""
     return CurveStyle(
         p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5
     )

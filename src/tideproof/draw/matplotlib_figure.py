@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib import figure as drawn
 
     class Figure(drawn.Figure):
-        """Type of the figures that `new_figure` returns, for type checkers."""
+        """Type of matplotlib figures that notebooks can display, for type checkers."""
 
         def save(self, path: str | os.PathLike[str]) -> None:
             """Save the figure as a PNG, SVG or PDF file."""
@@ -85,7 +85,7 @@ PRINT: dict[Any, Any] = {
 
 
 def style_context(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
-    """Return a context manager that activates a style, or raise an error if matplotlib is missing."""
+    """Return a context manager that activates a matplotlib style; raise an error without matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -94,7 +94,7 @@ def style_context(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
 
 
 def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a function that runs `draw` with a style active."""
+    """Return a function that calls the plotting function `draw` while a matplotlib style is active."""
 
     @wraps(draw)
     def drawn(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
@@ -105,18 +105,18 @@ def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Calla
 
 
 def in_house_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function that draws or saves pictures so that it uses the style for screens."""
+    """Decorate a plotting function so that its pictures have the matplotlib style for screens."""
     return _in_style(HOUSE, draw)
 
 
 def in_print_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function that draws or saves figures so that it uses the style for print."""
+    """Decorate a plotting function so that its figures have the matplotlib style for print."""
     return _in_style(PRINT, draw)
 
 
 @cache
 def _figure_class() -> Any:
-    """Return a matplotlib figure class with notebook display, created when matplotlib is first needed."""
+    """Return the subclass of matplotlib's `Figure` that notebooks display, importing matplotlib."""
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
@@ -136,13 +136,13 @@ def _figure_class() -> Any:
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Return a new empty figure with the given size in inches."""
+    """Return a new empty matplotlib figure with the given size in inches."""
     figure: Figure = _figure_class()(figsize=size, layout="constrained")
     return figure
 
 
 def new_subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
-    """Return a new figure with the given size in inches, and its grid of axes."""
+    """Return a new matplotlib figure with the given size in inches, and its grid of axes."""
     figure = new_figure(size)
     return figure, figure.subplots(rows, columns, **options)
 
@@ -170,18 +170,18 @@ def use_plain_numbers(axis: Any, more: bool = True) -> None:
 
 @in_house_style
 def save(figure: Any, *paths: Path) -> None:
-    """Save a picture for screens to one or more paths, cropped to its content."""
+    """Save a matplotlib picture for screens to one or more paths, cropped to its content."""
     _write(figure, paths, dpi=150, bbox_inches="tight")
 
 
 @in_print_style
 def save_for_print(figure: Any, *paths: Path) -> None:
-    """Save a figure for print at its true size to one or more paths."""
+    """Save a matplotlib figure for print at its true size to one or more paths."""
     _write(figure, paths, dpi=240)
 
 
 def _write(figure: Any, paths: tuple[Path, ...], **options: Any) -> None:
-    """Save a figure without a date, so that the same data give the same file."""
+    """Save a matplotlib figure without a date, so that the same data give the same file."""
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     for path in paths:
         figure.savefig(path, facecolor=PAPER, metadata=undated.get(path.suffix), **options)

@@ -34,7 +34,9 @@ Box = tuple[float, float, float, float]  # left, bottom, width, height
 
 
 class Facet(NamedTuple):
-    """Panel with the curves that share a pair of axes; the x axis ends slightly beyond `longest`.
+    """Content of one panel in a grid of charts: a title, curves and the scales of the axes.
+
+    The x axis ends slightly beyond `longest`.
 
     `row` is a title that the panel shares with its neighbours to the left. `axis` is the label of the y axis
     if it differs from that of the figure.
@@ -50,7 +52,9 @@ class Facet(NamedTuple):
 
 @in_print_style
 def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, legend: int) -> Figure:
-    """Draw each facet in a grid as wide as a page, with one legend of `legend` columns below.
+    """Draw a figure with a grid of panels as wide as a page, and one legend below all of them.
+
+    There is a panel for each facet. The legend has `legend` columns.
 
     Facets of a row with the same scale have the same y axis, which fits their visible parts. Curves that are
     crowded at the upper edge of a log scale are repeated in an inset.
@@ -92,7 +96,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 
 
 def _limits(facets: list[Facet]) -> tuple[float, float]:
-    """Return the ends of a y axis that shows all curves with a confidence band, and little more.
+    """Return the lower and upper end of a y axis that fits all curves that have a confidence band.
 
     A curve without a band is exact, and may leave the axes if other curves have bands. A band may also leave
     the axes far below its curve.
@@ -115,7 +119,10 @@ def _limits(facets: list[Facet]) -> tuple[float, float]:
 
 
 def _inset(axes: Any, facet: Facet) -> None:
-    """Repeat crowded curves at the upper edge of a log scale in an inset with a linear scale, if it fits."""
+    """Draw curves that are crowded at the top of a panel again in an inset with a linear scale, if it fits.
+
+    This is only for panels with a log scale.
+    """
     from matplotlib.ticker import MaxNLocator
 
     positions = [_positions_of(axes, curve, facet.longest) for curve in facet.curves]
@@ -147,7 +154,7 @@ def _inset(axes: Any, facet: Facet) -> None:
 
 
 def _positions_of(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64]:
-    """Return points on a curve, as shares of the width and the height of the axes."""
+    """Return points along a curve, with coordinates as fractions of the panel's width and height."""
     points = np.column_stack([curve.x, curve.value])[np.array(curve.x) <= longest]
     at = np.array((axes.transScale + axes.transLimits).transform(points))
     along = np.linspace(0.0, len(at) - 1.0, 10 * len(at))
@@ -155,7 +162,7 @@ def _positions_of(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.f
 
 
 def _free_box(points: NDArray[np.float64]) -> Box | None:
-    """Return the largest inset, with space for its numbers, that no curve crosses, or None.
+    """Return the largest box for an inset with its numbers that no curve crosses, or None if there is none.
 
     If several positions are possible, the middle one is returned.
     """
@@ -173,7 +180,10 @@ def _free_box(points: NDArray[np.float64]) -> Box | None:
 
 
 def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
-    """Return the indices of the points with a marker: up to twelve all, else seven, offset by curve."""
+    """Return the indices of the points of a curve that get a marker: all if there are few, else seven.
+
+    The markers of different curves are at different positions.
+    """
     x = np.array(curve.x, float)
     marked = set(range(len(x)))
     if len(x) > 12:
@@ -185,7 +195,7 @@ def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
 def _facet_line(
     axes: Any, curve: PolicyCurve, style: CurveStyle, marked: list[int], size: float = 1.0
 ) -> Any:
-    """Draw a curve with its confidence band, and return the line."""
+    """Draw a curve with its confidence band in a panel, and return the matplotlib line."""
     x = np.array(curve.x, float)
     axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)
     for end in _edges(axes, curve, style.width + 1.0):
@@ -209,7 +219,7 @@ def _facet_line(
 
 
 def _edges(axes: Any, curve: PolicyCurve, least: float) -> list[NDArray[np.float64]]:
-    """Return both edges of a band, without the parts where they are too near to be distinguished."""
+    """Return both edges of a confidence band, without the parts where they nearly coincide."""
     both = [np.array(end, float) for end in (curve.low, curve.high)]
     low, high = (axes.transData.transform(np.column_stack([curve.x, end]))[:, 1] for end in both)
     near = (high - low) * 72.0 / axes.figure.dpi < least

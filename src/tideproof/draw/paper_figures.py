@@ -1,4 +1,4 @@
-"""Figures of the paper other than error curves: one run, the arm graph, and the variance theorem."""
+"""Figures of the paper other than error curves: one run, graphs of connected arms, and variances."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DASHED, _DOTTED = (0, (3.2, 1.6)), (0, (1, 1.3))
 
 @in_print_style
 def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
-    """Draw the rewards of one run of a policy, by arm, with the expected rewards in each environment.
+    """Draw a figure of the rewards in one run of a policy, by arm, with each environment's expected rewards.
 
     `means` are the means of the arms without shifts.
     """
@@ -69,7 +69,7 @@ def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
 
 @in_print_style
 def draw_graph(table: Table) -> Any:
-    """Draw which arms have shared an environment, after each environment and for each policy.
+    """Draw a figure that shows, after each environment and for each policy, which arms are connected.
 
     Arms are connected by a line from the first environment that they share. Each policy has a row of panels.
     """
@@ -90,7 +90,10 @@ def draw_graph(table: Table) -> Any:
 
 
 def _arms(axes: Any, played: list[list[int]]) -> None:
-    """Draw five arms, with an edge between arms in the same environment; edges of the last one are dark."""
+    """Draw a graph of five arms with an edge between each two that were pulled in the same environment.
+
+    Edges of the last environment are dark.
+    """
     turn = [math.pi / 2 - 2 * math.pi * i / 5 for i in range(5)]
     at = [(math.cos(t), math.sin(t)) for t in turn]
     for past, arms in enumerate(played):
@@ -109,7 +112,7 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
 
 @in_print_style
 def draw_theorem(table: Table) -> Any:
-    """Draw the variance of a mean and of a difference of means against the number of environments.
+    """Draw a figure of the variances of a mean and of a difference against the number of environments.
 
     The columns of `table` are design, environments, quantity, exact; for simulated quantities also simulated,
     low, high; and the pair of arms of the difference.
@@ -138,7 +141,7 @@ def draw_theorem(table: Table) -> Any:
 
 @in_print_style
 def draw_conjecture(table: Table) -> Any:
-    """Draw the range of the covariances of shifts and of the variances of means, with simulations."""
+    """Draw a figure of the ranges of covariances of shifts and of variances of means, with simulations."""
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
     figure, grid = new_subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
@@ -170,7 +173,7 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: Any, marker: str = ""
 ) -> Any:
-    """Draw an exact quantity as a line and, if `marker` is given, its simulated values as points.
+    """Draw exact values of a quantity as a line and, if `marker` is given, simulated values as points.
 
     Returns the handles for the legend.
     """
@@ -191,13 +194,13 @@ def _growth(
 
 
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
-    """Return a quantity of one design: the numbers of environments, and the values of a column."""
+    """Return the values of a quantity for one design, and the numbers of environments they belong to."""
     rows = [row for row in table if row["design"] == name and row["quantity"] == quantity]
     return [row["environments"] for row in rows], [row[column] for row in rows]
 
 
 def _titled(number: int, name: str, *more: str) -> str:
-    """Return a panel's title in two lines of equal height: broken at its comma or in the middle."""
+    """Return the title of a panel, broken into two lines at its comma or in the middle."""
     words = f"{panel_letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".split()
     commas = (i for i, word in enumerate(words, 1) if word.endswith(","))
     half = next(commas, (len(words) + 1) // 2)
@@ -205,7 +208,7 @@ def _titled(number: int, name: str, *more: str) -> str:
 
 
 def _finish(figure: Any, grid: Any, handles: dict[str, Any], note: str) -> None:
-    """Remove unused axes, and add one legend with a note below the panels."""
+    """Remove unused axes from a figure, and add one legend with a note below the panels."""
     for axes in grid.flat:
         if not axes.has_data():
             axes.remove()

@@ -1,4 +1,4 @@
-"""Chart of the error against the budget, with the smallest budgets that keep an allowed error."""
+"""Chart of error rates against the budget, with the smallest budgets that keep an allowed error rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PlanCurve(NamedTuple):
-    """One policy or design of a test, with its error at several budgets.
+    """Curve of one policy or test design: its simulated error rate at several budgets.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class PlanCurve(NamedTuple):
 def draw_plan(
     lines: Sequence[PlanCurve], error: float, title: str, path: str | os.PathLike[str] | None
 ) -> Figure:
-    """Draw simulated errors with 95 % intervals, a curve through them, and the allowed error."""
+    """Draw a chart of simulated error rates with intervals, curves through them, and the allowed rate."""
     check_picture_path(path)
     figure = _plan_figure(lines, error, title)
     if path is not None:
@@ -50,7 +50,7 @@ def draw_plan(
 
 @in_house_style
 def _plan_figure(lines: Sequence[PlanCurve], error: float, title: str) -> Figure:
-    """Return the matplotlib figure of a plan."""
+    """Return a matplotlib figure of a plan: error rates against the budget."""
     figure, axes = new_subplots(1, 1, (7.0, 4.2))
     for number, line in enumerate(lines):
         _draw_line(axes, line, error, number)
@@ -68,7 +68,7 @@ def _plan_figure(lines: Sequence[PlanCurve], error: float, title: str) -> Figure
 
 
 def _draw_line(axes: Any, line: PlanCurve, error: float, number: int) -> None:
-    """Draw one policy: simulated errors, the curve through them, and its smallest budget."""
+    """Draw the simulated error rates of one policy, the curve through them, and its smallest budget."""
     style, points = curve_style(number), line.points
     value, low, high = (np.array(points[name]) for name in ("error", "low", "high"))
     axes.errorbar(

@@ -1,4 +1,4 @@
-"""Chart of a study: the error of each policy against the budget."""
+"""Chart of a simulation study: the error rate of each policy against the budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TITLES: dict[Measure, str] = {
 
 
 class PolicyCurve(NamedTuple):
-    """One policy's values with lower and upper bounds, at the budgets or mean numbers of pulls `x`."""
+    """Curve of one policy: values with confidence bounds at several budgets or mean numbers of pulls."""
 
     label: str
     x: Sequence[float]
@@ -39,7 +39,9 @@ class PolicyCurve(NamedTuple):
 def draw_study(
     curves: list[PolicyCurve], of: Measure, replications: int, log: bool, path: str | os.PathLike[str] | None
 ) -> Figure:
-    """Draw the curves of a study against the budget, in the caller's style, and save them to `path`.
+    """Draw a chart of a simulation study, one curve for each policy, and save it if `path` is given.
+
+    The caller's matplotlib style applies.
 
     On a log scale, zeros are drawn as hollow markers at the lower edge.
     """
@@ -65,13 +67,13 @@ def draw_study(
 
 
 def log_scale_floor(curves: list[PolicyCurve]) -> float:
-    """Return the lower end of a log scale: a power of ten below every positive value."""
+    """Return the lower end of a chart's log scale: a power of ten below every positive value."""
     positive = [value for curve in curves for value in (*curve.value, *curve.high) if value > 0.0]
     return float(10.0 ** (np.ceil(np.log10(min(positive, default=1.0))) - 1.0))
 
 
 def _study_line(axes: Any, curve: PolicyCurve, style: CurveStyle, number: int, floor: float) -> None:
-    """Draw one policy's curve with its band, and hollow markers for zeros at the lower edge."""
+    """Draw one policy's curve with its confidence band, and hollow markers at the lower edge for zeros."""
     value, low, high = (np.maximum(y, floor) for y in (curve.value, curve.low, curve.high))
     many = max(len(curve.x) // 12, 1)
     axes.plot(

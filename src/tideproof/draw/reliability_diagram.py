@@ -23,13 +23,13 @@ class ReliabilityCurve(NamedTuple):
 
 
 def draw_reliability(panels: Mapping[str, Sequence[ReliabilityCurve]], path: Path) -> None:
-    """Draw one panel for each title, in rows of up to three, and save the picture to `path`."""
+    """Draw a picture of reliability diagrams, one panel for each title, and save it to `path`."""
     save(reliability_figure(panels), path)
 
 
 @in_house_style
 def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
-    """Return the matplotlib figure; curves with the same label have the same style in all panels."""
+    """Return a matplotlib figure of reliability diagrams; equal labels have equal styles in all panels."""
     beside = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // beside)
     size = (3.0 * beside, 3.0 * rows + 0.8)
@@ -55,5 +55,5 @@ def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
 
 
 def _look(number: int) -> tuple[str, str]:
-    """Return colour and line style of a curve: three line styles for each colour."""
+    """Return the colour and the line style of curve number `number` in a reliability diagram."""
     return SERIES[1 + number // 3 % (len(SERIES) - 1)], ("-", "--", ":")[number % 3]

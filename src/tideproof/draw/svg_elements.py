@@ -60,7 +60,7 @@ def tooltip(content: str) -> str:
 
 
 def text(content: object, x: float, y: float, anchor: str = "start", class_: str = "label") -> str:
-    """Return an SVG text element."""
+    """Return an SVG text element at the given position."""
     return element("text", html.escape(str(content)), x=x, y=y, text_anchor=anchor, class_=class_)
 
 
@@ -79,7 +79,7 @@ def format_points(coordinates: Iterable[tuple[float, float]]) -> str:
 
 
 def drawing(elements: Iterable[str], height: float, label: str) -> str:
-    """Return a complete SVG picture, which scales with the width of its column."""
+    """Return a complete SVG picture with these elements, which scales with the width of its column."""
     inside = "".join(elements)
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{html.escape(label)}" '
@@ -106,14 +106,14 @@ class Axis(NamedTuple):
     lifts: bool = False
 
     def format_value(self, x: float, limits: Limits, sign: str = "") -> str:
-        """Return a value as text, with its interval if there is one."""
+        """Return a value as text, with its confidence interval if there is one."""
         if limits is None:
             return self.figures.format_rough(x, sign)
         number = self.figures.format_estimate(x, limits[0], limits[1], sign)
         return f"{number}, interval {self.figures.format_interval(limits[0], limits[1], sign)}"
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return the ends of the axis: some space around all values, but not beyond the possible values.
+        """Return the ends of a chart axis: some space around all values, but not beyond possible values.
 
         >>> Axis(low=0.0, high=1.0).ends([0.0, 0.5])
         (0.0, 0.53)
@@ -125,7 +125,9 @@ class Axis(NamedTuple):
         return max(low, self.low), min(high, self.high)
 
     def place(self, ends: tuple[float, float], start: float, stop: float) -> Place:
-        """Return the function from values to positions; values beyond the ends are moved to the ends.
+        """Return the function from data values to positions on the axis of a chart.
+
+        Values beyond the ends of an axis of lifts are moved to the ends.
 
         >>> at = Axis(lifts=True).place((-0.5, 1.0), 100.0, 200.0)
         >>> at(-0.5), round(at(0.0)), at(1.0), at(-1.0)
@@ -137,7 +139,7 @@ class Axis(NamedTuple):
         return lambda x: even(math.log1p(min(max(x, ends[0]), ends[1])))
 
     def ticks(self, low: float, high: float, count: int = 5) -> list[tuple[float, str]]:
-        """Return round numbers between the ends of an axis, each with its label.
+        """Return round numbers between the ends of an axis, for its ticks, each with its label.
 
         >>> Axis(figures=NumberFormat(100.0, " %")).ticks(0.0, 0.043, 3)
         [(0.0, '0 %'), (0.02, '2 %'), (0.04, '4 %')]
@@ -153,7 +155,7 @@ class Axis(NamedTuple):
 
 
 def scale(low: float, high: float, start: float, stop: float) -> Place:
-    """Return the linear function from values to positions.
+    """Return the linear function from data values to positions in a chart.
 
     >>> at = scale(0.0, 10.0, 100.0, 200.0)
     >>> at(5.0), at(10.0), scale(3.0, 3.0, 100.0, 200.0)(4.0)
@@ -175,7 +177,7 @@ def pad_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers between two ends, as positions of ticks.
+    """Return round numbers between the two ends of an axis, as positions of its ticks.
 
     >>> ticks(0.0, 9.3)
     [0.0, 2.0, 4.0, 6.0, 8.0]
@@ -192,7 +194,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def format_tick(x: float, step: float) -> str:
-    """Return the text of one tick, with the decimals that the distance between ticks requires.
+    """Return the text of one axis tick, with the decimals that the distance between ticks requires.
 
     >>> format_tick(0.30000000000000004, 0.1), format_tick(2000.0, 500.0)
     ('0.3', '2,000')
@@ -202,13 +204,13 @@ def format_tick(x: float, step: float) -> str:
 
 
 def format_ticks(values: Sequence[float]) -> list[str]:
-    """Return the texts of all ticks."""
+    """Return the texts of all ticks of an axis."""
     step = values[1] - values[0] if len(values) > 1 else abs(values[0])
     return [format_tick(value, step) for value in values]
 
 
 def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bottom: float) -> list[str]:
-    """Return SVG of vertical grid lines at round numbers, with the numbers and the axis name below."""
+    """Return SVG of a chart's vertical grid lines at round numbers, with numbers and axis name below."""
     at = axis.ticks(*ends)
     lines = [line(x(value), top, x(value), bottom, "grid") for value, _ in at]
     numbers = [text(said, x(value), bottom + 20.0, "middle") for value, said in at]
@@ -216,7 +218,7 @@ def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bott
 
 
 class Frame(NamedTuple):
-    """Positions of environments and values in a chart, its left edge, and the SVG of its axes."""
+    """Frame of a chart: positions of environments and values, the left edge, and the SVG of the axes."""
 
     x: Place
     y: Place
@@ -249,14 +251,17 @@ def over_environments(
 
 
 def _side_by_side(length: int, left: float) -> Place:
-    """Return the function from the number of an environment to its position."""
+    """Return the function from the index of an environment to its horizontal position in a chart."""
     if length == 1:
         return lambda i: (left + RIGHT) / 2.0
     return scale(0, length - 1, left + _INSET, RIGHT - _INSET)
 
 
 def choose_labels(names: Sequence[str], room: float) -> list[int]:
-    """Return the indices of names to show: up to four, or the first, middle and last, as far as they fit.
+    """Return the indices of the names to show along an axis: all if there are few, else two or three.
+
+    Up to four names are all shown if they fit. Otherwise these are the first, the middle one if it fits, and
+    the last.
 
     >>> choose_labels(["a", "b", "c", "d"], 400.0), choose_labels(list("abcdefg"), 400.0)
     ([0, 1, 2, 3], [0, 3, 6])
@@ -272,5 +277,5 @@ def choose_labels(names: Sequence[str], room: float) -> list[int]:
 
 
 def name_width(names: Sequence[str]) -> float:
-    """Return the width that names need to the left of a chart."""
+    """Return the width that the longest of some names needs to the left of a chart."""
     return 30.0 + _LETTER * max(map(len, names))

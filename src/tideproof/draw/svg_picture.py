@@ -43,19 +43,19 @@ class PicturePanel(Protocol):
 
     @property
     def title(self) -> str:
-        """Title of the panel."""
+        """Title of the panel of a picture."""
 
     @property
     def words(self) -> str:
-        """Explanation of how to read the drawing."""
+        """Explanation of how to read the drawing of a panel."""
 
     @property
     def picture(self) -> str:
-        """The drawing, as SVG."""
+        """Drawing of the panel, as SVG."""
 
 
 class Picture:
-    """Several panels below a sentence, which notebooks display and which can be saved to a file.
+    """Picture of several panels below a sentence, which notebooks display and which can be saved to a file.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """All panels below each other as one SVG drawing, with colours for a light and a dark theme."""
+        """All panels of the picture as one SVG drawing, with colours for a light and a dark theme."""
         y, inside = _EDGE, []
         for line in _wrapped(self.said, 48):
             y += 20.0
@@ -150,7 +150,7 @@ def _coloured(colours: Mapping[str, str]) -> str:
 
 
 def _wrapped(words: str, letters: int) -> list[str]:
-    """Return text as lines of at most `letters` letters, without a break between a number and its %."""
+    """Wrap text into lines of at most `letters` letters, never between a number and its percent sign."""
     return textwrap.wrap(words.replace(" %", "\N{NO-BREAK SPACE}%"), letters)
 
 
@@ -160,7 +160,7 @@ def _text(content: str, y: float, kind: str) -> str:
 
 
 def _height(drawing: str) -> float:
-    """Return the height of an SVG drawing, from its view box."""
+    """Return the height of an SVG drawing, as its view box gives it."""
     match = re.search(r'viewBox="0 0 \S+ ([\d.]+)"', drawing)
     assert match is not None
     return float(match[1])

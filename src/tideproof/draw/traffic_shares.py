@@ -12,7 +12,10 @@ _NAME_LENGTH = 11  # maximum number of letters of a name in the legend
 
 
 def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
-    """Draw the shares of the arms in each environment, which sum to 1, with the first arm at the bottom."""
+    """Draw an SVG bar chart of each arm's share of the traffic in each environment.
+
+    The shares of an environment sum to 1, and the first arm is at the bottom.
+    """
     right = WIDTH - 104.0
     wide = (right - _LEFT) / len(environments)
 
@@ -51,7 +54,7 @@ def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequen
 
 
 def _legend(arms: Sequence[str], left: float) -> list[str]:
-    """Return the SVG of the legend: names beside their colours, with the first arm at the bottom."""
+    """Return the SVG of a chart's legend: arm names beside their colours, with the first at the bottom."""
     elements = []
     for i, arm in enumerate(arms[:_HUES]):
         y = _BOTTOM - 14.0 - 24.0 * i

@@ -36,7 +36,9 @@ def wrong_stop_probability(bound: float, arms: int, budget: int) -> float:
 
 
 def find_bound(arms: int, budget: int | None, confidence: float) -> float:
-    """Return the bound b for a confidence level: a run may stop once its tail probability is exp(-b) or less.
+    """Return the stopping bound for a confidence level: minus the log of the required tail probability.
+
+    A run may stop once its tail probability is exp(-bound) or less.
 
     `budget` is in pulls; without one `DEFAULT_BUDGET` is used.
 

@@ -39,7 +39,7 @@ _SLOT_WORDS: dict[tuple[str, ...], tuple[str, ...]] = {("means",): ("cells", "pe
 
 
 def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
-    """Return the words of `reads` as a frozen set, or raise an error that names an unknown word."""
+    """Return the statistics that a policy lists in `reads`, or raise an error that names an unknown one."""
     if not isinstance(reads, (set, frozenset)):
         raise InputError(
             f"`reads` of {owner} must be a set of words, such as frozenset({{'fit'}}), not {reads!r}"
@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the words that would each allow a kernel to read an attribute if added to `reads`.
+    """Return the statistics of which a policy must declare one in `reads` so that it may read an attribute.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.
@@ -97,12 +97,12 @@ def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozen
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
-    """Return every read of `data` or `slot` in a kernel and in the kernels it calls, from a cache."""
+    """Return every attribute of `data` or `slot` that a kernel, or a kernel it calls, reads; cached."""
     return tuple(_reads(f, set()))
 
 
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
-    """Yield every read of `data` or `slot` in a kernel and in the kernels it calls.
+    """Yield every attribute of `data` or `slot` that a kernel, or a kernel it calls, reads.
 
     Each item is the kernel, "data" or "slot", the attribute path and the line number.
     """

@@ -15,7 +15,10 @@ from tideproof.kernels.simulate.threefry import Draw
 
 
 class Ask(Protocol):
-    """Signature of the kernel that chooses the next arm. It must not write to anything but `Scratch`."""
+    """Signature of the kernel that chooses the next arm to pull.
+
+    It must not write to anything but `Scratch`.
+    """
 
     def __call__(self, params: Any, state: Any, data: Data, slot: Slot, draw: Draw, /) -> Any:
         """Return the arm to pull in the environment of `slot`, or -1 to stop."""
@@ -27,32 +30,47 @@ class Tell(Protocol):
     def __call__(
         self, params: Any, state: Any, data: Data, slot: Slot, arm: int, n: int, draw: Draw, /
     ) -> None:
-        """Update `state` for `n` pulls of `arm`, which `data` already includes and `slot` does not yet."""
+        """Update the state of a policy for `n` pulls of `arm`.
+
+        `data` already includes the pulls, and `slot` does not yet.
+        """
 
 
 class Weigh(Protocol):
-    """Signature of the kernel that weights a reward in the sums of `data.moments`. It must not write."""
+    """Signature of the kernel that returns the weight of a reward in the weighted sums of rewards.
+
+    The sums are those of `data.moments`. The kernel must not write.
+    """
 
     def __call__(self, params: Any, state: Any, data: Data, arm: int, /) -> Any:
-        """Return the weight of a new reward of `arm`; called before `data` includes the reward."""
+        """Return the weight of a new reward of `arm`, which `data` does not include yet."""
 
 
 class Active(Protocol):
-    """Signature of the kernel that says whether a policy has eliminated an arm. It must not write."""
+    """Signature of the kernel that returns whether a policy may still pull an arm.
+
+    It must not write.
+    """
 
     def __call__(self, params: Any, state: Any, arm: int, /) -> Any:
         """Return whether the policy may still pull the arm."""
 
 
 class Select(Protocol):
-    """Signature of the kernel that selects one arm as the best. It must not write."""
+    """Signature of the kernel that selects one arm as the best.
+
+    It must not write.
+    """
 
     def __call__(self, params: Any, state: Any, data: Data, draw: Draw, /) -> Any:
         """Return the arm that would be selected if the experiment ended now."""
 
 
 class Identified(Protocol):
-    """Signature of the kernel that says whether the data allow a selection. It must not write."""
+    """Signature of the kernel that returns whether the data allow a comparison of all arms.
+
+    It must not write.
+    """
 
     def __call__(self, data: Data, /) -> Any:
         """Return whether shared environments connect all arms, so that they can be compared."""
@@ -73,11 +91,11 @@ class Minimum(Protocol):
     """Signature of the plain function that returns the smallest budget a policy accepts."""
 
     def __call__(self, arms: int, params: Any, /) -> int:
-        """Return the smallest allowed budget, in pulls."""
+        """Return the smallest budget, in pulls, with which a policy can run."""
 
 
 class FromWorld(Protocol):
     """Signature of the plain function that derives options of a policy from a simulated world."""
 
     def __call__(self, world: Any, /) -> dict[str, Any]:
-        """Return the options to use in simulations of this `tp.World`, by name."""
+        """Return the policy options, by name, to use in simulations of this `tp.World`."""

@@ -179,7 +179,7 @@ def _plain(option: str, value: Any) -> Any:
 
 
 def _option_text(option: str, value: Any) -> str:
-    """Return "option=value" for the label of a policy."""
+    """Return the text "option=value" of one option, for the label of a policy."""
     try:
         return f"{option}={value}"
     except ValueError:  # Python refuses to convert integers with very many digits
@@ -213,14 +213,14 @@ def as_policy(given: Chosen) -> PolicySpec:
 
 
 def as_policies(given: Chosen | Iterable[Chosen]) -> tuple[PolicySpec, ...]:
-    """Convert one or several names, `Policy` or `PolicySpec` objects to a tuple of `PolicySpec`."""
+    """Convert one or several policy names, `Policy` or `PolicySpec` objects to a tuple of `PolicySpec`."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         return tuple(as_policy(each) for each in given)
     return (as_policy(given),)
 
 
 class Address(NamedTuple):
-    """Location of a policy for other processes: a registered name, or a module and one of its attributes.
+    """Where other processes can import a policy: its registered name, or a module and an attribute of it.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ def find_address(found: Policy) -> Address:
 
 
 def load_address(where: Address) -> Policy:
-    """Return the policy that an address refers to, importing its module if necessary."""
+    """Return the policy at an address (a registered name or a module attribute), importing its module."""
     if where.module is None:
         return _load(where.name)
     reason = ""

@@ -46,7 +46,7 @@ class PolicySpec:
         return self.policy.reads | self.selection.reads
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the parameters for the kernels; raise an error if the budget or an option is missing.
+        """Return the parameters of the policy's kernels, or raise an error if a required option is missing.
 
         `horizon` is the budget in pulls, or None if there is none.
         """
@@ -87,7 +87,7 @@ class PolicySpec:
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
-        """Return a faster interpreted program on plain Python numbers, or None for kernels of plug-ins.
+        """Return the policy's kernels linked for plain Python numbers (faster), or None for a plug-in.
 
         Only the kernels of tideproof are known to give the same results with plain Python numbers.
         """
@@ -100,15 +100,21 @@ class PolicySpec:
         return _interpreted(self.policy, self.selection, plain=True) if built_in else None
 
     def memory(self, arms: int) -> Memory[Any]:
-        """Allocate zeroed memory for state, data and slot of one run."""
+        """Allocate zeroed memory for one run: policy state, statistics and the current environment."""
         return allocate(self.layout(), arms)
 
     def layout(self) -> Any:
-        """Return the type of the memory of a run: a NamedTuple of state, data and slot."""
+        """Return the type of a run's memory: the policy's state, the statistics and the current environment.
+
+        It is a NamedTuple of `state`, `data` and `slot`.
+        """
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the values of all placeholders (holes) in the policy's kernels and the replication loop."""
+        """Return the kernels and constants, by name, that fill the placeholders (holes) for a simulation.
+
+        The holes are those of the policy's kernels and of the replication loop.
+        """
         return _fill(self.policy, self.selection, trace)
 
 
@@ -131,7 +137,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the values of all placeholders (holes) by name, for a policy with a selection rule."""
+    """Return the kernels and constants, by name, that fill the placeholders (holes) of a policy's kernels."""
     _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
@@ -188,7 +194,7 @@ def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> P
 
 @cache
 def _run_type(policy: Policy, selection: Selection) -> Any:
-    """Return the type of state, data and slot, without the statistics that no kernel reads.
+    """Return the type of a policy's memory in a run, without the statistics that none of its kernels reads.
 
     Unused statistics would take memory and compile time.
     """

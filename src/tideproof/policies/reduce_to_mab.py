@@ -58,7 +58,7 @@ inner_active = hole("inner_active")
 
 @kernel
 def adjusted_data(state, data):
-    """Return the data for the inner policy: the shifts are subtracted, and there is only one environment."""
+    """Return the statistics for the inner policy: shifts are subtracted, as if there were one environment."""
     adjusted = state.reduction
     return Data(
         data.pulls, adjusted.moments, adjusted.fit, data.periods, data.told, data.reward, data.squares
@@ -67,7 +67,7 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that the inner policy chooses, but not twice at the beginning of an environment.
+    """Return the inner policy's choice, unless an environment would begin with two pulls of that arm.
 
     If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
     """
@@ -86,7 +86,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the adjusted moments for n pulls of an arm, then call `tell` of the inner policy."""
+    """Update the moments of rewards without shifts for n pulls of an arm, then update the inner policy."""
     reduction = state.reduction
     start_tell(reduction.start, data, slot, arm, n)
     if data.told[0] > 0:
@@ -100,7 +100,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def select(params, state, data, draw):
-    """Return the arm that the inner policy selects from the adjusted data."""
+    """Return the arm that the inner policy selects, given the rewards without the estimated shifts."""
     return inner_select(params, state.inner, adjusted_data(state, data), draw)
 
 

@@ -20,7 +20,7 @@ RESERVED_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
 
 
 def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
-    """Raise `KernelError` if a placeholder (hole) of a policy or rule has a reserved name or no value."""
+    """Raise `KernelError` if a policy's placeholder (hole) has a reserved name or no value."""
     for name, value in holes.items():
         if name in RESERVED_HOLES:
             raise KernelError(
@@ -46,5 +46,5 @@ def refuse_reserved_holes(
 
 
 def _all_names(names: Collection[str]) -> str:
-    """Return names of placeholders as text for an error message, sorted and complete."""
+    """Return the sorted names of all placeholders as text for an error message."""
     return join_names(sorted(names), most=len(names))

@@ -53,7 +53,7 @@ class Selection:
 
 @kernel
 def _always(data):
-    """Return True: the rule can always compare the arms."""
+    """Return True, for a selection rule that can compare the arms whatever the data are."""
     return True
 
 
@@ -81,7 +81,7 @@ def _largest_sum(params, state, data, draw):
 
 @kernel
 def _survivor(params, state, data, draw):
-    """Select the only arm that is not eliminated, or the best of them by mean reward."""
+    """Select the arm that is not eliminated or, if several remain, the one with the largest mean reward."""
     return front_runner(state.race, data.moments, draw)
 
 
@@ -111,7 +111,10 @@ def _largest_effect(params, state, data, draw):
 
 @kernel
 def _largest_period_mean(params, state, data, draw):
-    """Select the arm with the largest mean over environments, each weighted by its pulls."""
+    """Select the arm with the largest weighted average of its environment means.
+
+    The weight of an environment is the number of its pulls.
+    """
     top, bottom = data.periods.top, data.periods.bottom
     best, highest, ties = -1, 0.0, 0
     for i in range(top.size):
@@ -131,7 +134,7 @@ def _all_met_control(data):
 
 @kernel
 def _largest_over_control(params, state, data, draw):
-    """Select the arm with the largest difference to the control within environments."""
+    """Select the arm with the largest average difference to the control arm within environments."""
     versus, share = data.periods.versus, data.periods.share
     best, top, ties = 0, 0.0, 1  # begin with the control, whose difference to itself is 0
     for i in range(1, versus.size):

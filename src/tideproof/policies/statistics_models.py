@@ -118,14 +118,17 @@ TIDE_PREFIXES = {tide.prefix: name for name, tide in TIDES.items() if tide.prefi
 
 
 def tide_prefix(tide: Any) -> str:
-    """Return the prefix of policy names for the option `tide`, such as "hidden:"."""
+    """Return the prefix of policy names that stands for a model of the shifts, such as "hidden:"."""
     if not isinstance(tide, str) or tide not in TIDES:
         raise UnknownName.with_suggestion("tide", tide, TIDES)
     return TIDES[tide].prefix
 
 
 def noise_prefix(noise: Any, interaction: Any, robust: Any) -> str:
-    """Return the prefix of policy names for the options `noise`, `interaction` and `robust`."""
+    """Return the prefix of policy names that stands for a model of the noise, such as "by-arm:".
+
+    The model is that of the options `noise`, `interaction` and `robust`.
+    """
     if not isinstance(noise, str) or noise not in NOISES:
         raise InputError(f"noise must be 'common' or 'by-arm', not {describe_value(noise)}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
@@ -140,7 +143,7 @@ def noise_prefix(noise: Any, interaction: Any, robust: Any) -> str:
 
 @cache
 def with_noise_model(inner: Policy, prefix: str) -> Policy:
-    """Return a copy of a policy that allows for unequal noise, an interaction or outlying cells."""
+    """Return a copy of a policy whose estimates allow for unequal noise, an interaction or outlying cells."""
     options = "noise=, interaction= and robust="
     if inner.stops:
         raise InputError(
@@ -167,7 +170,7 @@ def with_noise_model(inner: Policy, prefix: str) -> Policy:
 
 @cache
 def with_tide(inner: Policy, tide: str) -> Policy:
-    """Return a copy of a policy that reads the statistics of the tide model "hidden" or "both"."""
+    """Return a copy of a policy that estimates the shifts by another model, "hidden" or "both"."""
     if inner.tide != "labels":
         raise InputError(
             f"{inner.name} already has a model of the shifts or the noise: tide={tide!r} cannot be added"

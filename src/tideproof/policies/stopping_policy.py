@@ -37,7 +37,7 @@ watched_active = hole("watched_active")
 
 
 class Params(NamedTuple):
-    """Parameters of a stopping policy.
+    """Kernel parameters of a stopping policy: those of the wrapped policy, and the stopping bound.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class StopState(NamedTuple):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that the wrapped policy chooses, or -1 after the rule has stopped."""
+    """Return the arm that the wrapped policy chooses, or -1 if the stopping rule has ended the run."""
     if state.watch.stopped[0] == 1:
         return -1
     return watched_ask(params.inner, state.inner, data, slot, draw)
@@ -105,7 +105,7 @@ def tell_and_prove(params, state, data, slot, arm, n, draw):
 
 @kernel
 def select(params, state, data, draw):
-    """Return the arm with which the rule stopped, or else the arm that the wrapped policy selects."""
+    """Return the arm for which the stopping rule ended the run, or else the wrapped policy's selection."""
     if state.watch.stopped[0] == 1:
         return state.watch.arm[0]
     return watched_select(params.inner, state.inner, data, draw)
@@ -125,7 +125,7 @@ def active(params, state, arm):
 
 @cache
 def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
-    """Return a policy that wraps the given policy and stops by the rule of a prefix, "sure:" or "proven:"."""
+    """Return a policy that wraps the given one and stops by the rule "sure:" (calibrated) or "proven:"."""
     if inner.stops:
         raise InputError(f"{inner.name} already stops by itself: confidence= cannot be added")
     if inner.tide != "labels":
@@ -171,14 +171,14 @@ def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
 
 
 def _wrap_selection(rule: Selection) -> Selection:
-    """Return a selection rule that returns the arm with which the experiment stopped, if it did."""
+    """Return a selection rule that selects the arm for which the stopping rule ended the run, if it did."""
     return replace(
         rule, select=select, reads=rule.reads | {"fit"}, holes={"watched_select": rule.select, **rule.holes}
     )
 
 
 def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
-    """Return `configure` of a stopping policy: the options of the wrapped policy and `confidence`."""
+    """Build the function `configure` of a stopping policy: the wrapped policy's options and `confidence`."""
 
     def configure(
         arms: int,
@@ -189,7 +189,7 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
         bound: float | None = None,
         **options: Any,
     ) -> Params:
-        """Return the parameters for a confidence level, or for a bound that is given instead."""
+        """Return the kernel parameters of a stopping policy for a confidence level, or for a given bound."""
         confidence = check_confidence(confidence)
         open_ended = inner.anytime or not inner.needs_horizon
         params = inner.configure(arms, None if open_ended else horizon, selection, **options)
@@ -206,7 +206,7 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
 
 
 def rule_prefix(rule: Any) -> str:
-    """Return the prefix of policy names for the option `rule`, such as "sure:"."""
+    """Return the prefix of policy names that stands for a stopping rule, such as "sure:"."""
     if not isinstance(rule, str) or rule not in RULES:
         raise UnknownName.with_suggestion("rule", rule, RULES)
     return RULES[rule]

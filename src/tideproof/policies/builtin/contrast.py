@@ -59,7 +59,7 @@ ABOVE = 1.0 + 1e-6  # gains within this factor count as equal, and the arm with 
 
 
 class Params(NamedTuple):
-    """Parameters of the policy `contrast`.
+    """Kernel parameters of the policy `contrast`.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy `contrast`: the leader and the weights of its rivals.
+    """State of the bandit policy `contrast`: the leading arm and the weights of its rivals.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def configure(
     ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Return the parameters: initial pulls of each arm (n0) and the constants of the formulas above.
+    """Return the kernel parameters of the policy `contrast` from its options.
 
     In the formulas, `exploration` is c, `focus` is tau, and `ties` is the factor 0.2 of delta. `anytime`
     makes the policy ignore the budget. If the budget is too small for n0 pulls of each arm, the policy begins
@@ -141,7 +141,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the initial round robin or, after it, the leader and the weights of its rivals."""
+    """Update the policy after a pull: its initial round robin or, later, the leading arm and its rivals."""
     if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
@@ -152,7 +152,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _weigh(params, state, fit, pulls, n):
-    """Update the leader and the weight w_i of every arm.
+    """Update the leader and, for every other arm, the weight of its comparison with the leader.
 
     The leader changes only if another arm has a larger estimate.
     """
@@ -200,7 +200,10 @@ def _weigh(params, state, fit, pulls, n):
 
 @kernel
 def _most_informative(state, data, slot):
-    """Return the arm whose pull here most reduces the weighted variances of the rivals, sum_i w_i V_i."""
+    """Return the arm whose pull most reduces the weighted variances of the leader's lead over its rivals.
+
+    The pull is in the current environment, and the weighted sum of variances is sum_i w_i V_i.
+    """
     P, pulls, weights = data.fit.P, data.pulls, state.weights
     row, shares, leader = state.work.first, state.work.second, state.leader[0]
     size, K = slot.size[0], pulls.size

@@ -39,7 +39,7 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """Parameters of EXP4.P.
+    """Kernel parameters of the bandit policy EXP4.P.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of EXP4.P: the logarithms of the weights of all arms.
+    """State of the bandit policy EXP4.P: the logarithm of the weight of each arm.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def configure(
     lo: float | None = None,
     hi: float | None = None,
 ) -> Params:
-    """Return the parameters; `delta` is the probability with which the regret bound may fail.
+    """Return the kernel parameters of the policy `exp4p`; its regret bound fails with probability `delta`.
 
     `lo` and `hi` are the range of rewards.
     """
@@ -90,7 +90,7 @@ def configure(
 
 
 def from_world(world: Any) -> dict[str, Any]:
-    """Return the options `lo` and `hi`: the range of rewards to expect in a simulated world."""
+    """Return the policy options `lo` and `hi`: the range of rewards to expect in a simulated world."""
     numbers = world.numbers()
     z = normal_quantile(0.999)
     a, b = numbers.shift_a, numbers.shift_b
@@ -110,7 +110,7 @@ def from_world(world: Any) -> dict[str, Any]:
 
 @kernel
 def total(logs):
-    """Return the largest ln w_i, and the sum of all w_i divided by the largest w_i."""
+    """Return the logarithm of the largest weight of an arm, and the sum of all weights divided by it."""
     peak, scaled = logs[0], 0.0
     for i in range(logs.size):
         peak = max(peak, logs[i])
@@ -121,14 +121,14 @@ def total(logs):
 
 @kernel
 def chance(params, state, arm, peak, scaled):
-    """Return p_arm, the probability with which the next draw chooses an arm."""
+    """Return the probability with which the policy chooses an arm for the next pull."""
     share = math.exp(state.logs[arm] - peak) / scaled
     return (1.0 - state.logs.size * params.p_min) * share + params.p_min
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw the next arm with the probabilities that `chance` returns."""
+    """Return the next arm to pull, drawn at random with the probabilities that `chance` returns."""
     peak, scaled = total(state.logs)
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
@@ -152,7 +152,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / (probability of drawing `arm`), the weight of a reward for the selection rule `ips`."""
+    """Return a reward's inverse-propensity weight: 1 / (probability of choosing its arm)."""
     peak, scaled = total(state.logs)
     return 1.0 / chance(params, state, arm, peak, scaled)
 

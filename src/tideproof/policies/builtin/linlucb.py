@@ -35,7 +35,7 @@ _PRINTED, _REDUCED = 1, 2
 
 
 class Params(NamedTuple):
-    """Parameters of LinLUCB.
+    """Kernel parameters of the bandit policy LinLUCB.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of LinLUCB: the leader and the challenger to pull next.
+    """State of the bandit policy LinLUCB: the leading arm and the challenger to pull next.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def configure(
     exploration: float = 16.0,
     covariance: str = "ols",
 ) -> Params:
-    """Return the parameters: initial pulls of each arm, exploration constant and kind of covariance."""
+    """Return the kernel parameters of the policy `linlucb` from its options."""
     if not isinstance(covariance, str) or covariance not in COVARIANCES:
         raise InputError(
             f"covariance must be 'ols', 'printed' or 'reduced', not {describe_value(covariance)}"
@@ -96,7 +96,7 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: first by the initial round robin, then the leader and the challenger in turn."""
+    """Return the next arm to pull: first by round robin, then the leading arm and its challenger in turn."""
     if state.planned[0] == 0:
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, -1, draw)
@@ -107,7 +107,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Advance to the second arm of the pair, or choose the next pair; a batch of n counts as n pulls."""
+    """Update the policy after a pull: advance to the challenger, or choose the next leader and challenger.
+
+    A batch of n rewards counts as n pulls.
+    """
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
@@ -126,14 +129,14 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _begins_with_challenger(state, slot):
-    """Return 1 if pulling the leader first would begin an environment with the same arm twice, else 0."""
+    """Return 1 if pulling the leader now would begin an environment with two pulls of it, else 0."""
     repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == state.leader[0]
     return 1 if repeats else 0
 
 
 @kernel
 def _plan(params, state, data, draw):
-    """Choose the leader and the challenger from the current fit."""
+    """Choose the leading arm and its challenger from the current fixed-effects estimates."""
     fit, pulls = data.fit, data.pulls
     K = pulls.size
     leader = argmax(fit.mu, draw)

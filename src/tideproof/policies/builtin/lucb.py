@@ -30,13 +30,13 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Parameters of LUCB: n0, the pulls of each arm at the start."""
+    """Kernel parameters of the bandit policy LUCB: n0, the number of initial pulls of each arm."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of LUCB: the leader and the challenger to pull next.
+    """State of the bandit policy LUCB: the leading arm and the challenger to pull next.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the parameters; n0 is the number of pulls of each arm at the start."""
+    """Return the kernel parameters of the policy `lucb`; n0 is the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: first in a fixed order, then the leader and the challenger in turn."""
+    """Return the next arm to pull: first in a fixed order, then the leader and its challenger in turn."""
     if state.planned[0] == 1:
         return state.challenger[0] if state.half[0] == 1 else state.leader[0]
     if all_pulled(data.pulls, params.n0):
@@ -70,7 +70,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Advance to the second arm of the pair, or choose the next pair; a batch of n counts as n pulls."""
+    """Update the policy after a pull: advance to the challenger, or choose the next leader and challenger.
+
+    A batch of n rewards counts as n pulls.
+    """
     if state.planned[0] == 1:
         state.half[0] = (state.half[0] + n) % 2
     elif all_pulled(data.pulls, params.n0) and all_told(data.moments, 2.0):
@@ -81,7 +84,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _plan(state, data, draw):
-    """Choose the leader and the challenger by mean and upper bound."""
+    """Choose the leading arm by its mean, and the challenger by its upper confidence bound."""
     t = 0.0
     for i in range(data.pulls.size):
         t += data.moments.told[i]

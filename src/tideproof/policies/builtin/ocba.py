@@ -29,38 +29,41 @@ _TIED = 1e-12
 
 
 class Params(NamedTuple):
-    """Parameters of OCBA: n0, the pulls of each arm at the start."""
+    """Kernel parameters of the policy OCBA: n0, the number of initial pulls of each arm."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of OCBA: for each arm, its share of all pulls, including the next one, minus its own pulls."""
+    """State of the policy OCBA: for each arm, how many pulls it is below its optimal share of all pulls.
+
+    The next pull is included in all pulls.
+    """
 
     pull_values: PullValues
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the parameters; n0 is the number of pulls of each arm at the start."""
+    """Return the kernel parameters of the policy `ocba`; n0 is the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that is furthest below its share of the pulls."""
+    """Return the arm that is furthest below its optimal share of all pulls."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update how many pulls each arm is below its share."""
+    """Update how many pulls each arm is below its optimal share of all pulls."""
     if can_judge(state.pull_values, data, params.n0):
         fill_deficits(data.moments, data.pulls, 1.0, state.pull_values.values)
 
 
 @kernel
 def fill_deficits(moments, pulls, more, values):
-    """Write into `values` how many pulls each arm is below its share if `more` pulls are added."""
+    """Write into `values` how many pulls each arm is below its optimal share after `more` further pulls."""
     best, _ = two_best(moments.mean)
     total, shares, squared = more, 0.0, 0.0  # pulls, sum of w, sum of w^2/s2
     for i in range(pulls.size):

@@ -28,23 +28,23 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """Parameters of P1: the harmonic number H_K = 1 + 1/2 + ... + 1/K."""
+    """Kernel parameters of the bandit policy P1: the harmonic number H_K = 1 + 1/2 + ... + 1/K."""
 
     harmonic: float
 
 
 class State(NamedTuple):
-    """State of P1, which is empty: the weighted sums of rewards are enough."""
+    """Empty state of the bandit policy P1, which needs only the weighted sums of rewards."""
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Return the parameters; P1 has no options."""
+    """Return the kernel parameters of the bandit policy P1, which has no options."""
     return Params(sum(1.0 / k for k in range(1, arms + 1)))
 
 
 @kernel
 def chance(params, data, arm):
-    """Return p_arm, the probability with which the next draw chooses an arm."""
+    """Return the probability with which the policy chooses an arm for the next pull."""
     G = data.moments.sums
     above, equal = 0, 0
     for k in range(G.size):
@@ -60,7 +60,7 @@ def chance(params, data, arm):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw the next arm with the probabilities that `chance` returns."""
+    """Return the next arm to pull, drawn at random with the probabilities that `chance` returns."""
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
         left -= chance(params, data, i)
@@ -71,12 +71,12 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Do nothing: P1 keeps no state."""
+    """Do nothing after a pull, because the bandit policy P1 has no state."""
 
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / (probability of drawing `arm`), the weight of a reward in the arm's sum G_i."""
+    """Return a reward's inverse-propensity weight: 1 / (probability of choosing its arm)."""
     return 1.0 / chance(params, data, arm)
 
 

@@ -41,7 +41,7 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Parameters of PSS(u): the factor u, the number of phases, and the steps of each phase."""
+    """Kernel parameters of the policy PSS(u): the factor u, the number of phases and the pulls per phase."""
 
     u: float
     phases: int
@@ -49,7 +49,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of PSS(u): the eliminated arms and the number of completed phases.
+    """State of the bandit policy PSS(u): the eliminated arms and the number of completed phases.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Params:
-    """Return the parameters; each phase divides the number of arms by u."""
+    """Return the kernel parameters of the policy `pss`; each phase divides the number of arms by u."""
     u = require_finite("u", u)
     if u <= 1.0:
         raise InputError(f"u must be above 1, not {u:g}")
@@ -72,7 +72,7 @@ def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Par
 
 @kernel
 def size(params, arms, m):
-    """Return ceil(K / u^m), the number of arms that phase m keeps."""
+    """Return the number of arms that remain after phase m: ceil(K / u^m) of K arms."""
     kept = float(arms)
     for _ in range(m):
         kept /= params.u
@@ -81,13 +81,13 @@ def size(params, arms, m):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next of the arms that are not eliminated."""
+    """Return the next arm to pull, one of those that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Eliminate arms when all rewards of the phase have been received."""
+    """Eliminate arms when all rewards of the current phase have been received."""
     race, weights = state.race, data.moments.weights
     steps = 0.0
     for i in range(weights.size):

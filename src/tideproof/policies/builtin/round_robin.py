@@ -27,19 +27,22 @@ from tideproof.policies.selection_rules import CONTROL, MEAN, OLS, PERIOD
 
 
 class Params(NamedTuple):
-    """Parameters of round robin: n0, the pulls of each arm by Algorithm 1; 0 for the fixed order."""
+    """Kernel parameters of the policy `round-robin`: n0, the pulls of each arm in its randomised start.
+
+    The start is Algorithm 1; n0 is 0 for the fixed order.
+    """
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of round robin: the state of Algorithm 1."""
+    """State of the policy `round-robin`: the state of its randomised start, Algorithm 1."""
 
     start: Start
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
-    """Return the parameters; n0 pulls of each arm by Algorithm 1 apply only to the selection rule `ols`."""
+    """Return the kernel parameters of the policy `round-robin`; n0 is only for the selection rule `ols`."""
     n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
@@ -59,7 +62,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Record `n` pulls of `arm` for Algorithm 1, the randomised start of the selection rule `ols`."""
+    """Record `n` pulls of `arm` for the randomised start, which only the selection rule `ols` has."""
     if params.n0 > 0:
         start_tell(state.start, data, slot, arm, n)
 

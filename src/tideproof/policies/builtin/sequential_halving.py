@@ -26,20 +26,20 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Parameters of sequential halving: the budget and the number of rounds."""
+    """Kernel parameters of the policy sequential halving: the budget and the number of rounds."""
 
     horizon: int
     rounds: int
 
 
 class State(NamedTuple):
-    """State of sequential halving: the eliminated arms."""
+    """State of the policy sequential halving: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Return the parameters; sequential halving has no options."""
+    """Return the kernel parameters of the policy sequential halving, which has no options."""
     return Params(horizon, (arms - 1).bit_length())
 
 
@@ -51,7 +51,7 @@ def quota(params, arms):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next of the arms that are not eliminated."""
+    """Return the next arm to pull, one of those that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 

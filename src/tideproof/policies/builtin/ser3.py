@@ -33,14 +33,14 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Parameters of SER3: epsilon, the known gap of the two best arms, and ln(1/delta)."""
+    """Kernel parameters of the policy SER3: the known gap of the two best arms, and its confidence."""
 
     epsilon: float
     log_inverse_delta: float
 
 
 class State(NamedTuple):
-    """State of SER3: the eliminated arms and the number of tested rounds.
+    """State of the policy SER3: the eliminated arms, and the number of rounds that were tested.
 
     Attributes
     ----------
@@ -60,7 +60,10 @@ def configure(
     epsilon: float = 0.5,
     log_inverse_delta: float = 25.0,
 ) -> Params:
-    """Return the parameters: epsilon, the known gap of the two best arms, and ln(1/delta)."""
+    """Return the kernel parameters of the policy `ser3`: the known gap of the best arms and the confidence.
+
+    The options are `epsilon`, the gap, and ln(1/delta).
+    """
     return Params(
         require_finite("epsilon", epsilon, 0.0),
         require_finite("log_inverse_delta", log_inverse_delta, 0.0),
@@ -69,7 +72,7 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next of the arms that are not eliminated, or -1 if only one is left."""
+    """Return the next arm to pull, one of those not eliminated, or -1 if only one arm is left."""
     return race_arm(state.race, data, draw) if still_in(state.race) > 1 else -1
 
 

@@ -33,37 +33,43 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Parameters of successive rejects: (T - K) / logbar K, which determines the pulls in every phase."""
+    """Kernel parameters of the policy successive rejects: a factor that determines the pulls in every phase.
+
+    `share` is (T - K) / logbar K.
+    """
 
     share: float
 
 
 class State(NamedTuple):
-    """State of successive rejects: the eliminated arms."""
+    """State of the policy successive rejects: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Return the parameters; successive rejects has no options."""
+    """Return the kernel parameters of the policy successive rejects, which has no options."""
     return Params((horizon - arms) / (0.5 + sum(1.0 / i for i in range(2, arms + 1))))
 
 
 @kernel
 def target(params, arms):
-    """Return n_k, the pulls of each arm after phase k, in which `arms` = K + 1 - k arms remain."""
+    """Return how many pulls each arm must have when the phase with the given number of arms ends.
+
+    This is n_k for phase k, which begins with K + 1 - k arms.
+    """
     return ceiling(params.share / arms)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next of the arms that are not eliminated."""
+    """Return the next arm to pull, one of those that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Eliminate the worst arm when all rewards of the phase have been received."""
+    """Eliminate the worst arm when all rewards of the current phase have been received."""
     race, moments = state.race, data.moments
     arms = still_in(race)
     while arms > 1 and fewest_told(race, moments.told) >= target(params, arms):

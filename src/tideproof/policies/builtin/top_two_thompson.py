@@ -36,7 +36,7 @@ REDRAWS = 8  # posterior draws before the second arm is chosen without a draw
 
 
 class Params(NamedTuple):
-    """Parameters of top-two Thompson sampling.
+    """Kernel parameters of the policy top-two Thompson sampling.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of top-two Thompson sampling: the arm to pull next and the posterior it was drawn from.
+    """State of top-two Thompson sampling: the arm to pull next, and the posterior from which it was drawn.
 
     `tell` draws the arm, because `ask` must not write.
 
@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, beta: float = 0.5) -> Params:
-    """Return the parameters: initial pulls of each arm, and probability that the first draw decides."""
+    """Return the kernel parameters of the policy top-two Thompson sampling from its options."""
     if require_finite("beta", beta, 0.0) > 1.0:
         raise InputError(f"beta must be a probability from 0 to 1, not {beta!r}")
     return Params(require_whole_number("n0", n0, 2), float(beta))
@@ -78,7 +78,7 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, be
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: first by the initial round robin, then the arm that `tell` drew."""
+    """Return the next arm to pull: first by the initial round robin, then the arm that `tell` drew."""
     if state.planned[0] == 1:
         return state.choice[0]
     if not started(data, params.n0):
@@ -88,7 +88,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the initial round robin or, after it, draw the next arm from the posterior."""
+    """Update the policy after a pull: its initial round robin or, later, the next arm drawn at random."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and freedom(data.fit) > 0:
@@ -99,7 +99,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def choose_arm(params, state, data, draw):
-    """Return the arm to pull next, drawn from the posterior."""
+    """Return the arm to pull next, drawn at random by means from the posterior distribution."""
     fit, posterior, margins = data.fit, state.posterior, state.margins
     K = margins.size
     variance = sigma2(fit)

@@ -28,21 +28,24 @@ from tideproof.policies.selection_rules import MOST_PLAYED
 
 
 class Params(NamedTuple):
-    """Parameters of UCB1-normal, which has none."""
+    """Empty kernel parameters of the bandit policy UCB1-normal."""
 
 
 class State(NamedTuple):
-    """State of UCB1-normal, which is empty: the moments of the rewards are enough."""
+    """Empty state of the bandit policy UCB1-normal, which needs only the moments of the rewards."""
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Return the parameters; UCB1-normal has no options."""
+    """Return the kernel parameters of the bandit policy UCB1-normal, which has no options."""
     return Params()
 
 
 @kernel
 def upper_bound(data, i, log_t):
-    """Return the bound xbar_i + sqrt(16 s2_i ln t / N_i) of an arm with at least two rewards."""
+    """Return the upper confidence bound of the mean of an arm with at least two rewards.
+
+    This is xbar_i + sqrt(16 s2_i ln t / N_i).
+    """
     moments = data.moments
     variance = moments.squares[i] / (moments.told[i] - 1.0)
     return moments.mean[i] + math.sqrt(16.0 * variance * log_t / data.pulls[i])
@@ -50,7 +53,7 @@ def upper_bound(data, i, log_t):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the least-pulled arm while pulls are forced, and afterwards the arm with the highest bound."""
+    """Return the least-pulled arm if it has too few pulls, else the arm with the highest upper bound."""
     pulls = data.pulls
     steps = 0
     for i in range(pulls.size):
@@ -68,7 +71,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Do nothing: UCB1-normal keeps no state."""
+    """Do nothing after a pull, because the bandit policy UCB1-normal has no state."""
 
 
 POLICY = Policy(

@@ -38,13 +38,13 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Parameters of the 0-1_1 procedure: n0, the pulls of each arm at the start."""
+    """Kernel parameters of the policy `zero-one`: n0, the number of initial pulls of each arm."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of the 0-1_1 procedure: the value of pulling each arm, and the inputs of that value.
+    """State of the policy `zero-one`: the value of pulling each arm, and what it is computed from.
 
     A value is computed again only if its inputs have changed.
 
@@ -61,19 +61,22 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the parameters; n0 is the number of pulls of each arm at the start."""
+    """Return the kernel parameters of the policy `zero-one`; n0 is the number of initial pulls per arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm whose next reward is most likely to change the selection (the largest EVI_i)."""
+    """Return the arm whose next reward is most likely to change which arm would be selected as the best."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update each arm's probability EVI_i of changing the selection, if its inputs have changed."""
+    """Update, for each arm, the probability that its next reward changes which arm would be selected.
+
+    This is EVI_i. It is computed again only if its inputs have changed.
+    """
     if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)
