@@ -29,7 +29,10 @@ def require_path(path: Any) -> str:
 
 
 def mark_store_open(owner: Any, path: str) -> None:
-    """Record that the object `owner` has the database file at `path` open, until it is closed or deleted."""
+    """Record that the object `owner` has opened the database file at `path`.
+
+    This holds until `mark_store_closed` is called or `owner` is garbage-collected.
+    """
     _open_stores[owner] = _file_identity(path)
 
 
