@@ -50,7 +50,7 @@ class Day(NamedTuple):
 
 @dataclass
 class DemoRun:
-    """State of a running demonstration: its days, the latest fit, and the best prices by each method.
+    """State of a running demonstration: days, latest fit, and leading prices by raw and by adjusted mean.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class DemoRun:
     leader: list[str] = field(default_factory=list)
 
     def level(self, days: int) -> float:
-        """Return the average shift over the visitors of the first `days` days.
+        """Return the average shift of all prices over the visitors of the first `days` days.
 
         Estimated means contain this average, so it is added to true means before they are compared.
         """
@@ -85,7 +85,7 @@ def calendar(random: np.random.Generator) -> list[Day]:
 
 
 def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoRun:
-    """Run the experiment, show it on `console` with `pace` seconds for each day, and return the results."""
+    """Run the demonstration, show it on `console` at `pace` seconds for each day, and return its results."""
     random = np.random.default_rng(seed)
     demo_run = DemoRun(calendar(random))
     budget = sum(day.visitors for day in demo_run.days)
@@ -106,14 +106,14 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoR
 
 
 def _record_day(demo_run: DemoRun, fit: Fit) -> None:
-    """Add the fit after one day to the run, with the prices that lead by raw mean and by adjusted mean."""
+    """Record the fit after one day, and the prices that lead by raw mean and by adjusted mean."""
     demo_run.fit = fit
     demo_run.raw_leader.append(leader_by_raw_mean(fit))
     demo_run.leader.append(fit.best)
 
 
 def picture_info(demo_run: DemoRun) -> DemoInfo:
-    """Return the data for a picture of a finished run."""
+    """Return the data for a picture of a finished demonstration."""
     fit = demo_run.fit
     if fit is None:
         raise InputError("a demo without a fit cannot be drawn: no environment connects all prices yet")
@@ -158,7 +158,7 @@ def _half_width(row: dict[str, Any]) -> float:
 
 
 def verdict(demo_run: DemoRun, fit: Fit) -> Text:
-    """Return sentences on the price that each method selects, how sure it is, and how often it was wrong."""
+    """Return sentences on the prices that the raw mean and tideproof select, and how often each was wrong."""
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
     text.append(f"\nChance that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")

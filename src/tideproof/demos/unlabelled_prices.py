@@ -37,7 +37,7 @@ SEED = 4
 
 
 class ShopLog(NamedTuple):
-    """Simulated log of the shop, and the shift at each visitor, which the log does not contain.
+    """Simulated log of a shop, with the true shift of all prices at each visitor, which the log itself lacks.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ShopLog(NamedTuple):
 
 
 def draw_log(seed: int = SEED) -> ShopLog:
-    """Simulate the log: the shift drifts and jumps four times, and the price shown most changes over time."""
+    """Simulate a shop's log: all prices shift slowly and in four jumps, and the price shown most changes."""
     random = np.random.default_rng(seed)
     t = np.arange(VISITORS) / VISITORS
     tide = 1.2 * np.sin(2.0 * np.pi * t) + np.cumsum(0.04 * random.standard_normal(VISITORS))
@@ -125,7 +125,7 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
 
 
 def verdict(info: HiddenInfo, found: Fit) -> Text:
-    """Return sentences that say which price each method selects, and how sure tideproof is."""
+    """Return sentences that say which price the raw mean and tideproof select, and how sure tideproof is."""
     text = compare_picks(info.raw_pick, info.pick)
     text.append(f"\nChance that {info.pick} is the best price: {format_chance(found.p_best[info.pick])}.")
     return text

@@ -1,4 +1,4 @@
-"""Compute the curves of a study against the budget, which `draw/policy_curves.py` draws."""
+"""Compute curves of a simulation study, such as the error rate of each policy against the budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def curves(study: Study, of: Measure, level: float) -> list[PolicyCurve]:
-    """Return, for each policy of a study, a measure at every budget with its confidence interval."""
+    """Return a curve for each policy of a study: a measure at every budget, with its confidence interval."""
     read = {"pics": study.pics, "eoc": study.eoc, "samples": study.samples}[of]
     return [
         PolicyCurve(label, study.budgets, read(label), *study.interval(label, level, of))

@@ -37,7 +37,7 @@ def run_plan(
     engine: str = "auto",
     watch: ProgressContext | None = None,
 ) -> Study:
-    """Run the replications of a plan and return the study of their results.
+    """Run the replications of a simulation plan and return their results as a `Study`.
 
     `watch` is entered when the run begins; the function that it yields receives the number of finished
     replications.
@@ -84,7 +84,10 @@ def run_plan(
 def _tallies(
     chosen: Engine, plan: SimulationPlan, replications: int, pool: Executor, check: Callable[[], None]
 ) -> Iterator[tuple[int, ReplicationSums]]:
-    """Yield the size and the sums of each chunk, in a fixed order so that rounding does not vary."""
+    """Yield the size and the result sums of each chunk of replications, always in the same order.
+
+    Rounding is therefore always the same.
+    """
     size = chosen.chunk_size(plan)
     firsts = iter(range(0, replications, size))
     waiting: deque[tuple[int, Future[ReplicationSums]]] = deque()

@@ -12,7 +12,7 @@ from tideproof.kernels.simulate.replication_loop import ARMS, SAMPLES, SQUARES, 
 
 
 class ReplicationSums(NamedTuple):
-    """Sums over replications, for P policies, B budgets, K arms and P(P-1)/2 pairs of policies.
+    """Sums of results over replications, for P policies, B budgets, K arms and P(P-1)/2 pairs of policies.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Build the sums from an engine's table of counts and its sums over pairs of policies."""
+        """Build the sums over replications from an engine's counts and its sums over pairs of policies."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,
@@ -59,17 +59,20 @@ class ReplicationSums(NamedTuple):
 
     @classmethod
     def shapes(cls, policies: int, budgets: int, arms: int) -> dict[str, tuple[int, ...]]:
-        """Return the array shape of each sum by name, without `selected`, which is not a sum."""
+        """Return the array shape of each sum over replications, by the name of the sum.
+
+        The field `selected` is left out, because it is not a sum.
+        """
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls._fields[:-1], (policies, budgets))
         shapes["chosen"] = shapes["pulls"] = shapes["stops"] = policies, budgets, arms
         shapes["both"] = shapes["cost_gap_squares"] = policies * (policies - 1) // 2, budgets
         return shapes
 
     def sums(self) -> dict[str, Any]:
-        """Return the sums over replications by name: all fields except `selected`."""
+        """Return the sums over replications by name: all fields except `selected`, which is not a sum."""
         return {name: value for name, value in self._asdict().items() if name != "selected"}
 
     def plus(self, other: ReplicationSums) -> ReplicationSums:
-        """Return the sums over two sets of replications; `selected` remains that of the first set."""
+        """Add up the sums over two sets of replications; the selected arms remain those of the first set."""
         theirs = other.sums()
         return self._replace(**{name: mine + theirs[name] for name, mine in self.sums().items()})

@@ -92,11 +92,11 @@ def paired_ratio(a: Ints, b: Ints, both: Ints, confidence: float) -> PairedRatio
 
 
 def _upper(b: Ints, c: Ints, n: int, z: float) -> Floats:
-    """Return the upper bound of Tango's score interval, found by bisection.
+    """Return the upper bound of Tango's score interval for a difference of two paired probabilities.
 
     It is the largest difference d with n (dhat - d)^2 <= z^2 v(d), where dhat = (b - c)/n. The variance
     v(d) = 2q + d(1 - d) holds if d is true, and q, the probability of c, maximises the likelihood:
-    2n q^2 + ((2n - b + c)d - b - c) q - c d(1 - d) = 0.
+    2n q^2 + ((2n - b + c)d - b - c) q - c d(1 - d) = 0. The bound is found by bisection.
     """
     seen = (b - c) / n
     inside, outside = seen, np.ones_like(seen)

@@ -37,7 +37,7 @@ class SimulationPlan:
     keep: tuple[int, ...] = ()
 
     def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
-        """Return the groups of budgets that a policy can serve in one run each.
+        """Group the budgets of a plan so that one run of a policy gives results at all budgets of a group.
 
         A policy that does not need the budget in advance serves all budgets in one run. Other policies need
         one run for each budget.
@@ -46,7 +46,7 @@ class SimulationPlan:
 
     @property
     def kept_rows(self) -> list[int]:
-        """Indices of the budgets at which the selected arm of every replication is kept."""
+        """Indices of the budgets at which a study keeps the selected arm of every replication."""
         return [self.budgets.index(budget) for budget in self.keep]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ def _restore_plan(
 
 
 class _UnloadablePlan(NamedTuple):
-    """Substitute for a plan with a policy that this process cannot find.
+    """Substitute for a simulation plan with a policy that this process cannot find.
 
     Reading its policies raises the error. An error during unpickling would break a pool of processes.
     """
@@ -88,7 +88,7 @@ class _UnloadablePlan(NamedTuple):
 
     @property
     def policies(self) -> tuple[PolicySpec, ...]:
-        """Policies of the plan; reading them raises the error with which loading failed."""
+        """Policies of a plan that could not be loaded; reading them raises the error of the loading."""
         raise self.error
 
 

@@ -109,7 +109,7 @@ class Study:
         return arms.copy()
 
     def wrong(self, label: str, budget: int) -> NDArray[np.bool_]:
-        """Return, for every replication, whether it selected a wrong arm, at a budget that was kept."""
+        """Return whether each replication selected a wrong arm, at a budget whose selections were kept."""
         incorrect: NDArray[np.bool_] = self.world.gaps[self.selected(label, budget)] > 0.0
         return incorrect
 
@@ -135,7 +135,7 @@ class Study:
         return self._average(self.tally.stops[..., wrong].sum(axis=-1), label)
 
     def unidentified(self, label: str) -> Floats:
-        """Return the share of selections that compared arms that no chain of environments connected."""
+        """Return the share of selections made although no chain of shared environments connected the arms."""
         return self._average(self.tally.unidentified, label)
 
     def pulls(self, label: str) -> Floats:
@@ -143,7 +143,10 @@ class Study:
         return self._average(self.tally.pulls, label)
 
     def standard_error(self, label: str, measure: Measure = "pics") -> Floats:
-        """Return the standard error of `pics`, `eoc` or `samples`; nan if there is only one replication."""
+        """Return the standard error of a measure: error rate, opportunity cost, or number of pulls.
+
+        It is nan if there is only one replication.
+        """
         index, n = self._index(label), self.replications
         mean = self._mean(label, measure)
         if measure == "samples":
@@ -155,7 +158,7 @@ class Study:
         return _standard_error(mean_square, n)
 
     def interval(self, label: str, confidence: float = 0.95, measure: Measure = "pics") -> Interval:
-        """Return confidence intervals: exact ones for `pics`, normal ones for `eoc` and `samples`."""
+        """Return confidence intervals of a measure: exact ones for the error rate, otherwise normal ones."""
         if measure == "pics":
             return binomial(self.errors(label), self.replications, confidence)
         mean, reach = self._mean(label, measure), quantile(confidence) * self.standard_error(label, measure)
@@ -183,7 +186,7 @@ class Study:
         return PairedDifference(estimate, standard_error, estimate - reach, estimate + reach)
 
     def ratio(self, a: str, b: str, confidence: float = 0.95) -> PairedRatio:
-        """Return the paired ratio of the PICS of policies `a` and `b`; 1/2 is added to both error counts.
+        """Return the paired ratio of the error rates of policies `a` and `b`, with 1/2 added to both counts.
 
         The interval comes from the delta method for the logarithm of the ratio. It is reliable from some
         hundred errors on. Each bound by itself has the confidence level (1 + confidence)/2:
@@ -192,7 +195,7 @@ class Study:
         return paired_ratio(self.errors(a), self.errors(b), self._both(a, b), confidence)
 
     def table(self) -> Table:
-        """Return a table with one row for each policy and budget, with 95 % confidence intervals for PICS."""
+        """Return a table with one row for each policy and budget, with 95 % intervals of error rates."""
         columns: dict[str, list[Any]] = {"policy": [], "budget": []}
         for label in self.policies:
             low, high = self.interval(label)
@@ -221,7 +224,7 @@ class Study:
         log: bool = True,
         confidence: float = 0.95,
     ) -> Figure:
-        """Draw a measure against the budget, a curve with its confidence band for each policy.
+        """Draw a chart of a measure against the budget: a curve with its confidence band for each policy.
 
         If a path is given, the picture is saved; the suffix of the path chooses the format png, svg or pdf.
         On a log scale, a value of zero is drawn as a hollow marker at the lower edge.
@@ -324,7 +327,7 @@ class Study:
         return self.policies.index(label)
 
     def _costs(self, measure: Measure) -> Floats:
-        """Return the cost of selecting each arm, (K,): 0 or 1 for `pics`, the opportunity cost for `eoc`."""
+        """Return the cost of selecting each arm: 0 or 1 for the error rate, else the opportunity cost."""
         gaps = self.world.gaps
         return (gaps > 0.0).astype(np.float64) if measure == "pics" else gaps
 
@@ -341,11 +344,11 @@ class Study:
         return average
 
     def _both(self, a: str, b: str) -> Any:
-        """Return in how many replications both policies selected a wrong arm."""
+        """Return the number of replications in which two policies both selected a wrong arm."""
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
-        """Return the row of `sums` for policies number `i` and `j`; `same` if both are the same policy."""
+        """Return the row of `sums` for policies number `i` and `j`, or `same` if these are one policy."""
         if i == j:
             return same
         order = list(combinations(range(len(self.recipes)), 2))
@@ -353,7 +356,7 @@ class Study:
 
 
 def _check_measure(measure: str, *known: str) -> None:
-    """Raise `UnknownName` unless the measure is one of the known ones."""
+    """Raise `UnknownName` unless a measure of a study, such as "pics", is one of the allowed ones."""
     if measure not in known:
         raise UnknownName.with_suggestion("measure", measure, known)
 
@@ -372,7 +375,7 @@ def _pack(arms: NDArray[np.int16]) -> str:
 
 
 def _unpack(text: str) -> NDArray[np.int16]:
-    """Return the selected arms from the text that `_pack` made."""
+    """Return the array of selected arms from its compressed base64 text."""
     plain = zlib.decompress(base64.b64decode(text)) if text else b""
     return np.frombuffer(plain, "<i2").astype(np.int16)
 

@@ -45,7 +45,7 @@ class ErrorCurve(NamedTuple):
     covariance: Floats
 
     def upper(self, budgets: Floats, reach: float) -> Floats:
-        """Return an upper bound of the log odds of an error: the curve plus `reach` standard errors."""
+        """Return an upper bound of the log odds of an error: fitted curve plus `reach` standard errors."""
         X = self.columns(budgets / self.unit)
         standard_error: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
         return np.asarray(X @ self.beta + reach * standard_error)
@@ -57,12 +57,15 @@ class ErrorCurve(NamedTuple):
 
     @staticmethod
     def columns(x: Floats) -> Floats:
-        """Return the matrix of regressors (1, sqrt(x), x), with one row for each budget."""
+        """Return the matrix of regressors (1, sqrt(x), x) of the error curve, one row for each budget x."""
         return np.stack([np.ones_like(x), np.sqrt(x), x], axis=1)
 
 
 def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
-    """Fit the curve to counts by maximum likelihood (Newton's method); 1/2 is added to each error count."""
+    """Fit a curve of the error probability to counts of wrong runs at several budgets, by maximum likelihood.
+
+    The method is Newton's. 1/2 is added to each error count.
+    """
     budgets, runs, wrong = (np.array(column, float) for column in zip(*counts, strict=True))
     unit = float(budgets.mean())
     X, share = ErrorCurve.columns(budgets / unit), (wrong + 0.5) / (runs + 1.0)
@@ -77,7 +80,7 @@ def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
 
 
 def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach: float = SAFETY) -> int:
-    """Return the smallest budget at which an upper bound of the error is small enough.
+    """Return the smallest budget at which an upper bound of the probability of an error is small enough.
 
     The bound is `reach` standard errors above the curve. The search is limited to the neighbourhood of the
     simulated budgets, and to budgets of at least `floor`.
@@ -90,7 +93,7 @@ def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach:
 
 
 def search_budget(play: Play, start: list[float], error: float, floor: int, runs: int) -> list[ErrorCount]:
-    """Simulate budgets near the smallest sufficient one until the guess is stable; return all counts.
+    """Simulate tests with budgets near the smallest sufficient one until it is found; return error counts.
 
     `start` are the first budgets to simulate; budgets below `floor` are replaced by it.
     """

@@ -32,7 +32,7 @@ def even_error(question: Question, pulls: int) -> float:
 
 
 def unnamed_probability(question: Question, pulls: int) -> float:
-    """Return the probability that `fit` does not name the best arm after an even split.
+    """Return the probability that `fit` does not name the best arm if all arms get equally many pulls.
 
     `fit` names the best arm if it excludes all others, each by Dunnett's critical value with the best arm as
     the control; with two arms, both sides of the test count. The critical value is in standard errors with an
@@ -77,7 +77,7 @@ def _pooled_error_ratio(question: Question) -> float:
 
 
 def _probability_of_enough_events(question: Question, pulls: int) -> float:
-    """Return the probability that the best arm and each other arm have enough events for a test.
+    """Return the probability that the best arm and each other arm have enough ones and zeros for a test.
 
     Events are ones and zeros; their number is treated as normal.
     """
@@ -146,7 +146,7 @@ def pull_efficiency(arms: int, size: float, pulls: int) -> float:
 
 
 def _environment_information(arms: int, length: int, start: Ints) -> Floats:
-    """Return the expected information of environments with `length` pulls, for each position in `start`.
+    """Return the expected information from an environment of `length` pulls, for each arm it may begin with.
 
     The information of L pulls, n_i of arm i, is L - sum n_i^2/L. `start` holds positions in the round of arms
     at which an environment may begin.
@@ -160,7 +160,7 @@ def _environment_information(arms: int, length: int, start: Ints) -> Floats:
 
 
 def _connection_factor(arms: int, length: int, pulls: int) -> float:
-    """Return the factor by which information shrinks if environments are too short to contain all arms.
+    """Return the factor by which information shrinks because environments are too short to contain all arms.
 
     It is 1 if every environment contains all arms, and 0 if arms share too few environments.
     """
@@ -176,7 +176,7 @@ def _environment_length(size: float, pulls: int) -> int:
 
 
 def even_budget(question: Question) -> int:
-    """Return the budget of an even split whose probability of an error is as required, by the formula.
+    """Return, by formula, the budget at which an even split selects a wrong arm with the allowed probability.
 
     >>> even_budget(Question(2, 0.5, 1.0, (50, 50), 0.05))
     44
@@ -194,7 +194,7 @@ def named_budget(question: Question) -> int:
 
 
 def _least(arms: int, enough: Callable[[int], bool]) -> int:
-    """Return the smallest number of pulls, at least the number of arms, for which `enough` is true."""
+    """Return the smallest number of pulls for which `enough` is true, at least one pull of each arm."""
     low, high = arms - 1, 2 * arms
     while not enough(high):
         low, high = high, 2 * high

@@ -49,7 +49,7 @@ class Pilot(NamedTuple):
 
 
 def pilot_of_cells(cells: Cells) -> Pilot:
-    """Return the numbers that a plan needs, from a pilot log that is already summarised in cells."""
+    """Return the numbers that a plan needs, from a pilot log that is summarised by arm and environment."""
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
     rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None

@@ -18,7 +18,7 @@ FEWEST_PULLS = 5  # pulls per arm that an environment keeps when it is shortened
 
 @dataclass(frozen=True)
 class Question:
-    """Parameters of a planned test in units of the noise.
+    """Parameters of a planned test; differences of arms are in units of the noise's standard deviation.
 
     Two questions are equal if they have the same plan, so that plans can be cached.
 
@@ -68,7 +68,7 @@ class Question:
         )
 
     def _shortened(self, block: int) -> EnvironmentLengths:
-        """Return the lengths of environments in blocks of pulls, but at least `FEWEST_PULLS` for each arm.
+        """Return environment lengths counted in blocks of pulls, at least `FEWEST_PULLS` blocks for each arm.
 
         In shorter environments the estimation of the shift would cost more than it does in the real test. An
         environment that is not shortened fully stands for several environments with the same information.
@@ -84,7 +84,7 @@ class Question:
         return self.lengths
 
     def options(self, budget: float, block: int) -> dict[str, Any]:
-        """Return the options that make `contrast` explore blocks of pulls as much as single pulls.
+        """Return options with which the policy `contrast` explores blocks of pulls as much as single pulls.
 
         Its exploration grows with the logarithm of the number of pulls that remain for each arm.
         """
@@ -161,7 +161,7 @@ def _require_positive(name: str, value: Any, why: str) -> float:
 
 
 def _lengths(given: Any) -> EnvironmentLengths:
-    """Return the lengths of environments: one common length, or those of a log in order."""
+    """Return the environment lengths of a planned test: one common length, or those of a log in order."""
     if given is None:
         raise InputError(
             "per_environment is missing: give the pulls in one environment, such as the visitors of a day"

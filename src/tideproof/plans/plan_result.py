@@ -26,7 +26,7 @@ CONTRAST, EVEN = "contrast", "even split"
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Plan of a test, as `tp.plan` returns it: the budgets that it needs in several designs.
+    """Plan of a test, as `tp.plan` returns it: the pulls that a test needs in each of several designs.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def sentence(self) -> str:
-        """Sentence that summarises the plan."""
+        """Sentence that summarises the plan of a test."""
         late = self.calibrated_stop.percentile_90
         last = (
             f"and at most {late:,} in nine of ten"
@@ -123,7 +123,7 @@ class Plan:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the error against the budget; if a path is given, save the picture as png, svg or pdf."""
+        """Draw a chart of the error against the budget; if a path is given, save it as png, svg or pdf."""
         from tideproof.draw.plan_curves import PlanCurve, draw_plan
 
         lines = []

@@ -24,7 +24,7 @@ _LAST = 8  # number of last simulated budgets to which the final curve is fitted
 
 @dataclass(frozen=True)
 class Budget:
-    """Budget with the allowed error, and the error that simulations with it had.
+    """Budget with which a test keeps its allowed error, and the error observed in simulations with it.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class PlanSimulator:
 
     @property
     def _floor(self) -> int:
-        """Smallest budget to simulate, in steps of `block` pulls."""
+        """Smallest budget to simulate, counted in steps of `block` pulls each."""
         return 2 * self.question.arms
 
     def confirm(self, spec: PolicySpec, counts: list[ErrorCount], runs: int) -> Budget:

@@ -50,7 +50,7 @@ def answer_question(
 def _simulate_plan(
     question: Question, replications: int | None, seed: int, show: Callable[..., None]
 ) -> Plan:
-    """Find the budgets of all designs by simulation and return the plan."""
+    """Find by simulation the budgets that a test needs in all designs, and return the plan of the test."""
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
@@ -88,7 +88,7 @@ def _simulate_plan(
 
 
 def _runs(arms: int, steps: float) -> int:
-    """Return the number of runs of each budget, so that the simulation takes a few seconds.
+    """Return how many runs to simulate with each budget, so that planning takes a few seconds.
 
     `steps` is the number of steps of an even split. About five budgets are simulated, and a step costs
     O(arms).

@@ -1,4 +1,4 @@
-"""Simulate how many pulls a test takes that stops as soon as its leader is the best arm with confidence."""
+"""Simulate tests that stop once the leader is the best arm with the wanted confidence; count their pulls."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def default_runs(rule: str, arms: int) -> int:
 
 
 def find_cap(even: int) -> int:
-    """Return the budget with which tests that stop are simulated, given the budget of an even split.
+    """Return the maximum number of pulls of simulated tests with a stopping rule.
+
+    `even` is the budget of an even split, which the maximum exceeds by far.
 
     >>> find_cap(560), find_cap(123_456)
     (10000, 1300000)
@@ -73,7 +75,7 @@ def find_cap(even: int) -> int:
 def simulate_stopping(
     question: Question, rule: str, even: int, block: int, runs: int, simulate: Callable[..., Study]
 ) -> StoppingTime:
-    """Simulate `contrast` with a stopping rule, and return when it stops.
+    """Simulate the policy `contrast` with a stopping rule, and return after how many pulls it stops.
 
     The confidence level is 1 minus the allowed error. `simulate` runs a simulation and returns its study.
     """
@@ -95,7 +97,7 @@ def simulate_stopping(
 
 
 def _stopping_contrast(question: Question, rule: str, cap: int, even: int, block: int) -> PolicySpec:
-    """Return `contrast` with a stopping rule.
+    """Return the policy `contrast` with a stopping rule.
 
     The bound is that of the cap in pulls, because the policy itself counts steps, which may be blocks of
     pulls.

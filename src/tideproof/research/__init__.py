@@ -1,1 +1,1 @@
-"""Code that checks tideproof: the reproduction of the paper, the trust ledger, and the held-out suite."""
+"""Code that checks tideproof: the paper reproduced, promises counted in simulations, and held-out worlds."""

@@ -68,7 +68,7 @@ def _trace_run(
 
 
 def reads_what_it_declares(spec: PolicySpec) -> None:
-    """Check that the kernels of a policy read only the statistics that `reads` declares."""
+    """Check that a policy's kernels read only the statistics that the policy declares in `reads`."""
     trace = empty_trace(BUDGET, ARMS)
     try:
         run_loop(watched_loop(spec), spec, world(), [BUDGET], SEED, 0, 1, trace)
@@ -77,7 +77,7 @@ def reads_what_it_declares(spec: PolicySpec) -> None:
 
 
 def compiled_equals_interpreted(spec: PolicySpec) -> None:
-    """Check that compiled and interpreted runs give the same arms and bit-identical states."""
+    """Check that compiled and interpreted runs of a policy give the same arms and bit-identical states."""
     for replication in range(3):
         # The interpreted run comes first: it reports an invalid arm, with which a compiled run writes
         # anywhere.
@@ -90,7 +90,7 @@ def compiled_equals_interpreted(spec: PolicySpec) -> None:
 
 
 def experiment_equals_interpreted(spec: PolicySpec) -> None:
-    """Check that an `Experiment` with the same rewards gives the same arms and a bit-identical state."""
+    """Check that an `Experiment` with the rewards of a simulation gives the same arms and the same state."""
     trace, memory = _trace_run(spec, spec.program().replicate)
     run = _experiment(spec)
     for step, (label, arm, reward) in enumerate(
@@ -107,7 +107,10 @@ def experiment_equals_interpreted(spec: PolicySpec) -> None:
 
 
 def ask_only_reads(spec: PolicySpec) -> None:
-    """Check that `ask` and `select` write only to `Scratch`, and return the same arm when called twice."""
+    """Check that a policy's `ask` and `select` change no state and return the same arm when called twice.
+
+    They may write to `Scratch`, which holds temporary results.
+    """
     run = _experiment(spec)
     program = spec.program()
     random = np.random.default_rng(SEED)
@@ -134,14 +137,14 @@ def ask_only_reads(spec: PolicySpec) -> None:
 
 
 def same_seed_same_run(spec: PolicySpec) -> None:
-    """Check that two runs with the same seed and the same rewards are identical."""
+    """Check that two runs of a policy with the same seed and the same rewards are identical."""
     first, _ = _trace_run(spec, spec.program().replicate, replication=5)
     again, _ = _trace_run(spec, spec.program().replicate, replication=5)
     assert_same_arms(first, again, "the same seed twice")
 
 
 def integers_are_small(spec: PolicySpec) -> None:
-    """Check that the integers of a state stay below 2**31, because a GPU stores them in 32 bits."""
+    """Check that the integers in a policy's state stay below 2**31, because a GPU stores them in 32 bits."""
     _, memory = _trace_run(spec, spec.program().replicate)
     for name, values in _arrays("", memory.view):
         if values.dtype == np.int64 and values.size:
@@ -150,7 +153,7 @@ def integers_are_small(spec: PolicySpec) -> None:
 
 
 def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
-    """Check that rewards of any arm are accepted at any time, single or in batches."""
+    """Check that a policy accepts rewards of any arm at any time, one by one or in batches."""
     random = np.random.default_rng(SEED)
     run = _experiment(spec)
     for step in range(60):
@@ -224,12 +227,12 @@ def shifts_change_no_choice(spec: PolicySpec) -> None:
 
 
 def _experiment(spec: PolicySpec) -> Experiment:
-    """Return a new experiment that runs the policy with the constants of this module."""
+    """Return a new experiment that runs a policy with the arms, budget and seed that all tests use."""
     return Experiment([str(i) for i in range(ARMS)], budget=BUDGET, policy=spec, seed=SEED)
 
 
 def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and array of every part of a state, except `Scratch`, which holds temporary results."""
+    """Yield the name and the array of every part of a policy's state, except its temporary results."""
     if isinstance(part, Scratch):
         return
     if isinstance(part, tuple):
@@ -240,12 +243,12 @@ def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _snapshot(part: Any) -> dict[str, bytes]:
-    """Return the bytes of every array of a state by name."""
+    """Return the bytes of every array in a policy's state, by the name of the array."""
     return {name: array.tobytes() for name, array in _arrays("", part)}
 
 
 def assert_same_arms(one: Trace, other: Trace, where: str) -> None:
-    """Raise an AssertionError at the first step at which two traces have different arms."""
+    """Raise an AssertionError for the first step at which two recorded runs pulled different arms."""
     for step, (a, b) in enumerate(zip(one.arm, other.arm, strict=False), 1):
         assert a == b, f"{where}: at step {step} one run pulls arm {a}, the other arm {b}"
     assert len(one.arm) == len(other.arm), (
@@ -254,7 +257,7 @@ def assert_same_arms(one: Trace, other: Trace, where: str) -> None:
 
 
 def assert_same_state(where: str, name: str, one: Any, other: Any) -> None:
-    """Raise an AssertionError unless two states are bit-identical."""
+    """Raise an AssertionError unless two states of a policy are bit-identical."""
     for (field, mine), (_, theirs) in zip(_arrays(name, one), _arrays(name, other), strict=True):
         assert_same_bits(where, field, mine, theirs)
 

@@ -27,7 +27,7 @@ _POSITIONS = {
 
 
 def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
-    """Return an interpreted simulation loop that raises `KernelError` if a kernel reads outside `reads`."""
+    """Return an interpreted simulation loop that raises an error if a policy reads undeclared statistics."""
     fill = dict(spec.fill(trace=True))
     watched: dict[str, Callable[..., Any]] = {}
     for name, positions in _POSITIONS.items():
@@ -43,7 +43,7 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
 
 
 class _CheckedReader:
-    """Kernel whose arguments `data` and `slot` are replaced by views that check every read."""
+    """Wrapper of a kernel that replaces its arguments `data` and `slot` by views that check every read."""
 
     def __init__(
         self, f: Callable[..., Any], positions: dict[int, str], owner: str, reads: frozenset[str]
@@ -64,7 +64,7 @@ class _CheckedReader:
 
 
 def _calling_frame() -> types.FrameType:
-    """Return the stack frame of the kernel that called the method in which this function is called."""
+    """Return the stack frame of the kernel that called the method that calls this function."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -73,7 +73,7 @@ def _calling_frame() -> types.FrameType:
 
 
 class _CheckedView:
-    """View of `data` or a `Slot` that raises `KernelError` if a statistic outside `reads` is read.
+    """View of a policy's data that raises `KernelError` if a statistic outside the policy's `reads` is read.
 
     Such a statistic is undeclared: the policy does not list it in `reads`. Reads by name, by index and by
     unpacking are checked. A NamedTuple inside the view, such as `data.fit`, becomes a checked view, too; an
@@ -100,7 +100,7 @@ class _CheckedView:
         return len(self._kind._fields)
 
     def _read(self, name: str, caller: types.FrameType) -> Any:
-        """Return an attribute, or raise `KernelError` that names the line of the kernel that reads it."""
+        """Return an attribute of the view, or raise an error that names the line with the undeclared read."""
         path = (*self._path, name)
         value = getattr(self._view, name, None)
         if isinstance(value, tuple):

@@ -19,7 +19,7 @@ class Noise(WorldPart):
 
 @dataclass(frozen=True)
 class StudentT(Noise):
-    """Heavy-tailed noise: Student's t with more than 2 degrees of freedom, scaled to deviation sigma."""
+    """Heavy-tailed noise: Student's t with more than 2 degrees of freedom and standard deviation sigma."""
 
     degrees_of_freedom: float
 

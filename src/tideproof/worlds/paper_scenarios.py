@@ -1,4 +1,4 @@
-"""Simulated worlds of the ECAI 2024 paper, by means of the arms and scenario of environment lengths."""
+"""Simulated worlds of the ECAI 2024 paper: two patterns of arm means and five kinds of environments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ SCENARIOS: dict[str, Callable[[int], tuple[EnvironmentLengths, Shift]]] = {
 
 
 def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
-    """Return the world of monotone decreasing means: each arm is `delta` better than the one before.
+    """Return the world with evenly spaced means: each arm is `delta` better than the one before.
+
+    The paper calls this configuration MDM, monotone decreasing means.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: fl
 
 
 def _build_scenario(means: list[float], scenario: str, sigma: float) -> World:
-    """Return the world with these means and the environments of a scenario."""
+    """Return a world with the given arm means and the environment lengths and shifts of a named scenario."""
     if scenario not in SCENARIOS:
         raise UnknownName.with_suggestion("scenario", scenario, SCENARIOS)
     if scenario == "cannot-sample-all-arms" and len(means) < 3:

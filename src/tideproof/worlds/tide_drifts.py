@@ -26,7 +26,7 @@ class Drift(WorldPart):
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:
-        """Return the result of `bounds`: infinite, unless a subclass overrides this method."""
+        """Return the bounds of the drift; they are infinite unless a subclass overrides this method."""
         return -math.inf, math.inf
 
 

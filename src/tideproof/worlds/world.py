@@ -155,7 +155,7 @@ class World:
 
     @property
     def gaps(self) -> Floats:
-        """The cost of selecting each arm, (K,): the best mean minus the arm's own mean."""
+        """The cost of selecting each arm, as an array: the best arm's mean minus the arm's own mean."""
         means = np.array(self.means)
         gaps: Floats = means.max() - means
         return gaps
@@ -166,7 +166,7 @@ class World:
         return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
 
     def numbers(self) -> WorldParameters:
-        """Return the parameters of the world for the kernels that draw it."""
+        """Return the parameters of the world for the compiled kernels that simulate it."""
         blank = WorldParameters(
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
@@ -241,7 +241,7 @@ class World:
 
 
 def as_world(value: Any) -> World:
-    """Return `value`, or raise an error unless it is a world."""
+    """Return `value` unchanged if it is a simulated world; otherwise raise an error."""
     if not isinstance(value, World):
         raise InputError(f"world must be tp.mdm(...), tp.slippage(...) or tp.World(...), not {value!r}")
     return value
@@ -284,7 +284,10 @@ def _require_lengths(value: Any) -> EnvironmentLengths:
 
 
 def _list_kinds(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
-    """Return the allowed values of a part of a world as text: `before`, its kinds by name, and `after`."""
+    """Return a text that lists the allowed values of one part of a simulated world, such as its shifts.
+
+    The list consists of `before`, the names of all kinds of the part, and `after`.
+    """
     names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
     return join_names([name for name in names if name is not None], "or", most=len(names))
 
@@ -295,7 +298,7 @@ _NAMES_IN_PYTHON = {plain: name for name, plain in _NAMES_IN_FILES.items()}
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a part of a world as a dict with its kind, a tuple as a list, and other values unchanged."""
+    """Convert a field of a world to JSON values: a part to a dict with its kind, a tuple to a list."""
     if isinstance(value, WorldPart):
         fields = {_NAMES_IN_FILES.get(name, name): _to_plain(each) for name, each in vars(value).items()}
         return {"kind": type(value).__name__} | fields
@@ -303,7 +306,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _from_plain(plain: Any) -> Any:
-    """Return the part of a world from the dict that `_to_plain` returned, and other values unchanged."""
+    """Rebuild a part of a world from the dict that `_to_plain` made; return other values unchanged."""
     if not isinstance(plain, Mapping):
         return plain
     arguments: dict[Any, Any] = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}
@@ -315,7 +318,7 @@ def _from_plain(plain: Any) -> Any:
 
 
 def _build_dataclass(kind: Any, arguments: Mapping[str, Any]) -> Any:
-    """Return a dataclass with these fields, or raise an error that names an unknown or missing field."""
+    """Create a dataclass from a dict of its fields; raise an error that names an unknown or missing field."""
     what = "a world" if kind is World else kind.__name__
     known = {field.name: field.default for field in fields(kind)}
     for name in arguments:

@@ -16,11 +16,11 @@ class WorldPart:
     """
 
     def numbers(self) -> dict[str, Any]:
-        """Return the parameters with which the kernels draw this part, as fields of `WorldParameters`."""
+        """Return the parameters of this part of a world for the kernels that simulate the world."""
         return self._numbers()
 
     def _numbers(self) -> dict[str, Any]:
-        """Return the result of `numbers`; every kind of part must override this method."""
+        """Return the kernel parameters of this part of a world; every subclass must override this method."""
         raise NotImplementedError
 
     @classmethod

@@ -14,12 +14,12 @@ from tideproof.worlds.world_part import WorldPart, set_fields
 
 
 class Outlier(WorldPart):
-    """Base class of outlying cells, whose rewards are all wrong, for example after a logging error."""
+    """Base class of outlying cells: all rewards of one arm in one environment are wrong."""
 
 
 @dataclass(frozen=True)
 class Outliers(Outlier):
-    """Outlying cells: in a random `share` of cells, all rewards are `size` sigmas too high or too low."""
+    """Outlying cells: in a random `share` of (arm, environment) pairs, rewards are `size` sigmas off."""
 
     share: float
     size: float

@@ -1,4 +1,4 @@
-"""Engines that run replications: the processor cores of this machine or of an executor, or a GPU."""
+"""Engines that run replications on a GPU, or on the processor cores of this machine or a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINES = ("auto", "cpu", "cuda")
 
 
 class Engine(NamedTuple):
-    """Functions with which a simulation runs its chunks on a kind of hardware.
+    """Functions that run chunks of replications on one kind of hardware, CPU or GPU.
 
     Attributes
     ----------

@@ -31,14 +31,14 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 class _Task(NamedTuple):
-    """Task of compiling the program of a pickled plan, with an event that is set when the task has ended."""
+    """Task of compiling the GPU program of a pickled simulation plan; an event is set when it has ended."""
 
     plan: bytes
     finished: Event
 
 
 def compile_ahead(missing: Mapping[Any, SimulationPlan]) -> None:
-    """Begin to compile programs in other processes, in the given order.
+    """Begin to compile GPU programs in other processes, in the given order.
 
     `missing` maps each program to a plan that needs it. Errors are ignored: if compilation fails here, this
     process compiles the program again when it needs it, and reports the error.
@@ -60,7 +60,7 @@ def compile_ahead(missing: Mapping[Any, SimulationPlan]) -> None:
 
 
 def wait_for(program: Any) -> None:
-    """Wait until another process has compiled the program, if one is compiling it."""
+    """Wait until another process has compiled a GPU program, if one is compiling it."""
     if program in pending_programs:
         pending_programs[program].wait()
         if _interrupted.is_set():
@@ -68,12 +68,12 @@ def wait_for(program: Any) -> None:
 
 
 def _is_pending(program: Any) -> bool:
-    """Return whether another process is compiling the program or will do so."""
+    """Return whether another process is compiling a GPU program or will do so."""
     return program in pending_programs and not pending_programs[program].is_set()
 
 
 def _work(tasks: SimpleQueue[_Task]) -> None:
-    """Run the tasks of a queue one after the other, in a thread."""
+    """Compile the GPU programs in a queue one after the other; this function runs in a thread."""
     while True:
         try:
             task = tasks.get_nowait()
@@ -87,7 +87,7 @@ def _work(tasks: SimpleQueue[_Task]) -> None:
 
 
 def _compile(plan: bytes) -> None:
-    """Compile the program of a pickled plan in a new process."""
+    """Compile the GPU program of a pickled simulation plan in a new process."""
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     with suppress(OSError), subprocess.Popen(_COMMAND, stdin=pipe, stdout=nowhere, stderr=nowhere) as process:
         _running.add(process)
@@ -106,7 +106,7 @@ def _stop() -> None:
 
 
 def _main() -> None:
-    """Compile the program of the plan on standard input, by running one replication of it."""
+    """Read a simulation plan from standard input, and compile its GPU program by running one replication."""
     from tideproof.lab.engines.cuda_engine import run_chunk
 
     warnings.simplefilter("ignore")

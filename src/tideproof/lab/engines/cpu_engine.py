@@ -1,4 +1,4 @@
-"""Run a chunk of replications on the CPU and return sums over them.
+"""Run a chunk of replications on the CPU and return the sums of their results.
 
 All policies of a plan run in the same random worlds. The result of a chunk depends only on the plan and on
 the index of its first replication. All chunks have the same size and are added in a fixed order, so the
@@ -46,7 +46,7 @@ def _compile(policy: Policy, selection: Selection, trace: bool) -> Callable[...,
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Run replications first, ..., first + count - 1 of a plan on the CPU and return sums over them.
+    """Run `count` replications of a plan on the CPU, from number `first` on; return sums of their results.
 
     The kernels are compiled, which needs numba.
     """
@@ -62,7 +62,7 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Run replications first, ..., first + count - 1 with one policy; return its selections and counts."""
+    """Run `count` replications with one policy, from number `first` on; return its selections and counts."""
     with _linking:
         loop = compiled_loop(spec)
     scores = [
@@ -73,7 +73,10 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int)
 
 
 def score_on_all_cores(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Return the same score as `score_policy`, computed on all cores in parallel."""
+    """Run replications with one policy on all cores in parallel; return its selections and counts.
+
+    The result is that of `score_policy`.
+    """
     with threads() as pool:
         parts = list(
             pool.map(
@@ -97,7 +100,7 @@ def run_loop(
     trace: Trace | None = None,
     memory: Memory[Any] | None = None,
 ) -> tuple[Score, Memory[Any]]:
-    """Run replications with `loop`, the replication kernel of the policy `spec`, compiled or interpreted.
+    """Run replications of the policy `spec` with `loop`, its compiled or interpreted simulation loop.
 
     Returns the score, and the memory after the last replication. If memory is given, it is used again.
     """

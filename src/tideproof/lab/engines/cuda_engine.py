@@ -45,7 +45,7 @@ def chunk_size(plan: SimulationPlan) -> int:
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Run replications first, ..., first + count - 1 of a plan on the GPU and return their sums."""
+    """Run `count` replications of a plan on the GPU, from number `first` on; return sums of their results."""
     world = copy_tuple_to_gpu(plan.world.numbers())
     scores = [score_policy(plan, spec, world, first, count) for spec in plan.policies]
     pairs = list(combinations([score.selected for score in scores], 2))
@@ -59,7 +59,7 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def _copy_kept(plan: SimulationPlan, selected: Any) -> Any:
-    """Copy the selected arms at the budgets of `keep` from the GPU."""
+    """Copy from the GPU the selected arms at those budgets at which the plan keeps every selection."""
     kept = np.zeros((len(plan.keep), selected.shape[1]), np.int16)
     for index, row in enumerate(plan.kept_rows):
         kept[index] = selected[row].copy_to_host()
@@ -67,7 +67,7 @@ def _copy_kept(plan: SimulationPlan, selected: Any) -> Any:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int, count: int) -> Score:
-    """Run one policy at all budgets and return its score; the selected arms stay on the GPU."""
+    """Run one policy at all budgets; return its selections, which stay in GPU memory, and its counts."""
     program = _program(spec, plan.world.arms)
     if not _runs_here(program, plan, spec, world):
         score = score_on_all_cores(plan, spec, first, count)
@@ -84,7 +84,7 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int,
 def _play(
     program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> Any:
-    """Run one replication for each column of `selected`, store the selections there, return the counts."""
+    """Simulate a policy on the GPU: fill `selected`, one replication per column, and return the counts."""
     arguments = _arguments(plan, spec, world, budgets, first, selected)
     launch(program, _blocks(selected.shape[1]), THREADS, arguments)
     return arguments[-1].counts.copy_to_host().sum(axis=0)
@@ -98,7 +98,7 @@ def _blocks(threads: int) -> int:
 def _arguments(
     plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> tuple[Any, ...]:
-    """Return the arguments of the GPU program, in GPU memory."""
+    """Return the arguments, stored in GPU memory, of the GPU program that simulates a policy."""
     K, (B, count) = plan.world.arms, selected.shape
     columns = ARMS + 3 * K
     tables = max(1, min(_blocks(count), COUNTS // (B * columns)))
@@ -113,7 +113,7 @@ def _arguments(
 
 
 def prepare(plans: Iterable[SimulationPlan]) -> None:
-    """Begin to compile the programs that the plans need and that are not cached on disk yet."""
+    """Begin to compile GPU programs that simulation plans need and that are not cached on disk yet."""
     found: dict[Any, SimulationPlan] = {}
     for plan in plans:
         world = copy_tuple_to_gpu(plan.world.numbers())
@@ -127,7 +127,10 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
 
 
 def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
-    """Return trial values for the last arguments of `_play`: budgets, first replication, selected arms."""
+    """Return the arguments of a short trial run of a policy on the GPU.
+
+    They are the last arguments of `_play`: budgets, first replication, and selected arms.
+    """
     budgets = plan.budgets_by_run(spec)[0]
     return budgets, 0, allocate_on_gpu((len(budgets), 1), np.int16)
 
@@ -147,7 +150,7 @@ _runnable: dict[Any, bool] = {}
 
 
 def _runs_here(program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any) -> bool:
-    """Return whether the program runs on this GPU; if it does not, warn once."""
+    """Return whether the program of a policy runs on this GPU; if it does not, warn once."""
     if program not in _runnable:
         wait_for(program)
         try:
@@ -170,7 +173,7 @@ def _comparison() -> Any:
 
 
 def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
-    """Return, for each budget, how often two policies are both wrong, and how much their costs differ.
+    """Compare two policies at each budget: how often both are wrong, how far opportunity costs differ.
 
     The results are the number of replications in which both selections are wrong, and the sum of the squared
     differences of their opportunity costs.

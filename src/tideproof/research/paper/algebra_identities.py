@@ -28,7 +28,7 @@ PENALTY = 1.0  # ridge penalty of the regularised regression
 
 
 class RandomDesign(NamedTuple):
-    """A random design with true parameters and noise of standard deviation 1.
+    """Random pulls by arm and environment, with true means and shifts, and noise of standard deviation 1.
 
     Attributes
     ----------
@@ -55,7 +55,10 @@ class RandomDesign(NamedTuple):
 
 
 def identities(seed: int, replications: int) -> Table:
-    """Return a table with the error of each identity on each design, and values for the paper's examples."""
+    """Return a table with the error of each of the paper's algebraic identities on each random design.
+
+    It also contains values for the paper's examples.
+    """
     rows: list[tuple[str, str, float]] = []
     for number, drawn in enumerate(_random_designs(seed), 1):
         J, K = drawn.counts.shape
@@ -101,7 +104,9 @@ def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
 
 
 def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
-    """Return the errors of the formulas of section 3.1 and appendix B against the joint regression.
+    """Return how far the paper's formulas deviate from a joint regression of means and shifts.
+
+    The formulas are those of section 3.1 and appendix B.
 
     The values with "printed" in their name are ratios instead.
     """
@@ -133,15 +138,20 @@ def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
-    """Return the estimate (A'(I - H_B)A)^-1 A'(I - H_B) r, where A and B have one row for each pull."""
+    """Return least-squares coefficients of the dummies A, from rewards with the dummies B projected out.
+
+    They are (A'(I - H_B)A)^-1 A'(I - H_B) r, where H_B is the projection onto B, and A and B have one row for
+    each pull.
+    """
     without = np.eye(len(A)) - _hat(B)
     r = np.repeat(rewards, n.astype(int))
     return np.asarray(np.linalg.solve(A.T @ without @ A, A.T @ without @ r))
 
 
 def printed_covariance(A: Floats, B: Floats) -> Floats:
-    """Return the covariance [A'(I - 2 H_B + H_B H_A H_B)A]^-1 that the paper prints.
+    """Return the covariance matrix of the estimates by the formula that the paper prints.
 
+    The formula is [A'(I - 2 H_B + H_B H_A H_B)A]^-1 with the projections H_A and H_B onto A and B.
     A and B have one row for each pull.
     """
     hat_a, hat_b = _hat(A), _hat(B)
@@ -170,7 +180,7 @@ def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
-    """Return the second shift's weight in a difference of raw means, and chances of a wrong selection."""
+    """Return the weight of the second of two shifts in a difference of raw means, and the risk of error."""
     weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
     spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
     where = "pulls of the inferior arm {:g} and {:g}, of the superior {:g} and {:g}".format(*counts.T.ravel())
@@ -184,7 +194,7 @@ def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
 
 
 def _connections() -> list[tuple[str, str, float]]:
-    """Return connected groups of arms and ridge biases for the examples of section 3.2."""
+    """Return the numbers of connected groups of arms and biases of ridge estimates, for paper examples."""
     rows = []
     for where, example in (
         ("{1, 2}, {1, 2, 3}, {4, 5}", DISCONNECTED),

@@ -42,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return whether a comparison supports the part ("for"), contradicts it ("against"), or neither."""
+        """Return whether a comparison is "for" or "against" a part of a claim, or leaves it "open"."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -52,7 +52,7 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of comparisons with each result of `says`: "for", "against" and "open"."""
+        """Number of comparisons that are for a part of a claim, against it, and open."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
@@ -79,7 +79,7 @@ class ClaimPart:
 
 
 def between_thresholds(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
-    """Return the two parts that together state that all comparisons lie between two thresholds."""
+    """Return two parts of a claim, which together state that all comparisons lie between two thresholds."""
     return [
         ClaimPart(f"{what} < {high:g}", compared, "below", high),
         ClaimPart(f"{what} > {low:g}", compared, "above", low),
@@ -88,7 +88,7 @@ def between_thresholds(what: str, compared: list[Comparison], low: float, high: 
 
 @dataclass(frozen=True)
 class Claim:
-    """A checkable sentence of the paper.
+    """A sentence of the paper that simulations can check.
 
     Attributes
     ----------
@@ -141,7 +141,10 @@ class ClaimVerdict:
 
 
 def judge(claim: Claim, found: Mapping[str, Any]) -> ClaimVerdict:
-    """Check a claim on simulation results, with simultaneous intervals at the confidence level FAMILY."""
+    """Check a claim of the paper on simulation results, with simultaneous confidence intervals.
+
+    All intervals of the claim hold together at the confidence level FAMILY.
+    """
     comparisons = sum(len(part.comparisons) for part in claim.check(found, 0.5))
     level = 1.0 - (1.0 - FAMILY) / max(comparisons, 1)
     return ClaimVerdict(claim, claim.check(found, level), level)

@@ -1,4 +1,4 @@
-"""The ledger of claims as a table with one row for each comparison, and as a Markdown page."""
+"""The verdicts on the paper's claims as a table with one row for each comparison, and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _plural(word: str, count: int) -> str:
 
 
 def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
-    """Return the ledger of claims as a Markdown page; `facts` are replications, seed and versions."""
+    """Return the verdicts on all claims as a Markdown page; `facts` are replications, seed and versions."""
     made = ", ".join(f"{name} {value}" for name, value in facts.items())
     times = f", {facts['replications']} replications" if "replications" in facts else ""
     lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
@@ -101,7 +101,7 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
 
 
 def least_favourable(part: ClaimPart) -> str:
-    """Return the least favourable comparison of a part with its interval, as text."""
+    """Return as text the comparison that supports a part of a claim least, with its confidence interval."""
     if not part.comparisons:
         return "none"
     if part.side == "below":
@@ -112,12 +112,12 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return the settings of the comparisons that contradict the part, as text."""
+    """Return as text the settings of the comparisons that contradict a part of a claim."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 
 def with_interval(measured: Measurement) -> str:
-    """Format a number with its interval.
+    """Format a number with its confidence interval.
 
     >>> with_interval(Measurement(-0.01234567, -0.02, 0.001))
     '-0.0123 (-0.02 to 0.001)'

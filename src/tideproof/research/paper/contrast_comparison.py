@@ -1,4 +1,4 @@
-"""Figure that compares `contrast` with LinLUCB and an oracle's plan on the paper's sixteen panels."""
+"""Figure that compares the policy `contrast` with LinLUCB and an oracle in the paper's sixteen worlds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ NEEDS = (
 
 
 def comparison_table(found: Mapping[str, Any]) -> Table:
-    """Return one row for each point: panel, policy, samples, errors, PICS and its 95 % interval.
+    """Return the data of the figure, one row for each point: world, policy, pulls, error rate and interval.
 
+    The error rate is PICS, with its 95 % interval.
     Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan are the same in the
     four panels of a configuration. The plan's PICS is exact, so it has no count of errors.
     """
@@ -60,7 +61,7 @@ def comparison_table(found: Mapping[str, Any]) -> Table:
 
 
 def comparison_facets(table: Table) -> list[Facet]:
-    """Return panels with the oracle's PICS in each configuration, and the policies' PICS relative to it.
+    """Return the charts of the figure: the oracle's error rates, and those of policies relative to them.
 
     The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
     ratio.
@@ -77,7 +78,7 @@ def comparison_facets(table: Table) -> list[Facet]:
 
 
 def _ratio(curve: PolicyCurve, plan: PolicyCurve) -> PolicyCurve:
-    """Return a curve divided by the oracle's curve, which has a value at every budget of the curve."""
+    """Return an error curve divided by the oracle's error curve, budget by budget."""
     at = dict(zip(plan.x, plan.value, strict=True))
     whole = np.array([at[x] for x in curve.x])
     return PolicyCurve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)

@@ -19,7 +19,10 @@ def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
 
 
 def covariance(counts: Floats) -> Floats:
-    """Return (X'X)^-1 for the K means and J - 1 shifts of a design that connects all arms."""
+    """Return the covariance (X'X)^-1 of the estimated K means and J - 1 shifts, for noise of variance 1.
+
+    The design must connect all arms.
+    """
     X, n = dummies(counts)
     return np.asarray(np.linalg.inv(X.T @ (n[:, None] * X)))
 

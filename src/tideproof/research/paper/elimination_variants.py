@@ -1,8 +1,9 @@
-"""Simulation of elimination policies that differ in one property, which shows why PSS errs more than SR.
+"""Simulation of elimination policies that differ in one property, to find why some err more often.
 
-It shares no code with the simulations of `tp.simulate`. Remaining arms are played in random order, round
-after round. At the end of a phase, one arm or half of the arms is dropped, by the means of all rewards or
-by the means of the phase.
+The question is why PSS (probabilistic sequential shrinking) errs more than SR (successive rejects). The
+simulation shares no code with the simulations of `tp.simulate`. Remaining arms are played in random order,
+round after round. At the end of a phase, one arm or half of the arms is dropped, by the means of all rewards
+or by the means of the phase.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ RUNS = 20_000  # most runs that are simulated
 
 
 def elimination(seed: int, replications: int) -> Table:
-    """Return how often the best arm is lost in the first phase and at the end, in the world of figure 2."""
+    """Return how often elimination policies drop the best arm in the first phase, and how often by the end.
+
+    The world is that of figure 2.
+    """
     runs = min(replications, RUNS)
     rows: list[tuple[Any, ...]] = []
     for budget in BUDGETS:
@@ -62,12 +66,12 @@ def _step_shifts(random: np.random.Generator, runs: int, steps: int) -> Floats:
 
 
 def _halving_phases(budget: int) -> list[tuple[int, int]]:
-    """Return (pulls, arms kept) for each phase of PSS(2) with five arms."""
+    """Return (pulls, arms kept) for each phase of PSS(2), a policy that halves the arms, with five arms."""
     return [(budget // 3, 3), (budget // 3, 2), (budget // 3, 1)]
 
 
 def _reject_phases(budget: int) -> list[tuple[int, int]]:
-    """Return (pulls, arms kept) for each phase of successive rejects with five arms."""
+    """Return (pulls, arms kept) for each phase of the policy successive rejects with five arms."""
     log = 0.5 + sum(1.0 / i for i in range(2, 6))
     each = [0, *(math.ceil((budget - 5) / (log * (6 - k))) for k in range(1, 5))]
     return [((after - before) * (5 - k), 4 - k) for k, (before, after) in enumerate(pairwise(each))]

@@ -21,7 +21,7 @@ PICTURES = ("pdf", "svg", "png")  # file formats of each figure
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the reproduction.
+    """A figure of the reproduced paper, with its data, caption and picture.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperF
 
 
 def _facets_by_kind(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return two panels of existing policies: arms played in turn, and arms chosen anew before every pull."""
+    """Return two charts: policies that play arms in turn, and policies that choose an arm for every pull."""
     (every,) = facets(table, of)
     in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
     adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]

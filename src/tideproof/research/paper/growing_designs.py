@@ -28,18 +28,18 @@ _MEETINGS = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the ha
 
 
 class Design(NamedTuple):
-    """Pulls of each arm in each environment, (J, K), and the two arms whose difference is studied."""
+    """Pulls of K arms in J environments as an array (J, K), and the two arms whose difference is studied."""
 
     counts: Floats
     pair: tuple[int, int] = (0, 1)
 
     def until(self, environments: int) -> Floats:
-        """Return the counts of the first `environments` environments."""
+        """Return the pulls of each arm in the first `environments` environments of the design."""
         return self.counts[:environments]
 
 
 def designs(seed: int, replications: int) -> Table:
-    """Return a table of estimator variances on growing designs, by formula and by simulation.
+    """Return a table of estimator variances as designs gain environments, by formula and by simulation.
 
     The gauge is the paper's, s_1 = 0, and sigma = 1. With c_j = n_j/m_j, the shares of the arms in
     environment j, and P a generalised inverse of the Laplacian of the arms,
@@ -135,14 +135,14 @@ def is_connected(counts: Floats) -> bool:
 
 
 def count_pulls(environment: Ints, arm: Ints, arms: int) -> Floats:
-    """Return the pulls of each arm in each environment of a run, (J, K)."""
+    """Count the pulls of each arm in each environment of a run, as an array (environments, arms)."""
     counts = np.zeros((environment[-1] + 1, arms))
     np.add.at(counts, (environment, arm), 1.0)
     return counts
 
 
 def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the variances and covariances of a design by formula; `pair` is the compared pair of arms."""
+    """Return, by formula, the variances and covariances of the estimates on a design."""
     K = counts.shape[1]
     P = np.linalg.pinv(laplacian_matrix(Cells.design(counts)), hermitian=True)
     size = counts.sum(axis=1)
@@ -172,7 +172,7 @@ def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 def _simulate_variances(
     counts: Floats, pair: tuple[int, int], seed: int, draws: int
 ) -> dict[str, tuple[float, float]]:
-    """Return simulated variances and their standard errors, over draws of the noise."""
+    """Return variances of estimates, simulated with many random draws of noise, and their standard errors."""
     environment, arm = np.nonzero(counts)
     n = counts[environment, arm]
     J, K = counts.shape

@@ -39,7 +39,7 @@ NORMAL, SHAPE = "distance from normal", "distance from normal, own mean and spre
 
 
 def linlucb_statistics(seed: int, replications: int) -> Table:
-    """Return statistics of LinLUCB's estimates and environments after 100 pulls, in four panels.
+    """Return statistics of LinLUCB's estimates and environments after 100 pulls, in four simulated worlds.
 
     `bias` is the average error of an arm minus the best arm. The distance from normal is the Kolmogorov
     distance between that error over its standard deviation (sigma known) and the standard normal. It is
@@ -83,7 +83,7 @@ def linlucb_statistics(seed: int, replications: int) -> Table:
 
 
 def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return LinLUCB's errors and their standard deviations, how environments began, and the first design.
+    """Simulate LinLUCB; return its estimation errors, their standard deviations, and how environments began.
 
     The errors are those of estimated differences between each arm and the best one. The last result is the
     design of the first run.
@@ -115,7 +115,7 @@ def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, 
 
 
 def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
-    """Return where environments began with two pulls of one arm, and where they had only one arm.
+    """Return in which runs environments began with two pulls of one arm, and in which they had only one arm.
 
     Both results are (runs, 3) arrays that are 1 where this happened at least once and 0 otherwise. Their
     columns are the phases of a run: during the initialisation, across its end, and after it. `arm` and
@@ -148,7 +148,7 @@ def _by_phase(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Fl
 
 
 def fixed_design_errors(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
-    """Return standardised simulated errors of contrasts with the best arm, (draws, K), on a fixed design."""
+    """Simulate standardised errors of estimated differences to the best arm, (draws, K), on one design."""
     best = int(np.argmax(means))
     K = len(means)
     X, n = dummies(counts)
@@ -172,7 +172,7 @@ def _kolmogorov_distance(values: Floats) -> float:
 
 
 def _share_with_other_pulls(world: World, seed: int, runs: int) -> tuple[float, None, int]:
-    """Return how often a doubled budget changes the first pulls of a run, as the columns of a row.
+    """Return the share of runs whose first pulls change if the budget is doubled, as columns of a table row.
 
     The columns are the share of runs, its standard error (None), and the number of runs.
     """

@@ -1,4 +1,4 @@
-"""Measurements with confidence intervals, and their differences and ratios, for the claims.
+"""Measurements with confidence intervals, and their differences and ratios, for checks of claims.
 
 A paired difference is a difference of numbers from the same replications: two policies of one study, or
 kept selections in worlds that share their noise. Without pairs, each interval is widened so that the
@@ -36,7 +36,10 @@ class Measurement(NamedTuple):
         return Measurement(self.estimate - other.estimate, self.low - other.high, self.high - other.low)
 
     def over(self, other: Measurement) -> Measurement:
-        """Return the ratio to another measurement, both not negative; it assumes that both intervals hold."""
+        """Return the ratio to another measurement; its interval assumes that both intervals hold.
+
+        Neither measurement is negative.
+        """
         return Measurement(*(_ratio(a, b) for a, b in zip(self, (other[0], other[2], other[1]), strict=True)))
 
     def times(self, factor: float) -> Measurement:
@@ -58,12 +61,12 @@ def normal_interval(estimate: float, stderr: float, level: float) -> Measurement
 
 
 def simultaneous_level(level: float, intervals: int) -> float:
-    """Return the confidence level of each of several intervals that hold together at `level`."""
+    """Return the confidence level each of several intervals needs so that all hold together at `level`."""
     return 1.0 - (1.0 - level) / intervals
 
 
 def measure(study: Study, label: str, budget: int, of: ErrorMeasure, level: float) -> Measurement:
-    """Return PICS or EOC of a policy at a budget, with its confidence interval."""
+    """Return the error rate or opportunity cost of a policy at a budget, with its confidence interval."""
     at = study.budgets.index(budget)
     value = (study.pics if of == "pics" else study.eoc)(label)[at]
     low, high = (ends[at] for ends in study.interval(label, level, of))
@@ -98,7 +101,7 @@ class KeptSelections(NamedTuple):
 
 
 def paired_selection_difference(a: KeptSelections, b: KeptSelections, level: float) -> Measurement:
-    """Return PICS of `a` minus PICS of `b` with Tango's score interval, paired by replication."""
+    """Return the error rate of selections `a` minus that of `b`, paired, with Tango's score interval."""
     first, second = a.wrong(), b.wrong()
     only_a, only_b = (np.array([int((x > y).sum())]) for x, y in ((first, second), (second, first)))
     ends = paired(only_a, only_b, len(first), level)
@@ -106,7 +109,10 @@ def paired_selection_difference(a: KeptSelections, b: KeptSelections, level: flo
 
 
 def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return a weighted sum of PICS values with its interval, for selections that share their noise."""
+    """Return a weighted sum of error rates, paired by replication, with its confidence interval.
+
+    The selections share their noise.
+    """
     given = list(parts)
     total = np.sum([weight * kept.wrong() for weight, kept in given], axis=0)
     ends = [sum(weight for weight, _ in given if sign * weight > 0.0) for sign in (1, -1)]
@@ -114,7 +120,7 @@ def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> M
 
 
 def mean_with_interval(values: Floats, reach: float, level: float) -> Measurement:
-    """Return the mean of values between -`reach` and `reach`, most of them zero, with its interval.
+    """Return the mean of values in [-`reach`, `reach`], most of them zero, with its confidence interval.
 
     The interval is normal with z^2 values added at each end. It therefore keeps its coverage where few values
     differ from zero, and where none does.
@@ -129,7 +135,7 @@ def mean_with_interval(values: Floats, reach: float, level: float) -> Measuremen
 
 
 def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return a product of powers of PICS values with its interval, paired by replication.
+    """Return a product of powers of error rates, paired by replication, with its confidence interval.
 
     The interval is that of the delta method for the logarithm. By itself it is too narrow where errors are
     few or selections hardly differ. Therefore z^2 replications that differ are added to the data, and a
@@ -152,7 +158,7 @@ def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float
 def difference_across_worlds(
     a: Study, b: Study, label: str, budgets: Iterable[int], level: float, of: ErrorMeasure = "pics"
 ) -> list[Comparison]:
-    """Return the PICS or EOC of one policy in world `a` minus that in world `b`, at each budget."""
+    """Return the error rate or opportunity cost of a policy in world `a` minus that in `b`, by budget."""
     each = simultaneous_level(level, 2)
     return [
         Comparison(
@@ -165,7 +171,7 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return a policy's error minus SER3's, at the average number of pulls of each SER3 variant.
+    """Return a policy's error minus that of the policy SER3, at the average pulls of each variant of SER3.
 
     The policy is measured at the budgets just below and just above that average. The estimate is
     interpolated between them on a logarithmic scale. The interval covers both differences: it is below zero

@@ -1,4 +1,6 @@
-"""PICS of the best fixed plan of an oracle that knows all means, in a world without shifts.
+"""Error rate of an oracle that knows all means and divides its pulls among arms in the best fixed way.
+
+The worlds have no shifts.
 
 A plan is a number of pulls for each arm that does not depend on the rewards. The oracle knows every mean and
 the noise while it plans. It must then select by the data, as any policy does: the arm with the highest sample
@@ -39,7 +41,9 @@ class OraclePlan(NamedTuple):
 
 
 def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
-    """Return the PICS of plans: positive, possibly fractional numbers of pulls of each arm, (..., K).
+    """Return the probability of a wrong selection for plans, which are arrays of pulls of the arms, (..., K).
+
+    Pulls are positive and may be fractional.
 
     Means are in units of sigma, and one of them is the largest.
 
@@ -59,7 +63,9 @@ def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
 
 
 def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> OraclePlan:
-    """Return the fixed plan with the smallest PICS for a total number of pulls, in multiples of `finest`.
+    """Return the fixed plan that selects a wrong arm least often, for a total number of pulls.
+
+    The pulls of each arm are a multiple of `finest`.
 
     The search starts from equal shares and moves pulls from one arm to another, in steps that are halved
     until no move of `finest` helps. Every arm keeps at least `finest` pulls, because an arm without pulls
@@ -97,7 +103,7 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
 
 
 def yardstick(seed: int, replications: int) -> Table:
-    """Return a table with PICS of the best fixed plan at each budget of `contrast` in each configuration."""
+    """Return a table with the error rate of the oracle's best fixed plan, by configuration and budget."""
     rows = [
         (means, arms, budget, best_plan(CONFIGURATIONS[means](arms).means, budget, FRACTION).pics)
         for means in CONFIGURATIONS

@@ -33,7 +33,7 @@ def run_panels(
     engine: str = "cpu",
     show: Show = lambda panel, done: None,
 ) -> dict[str, Study]:
-    """Return the study of each panel, loaded from the folder or simulated and stored there.
+    """Return the simulation results of each panel, loaded from the folder or simulated and stored there.
 
     `show` is called with the running panel and its number of finished replications.
     """
@@ -56,7 +56,7 @@ def run_panels(
 def missing_panels(
     wanted: Iterable[Panel], replications: int, seed: int, folder: Path, engine: str = "cpu"
 ) -> list[Panel]:
-    """Return the panels whose simulation results are not stored in the folder yet."""
+    """Return the panels (worlds with policies) whose simulation results the folder does not contain yet."""
     return [
         panel
         for panel in wanted
@@ -87,7 +87,7 @@ def _load_study(path: Path) -> Study | None:
 
 @contextmanager
 def panels_bar(left: list[Panel], replications: int) -> Iterator[Show]:
-    """Show a progress bar over the panels that are left to run; yield the function to report progress."""
+    """Show a progress bar of the panels that are still to be simulated; yield the function to advance it."""
     before = {panel.name: sum(each.work for each in left[:i]) for i, panel in enumerate(left)}
     total = replications * sum(panel.work for panel in left)
     with progress_bar("", total, first="compiling") as bar:

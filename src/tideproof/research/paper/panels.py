@@ -108,7 +108,7 @@ class Panel:
         return sum(self.budgets) if spec.policy.needs_horizon else self.budgets[-1]
 
     def definition(self, replications: int, seed: int, engine: str) -> dict[str, Any]:
-        """Return everything that determines the numbers of the panel, as JSON values."""
+        """Return everything that determines the simulation results of the panel, as JSON values."""
         return {
             "world": self.world.to_dict(),
             "policies": [[spec.label, spec.name, dict(spec.options)] for spec in self.policies],
@@ -121,7 +121,7 @@ class Panel:
         }
 
     def file_name(self, replications: int, seed: int, engine: str = "cpu") -> str:
-        """Return the file name of the panel's study; it contains a hash of the definition."""
+        """Return the name of the file with the panel's results; it contains a hash of its definition."""
         text = json.dumps(self.definition(replications, seed, engine), sort_keys=True)
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
@@ -150,7 +150,7 @@ def panel_title(means: str, arms: int, scenario: str) -> str:
 
 
 def ser3_panel_name(name: str) -> str:
-    """Return the name of the panel with SER3 in the world of panel `name`."""
+    """Return the name of the panel in which the policy SER3 runs in the world of panel `name`."""
     return f"{name}-ser3"
 
 
@@ -225,7 +225,7 @@ def _stationary(means: str) -> Panel:
 
 
 def _magnified() -> Panel:
-    """Return the panel of figure 2 with shifts a hundred times as large."""
+    """Return the panel of figure 2 in a world whose shifts are a hundred times as large."""
     world = World(mdm(5).means, 1.0, mdm(5).lengths, Uniform(0.0, 2000.0))
     specs = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     return Panel(

@@ -1,4 +1,4 @@
-"""Curves of PICS and EOC over samples for several panels, as a table and as facets to draw."""
+"""Curves of error rate and opportunity cost against the number of pulls, as a table and as charts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST = 10  # errors that a drawn point needs
 
 
 def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
-    """Return one row for each point of a curve: panel, policy, samples, errors, value and 95 % interval.
+    """Return a table of the points of all curves: panel, policy, samples, errors, value and 95 % interval.
 
     `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
     samples. A label that ends in ", stationary" comes from the panel without shifts.
@@ -49,14 +49,14 @@ def _world(panel: str) -> str:
 
 
 def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
-    """Return budget, errors, value, lower and upper bound at each budget of a policy."""
+    """Return the points of a policy's curve: budget, number of errors, value, lower and upper bound."""
     curve = next(each for each in curves(study, of, 0.95) if each.label == label)
     errors = study.errors(label).tolist()
     return list(zip(curve.x, errors, curve.value, curve.low, curve.high, strict=True))
 
 
 def facets(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return one facet for each panel of a table from `curve_table`, with the curves of that panel.
+    """Return one chart for each panel (simulated world) of a table from `curve_table`.
 
     A curve ends before its first point with fewer than ten errors. Exact curves have no count of errors and
     are not cut. The x axis ends at the largest budget, although samples of SER3 may be larger.

@@ -88,7 +88,7 @@ def bounds(seed: int, replications: int) -> Table:
 
 
 def propensities(seed: int, replications: int) -> Table:
-    """Return how far P1's propensity-weighted means are from average rewards, with standard errors."""
+    """Return how far policy P1's propensity-weighted means are from average rewards, with standard errors."""
     spec, world, budget = policy("p1+ips"), mdm(5), 100
     loop, memory, trace = compiled_loop(spec, trace=True), spec.memory(5), empty_trace(budget, 5)
     count = min(replications, P1_RUNS)
@@ -112,7 +112,9 @@ def _bound(data: Any) -> tuple[float, ...]:
 
 
 def variance_of_shifts(P: Floats, counts: Floats) -> float:
-    """Return the variance of a shift estimator for sigma = 1, averaged over all environments but the first.
+    """Return the variance of estimated shifts for noise of variance 1, averaged over environments.
+
+    The average leaves out the first environment.
 
     Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), with the shares c_j of the arms. The result is
     zero with one environment, whose shift is known.

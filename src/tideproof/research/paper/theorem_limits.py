@@ -1,4 +1,4 @@
-"""Exact values of the quantities in Theorem 1 and its proof, on designs that grow."""
+"""Exact values of the quantities in the paper's Theorem 1 and its proof, on designs that grow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform 
 
 
 def theorem_quantities(seed: int, replications: int) -> Table:
-    """Return a table of the exact quantities in Theorem 1 and its proof, on all designs, for sigma = 1."""
+    """Return a table of quantities in the paper's Theorem 1 and its proof, computed exactly on all designs.
+
+    The noise has the standard deviation 1.
+    """
     rows: list[tuple[Any, ...]] = []
     for name, design in (fixed_designs(seed) | more_designs()).items():
         for J in ENVIRONMENTS:
@@ -34,7 +37,7 @@ def theorem_quantities(seed: int, replications: int) -> Table:
 
 
 def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the terms of the proof in appendix B for a pair of arms.
+    """Return the values of the terms in the paper's proof of Theorem 1, for a design and a pair of arms.
 
     The proof assumes bounds v* and w*. Here they are the smallest and the largest variance or covariance of
     shift estimators.
@@ -73,7 +76,7 @@ def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 
 
 def _with_raw_means(counts: Floats, every: Floats) -> Floats:
-    """Return the covariances of raw means and shift estimators, (K, J - 1), from the regression's rows."""
+    """Return the covariances of the K raw means and the J - 1 estimated shifts of a design, (K, J - 1)."""
     K = counts.shape[1]
     X, n = dummies(counts)
     raw = (X[:, :K] * n[:, None] / counts.sum(axis=0)).T  # raw means as weights of cell means

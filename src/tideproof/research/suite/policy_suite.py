@@ -111,7 +111,7 @@ def suite(
 
 
 def _without_slow_rivals(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> list[PolicySpec]:
-    """Leave out rivals that are too slow for a world; the first policy always runs."""
+    """Leave out rival policies that are too slow for a simulated world; the first policy always runs."""
     slow = as_policies(case.too_slow)
     return [spec for spec in specs if spec is specs[0] or spec not in slow]
 
@@ -149,7 +149,7 @@ class Suite:
         return [row["world"] for row in self.standing() if row["worse"]]
 
     def relative(self, label: str) -> Floats:
-        """Return the errors of a policy relative to the best of each world, nan where it was left out."""
+        """Return the errors of a policy relative to the best one of each world, nan where it was left out."""
         if label not in self.policies:
             raise UnknownName.with_suggestion("policy", label, self.policies, "in this suite")
         return np.array(
@@ -162,7 +162,7 @@ class Suite:
         )
 
     def standing(self) -> Table:
-        """Return a comparison of the first policy with the best rival of each world, one row for each.
+        """Return a table that compares the first policy with its best rival, with one row for each world.
 
         `ratio` is the ratio of their errors, `low` its paired lower 99.9 % bound, and `errors` those of the
         rival. `worse` is True where the bound is above 1.25 and the rival erred at least 400 times.
@@ -220,7 +220,7 @@ class Suite:
 
 
 def _policy_with_fewest_errors(study: Study, labels: list[str] | None = None) -> str:
-    """Return the label with the fewest errors, of all policies or of some; the first of them in a tie."""
+    """Return the label of the policy with the fewest errors in a study; the first such policy in a tie."""
     return min(labels or study.policies, key=lambda label: int(study.errors(label)[0]))
 
 

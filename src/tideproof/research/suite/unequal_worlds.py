@@ -1,4 +1,4 @@
-"""The uneven worlds of the suite: unequal noise, arm-environment interactions, or outlying cells.
+"""Held-out worlds of the suite with unequal noise, arm-environment interactions, or outlying cells.
 
 None of them was used to tune a policy. As in `held_out_worlds`, a change makes old results incomparable,
 and a test fails when a world changes.

@@ -44,7 +44,7 @@ _linking_lock = Lock()
 
 
 class EndCoverage(NamedTuple):
-    """Counts for one pair of arms, one policy and one budget in one world.
+    """Counts of intervals that cover or miss the truth, for a pair of arms, a policy, a budget and a world.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class EndCoverage(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the coverage is compatible with at least 94.5 %.
+        """Whether the observed coverage is compatible with a true coverage of at least 94.5 %.
 
         >>> [EndCoverage("", "", 0, "", 2000, missed, 0, 0, 1.0).kept for missed in (143, 144)]
         [True, False]
@@ -92,7 +92,7 @@ class EndCoverage(NamedTuple):
 
 
 def panels() -> list[StopWorld]:
-    """Return the 16 worlds of the paper: two configurations, two numbers of arms, four scenarios."""
+    """Return the 16 worlds of the paper: two configurations of means, two numbers of arms, four scenarios."""
     scenarios = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
     return [
         StopWorld(f"{name}, {arms} arms, {scenario}", make(arms, scenario))
@@ -110,7 +110,7 @@ def run_worlds(
     seed: int = 0,
     workers: int | None = None,
 ) -> Iterator[list[EndCoverage]]:
-    """Run every policy in every world and yield one list of rows for each world.
+    """Run every policy in every world and yield the coverage counts of each world.
 
     `budgets` are pulls for each arm.
     """
@@ -175,7 +175,7 @@ def _empty_estimates(budgets: int, runs: int, arms: int) -> FinalEstimates:
 def _coverage_rows(
     place: StopWorld, spec: PolicySpec, budget: int, ends: FinalEstimates, b: int
 ) -> Iterator[EndCoverage]:
-    """Yield the counts of three pairs of arms at one budget, without runs whose arms are not connected."""
+    """Yield the coverage counts of three pairs of arms at one budget, over the runs that connect all arms."""
     known = ends.freedom[b] > 0
     if not known.any():
         return
@@ -227,7 +227,7 @@ def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> flo
 
 
 def table(rows: Iterable[EndCoverage]) -> Table:
-    """Return the coverage counts as a table with shares in percent."""
+    """Return counts and shares of intervals that cover the truth as a table."""
     shown = [
         {
             "world": row.world,
@@ -250,7 +250,7 @@ def table(rows: Iterable[EndCoverage]) -> Table:
 
 
 def summary_lines(rows: Sequence[EndCoverage]) -> list[str]:
-    """Return one line of text for each pair of arms that names the smallest coverage."""
+    """Return lines of text with the smallest coverage of the intervals for each pair of arms."""
     lines = []
     for pair in PAIRS:
         mine = [row for row in rows if row.pair == pair]

@@ -41,7 +41,7 @@ _CHUNK = 100  # runs of one task
 
 
 class InteractionCell(NamedTuple):
-    """One combination of traffic split, environments, arms and interaction that is simulated."""
+    """One simulated combination of traffic split, numbers of environments and arms, and interaction size."""
 
     split: str
     environments: int
@@ -50,12 +50,15 @@ class InteractionCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description in words. It also seeds the random numbers, so a change redraws all logs."""
+        """Description of the simulated combination in words; it seeds the random numbers.
+
+        A change of the description therefore changes all logs.
+        """
         return f"{self.split}, {self.environments} environments, {self.arms} arms, omega {self.omega:g}"
 
 
 class InteractionRow(NamedTuple):
-    """Coverage counts for one pair of arms in one simulated combination.
+    """Counts of intervals that cover the truth, for one pair of arms in one simulated combination.
 
     Attributes
     ----------
@@ -72,13 +75,13 @@ class InteractionRow(NamedTuple):
     none: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the coverage, the share of intervals with the truth."""
+        """Return the exact confidence interval of the share of intervals that contain the true value."""
         found = binomial(np.array([self.held]), self.runs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether the interval's coverage is at least 94 %, up to chance."""
+        """Whether the observed coverage is compatible with a true coverage of at least 94 %."""
         return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
@@ -102,7 +105,7 @@ def run_cells(
 
 
 def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
-    """Return counts for each pair of arms: runs, covering intervals, and runs with omega estimated as 0."""
+    """Return counts for pairs of arms: runs, intervals that cover the truth, zero interaction estimates."""
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
     for run in range(first, last):
@@ -124,7 +127,7 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
 
 
 def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Draw the log of one run as cells (arm, environment, rewards); arms are called 0, 1, and so on."""
+    """Simulate the log of one run, summarised by arm and environment; arms are called 0, 1, and so on."""
     if cell.split == "contrast":
         return _draw_adaptive_log(cell, seed, run)
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
@@ -145,7 +148,7 @@ def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
 
 
 def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Draw the log of a run in which the policy `contrast` with default options chose the arms."""
+    """Simulate the log of a run in which the policy `contrast` with default options chose the arms."""
     spec, K = as_policy("contrast"), cell.arms
     means = [_LEAD] + [0.0] * (K - 1)
     world = World(means, lengths=(_PULLS_PER_CELL * K, _PULLS_PER_CELL * K), interaction=cell.omega)
@@ -156,7 +159,7 @@ def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
 
 
 def table(found: Sequence[InteractionRow]) -> Table:
-    """Return the coverage counts as a table with shares in percent."""
+    """Return counts and shares of intervals that cover the truth as a table."""
     return columns(
         [
             row.cell._asdict()
@@ -175,7 +178,7 @@ def table(found: Sequence[InteractionRow]) -> Table:
 
 
 def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
-    """Return one line of text for each traffic split and pair that names the smallest coverage."""
+    """Return lines of text with the smallest coverage of intervals by traffic split and pair of arms."""
     lines = []
     for split, pair in product(SPLITS, PAIRS):
         mine = [row for row in found if row.cell.split == split and row.pair == pair]

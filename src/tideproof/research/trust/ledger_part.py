@@ -1,4 +1,7 @@
-"""Interface of a part of the trust ledger: what it simulates, how, and how the results are reported."""
+"""Interface of a part of the trust ledger: one kind of simulation that checks promises of tideproof.
+
+A part says what it simulates, how, and how the results are reported.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Named = TypeVar("Named", bound=Any)  # an object with a `name`
 
 
 class PartOptions(NamedTuple):
-    """Options of `tideproof calibrate` for one part; None stands for the default of the part.
+    """Options of `tideproof calibrate` for a part of the trust ledger; None stands for the part's default.
 
     Attributes
     ----------
@@ -87,7 +90,7 @@ def no_match_error(what: str, pattern: str, named: Sequence[Any]) -> InputError:
 
 
 def columns(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return a list of rows as a table with one column for each key."""
+    """Convert a list of dicts to a table with one column for each key."""
     return Table({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
 
 
@@ -102,6 +105,6 @@ def percent(share: float, interval: tuple[float, float], digits: int = 2) -> str
 
 
 def broken_rows(table: Table) -> list[int]:
-    """Return the indices of the rows of a table that break a promise."""
+    """Return the indices of the table rows whose simulated error rates break a promise of tideproof."""
     marks = [table[name] for name in table.columns if name.endswith("kept")]
     return [row for row in range(len(table)) if not all(mark[row] for mark in marks)]

@@ -1,4 +1,7 @@
-"""Runs of all log settings in parallel processes; the counts do not depend on the number of processes."""
+"""Simulate and analyze logs of all settings in parallel processes, and count right and wrong answers.
+
+The counts do not depend on the number of processes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _CHUNK = 50  # logs that a process simulates between two reports of progress
 
 
 class CalibrationCounts(NamedTuple):
-    """Results of the simulations of `tideproof calibrate --part logs`.
+    """Counts of right and wrong answers in the logs that `tideproof calibrate --part logs` simulates.
 
     Attributes
     ----------
@@ -42,7 +45,9 @@ def calibrate(
     workers: int | None = None,
     progress: bool = False,
 ) -> CalibrationCounts:
-    """Draw and fit the logs of each setting and return the counts; `workers` defaults to one for each core.
+    """Simulate and analyze the logs of each setting; return the counts of right and wrong answers.
+
+    `workers` defaults to one process for each core.
 
     `power_settings` are the settings with two arms whose power is compared with a reference test.
     """

@@ -1,4 +1,4 @@
-"""The kinds of logs that the ledger simulates, one line of a table for each setting."""
+"""The kinds of logs that the trust ledger simulates, as a table with one line for each kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tideproof.research.trust.ledger_part import filter_by_name, no_match_error
 
 
 class Setting(NamedTuple):
-    """A kind of log: rewards, arms, traffic, tide and true lifts.
+    """A kind of simulated log: its rewards, arms, traffic, shifts between environments, and true lifts.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting. It seeds the random numbers, so the same name gives the same logs."""
+        """Name of a kind of log; it seeds the random numbers, so the same name gives the same logs."""
         return "-".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self)
 
 
@@ -45,7 +45,7 @@ _KINDS = (str, float, int, int, int, str, str, float, str, float)  # types of th
 
 
 def read_settings(table: str) -> tuple[Setting, ...]:
-    """Parse a table of settings: a line of headings, then one line for each setting."""
+    """Parse a table of kinds of simulated logs: a line of headings, then one line for each kind."""
     lines = [line.split() for line in table.strip().splitlines()[1:] if line.strip()]
     return tuple(Setting(*(read(x) for read, x in zip(_KINDS, line, strict=True))) for line in lines)
 
@@ -153,7 +153,7 @@ uneven       0         2     80             5  even        none        0      la
 
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the settings whose name matches a pattern, among all settings and among those for power.
+    """Return the kinds of logs whose name matches a pattern: those for error rates, and those for power.
 
     In a pattern, * stands for any text.
     """

@@ -21,7 +21,7 @@ _WATCHED = 4  # arms that are compared with arm 0: the first ones, and the last,
 
 @dataclass
 class OutcomeCount:
-    """Counts of outcomes in the logs of a setting.
+    """Counts of right and wrong answers of `fit` in the simulated logs of a setting.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def compared_arms(arms: int) -> list[int]:
 
 
 def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
-    """Return the counts of one fit: a right or wrong winner, excluded arms, and missed lifts.
+    """Return the counts of one fit: a right or wrong winner, excluded arms, intervals that miss the truth.
 
     `best` holds the indices of the best arms, which are several if their means are equal.
     """
@@ -98,13 +98,13 @@ def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
 
 
 def best_arms(setting: Setting) -> Ints:
-    """Return the indices of the best arms of a setting, several if they are equal."""
+    """Return the indices of the best arms in logs of a setting, several if they are equally good."""
     lift = lifts(setting)
     return np.flatnonzero(lift == lift.max())
 
 
 def play(setting: Setting, first: int, last: int) -> OutcomeCount:
-    """Draw, fit and count the logs `first` to `last` - 1 of a setting."""
+    """Simulate and analyze the logs `first` to `last` - 1 of a setting; count right and wrong answers."""
     best = best_arms(setting)
     logs = (draw(setting, number) for number in range(first, last))
     return reduce(

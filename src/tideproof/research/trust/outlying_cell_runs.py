@@ -40,7 +40,7 @@ _CHUNK = 100  # runs of one task
 
 
 class OutlyingCellSetting(NamedTuple):
-    """One combination of world, number of arms and policy that is simulated."""
+    """One simulated combination of world, number of arms and policy."""
 
     world: str
     arms: int
@@ -48,12 +48,12 @@ class OutlyingCellSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the setting in words."""
+        """Description of the simulated world, number of arms and policy in words."""
         return f"{self.world}, {self.arms} arms, {self.policy}"
 
 
 class OutlyingCellRow(NamedTuple):
-    """Numbers of runs of one setting that selected a wrong arm.
+    """Counts of runs with a wrong selection, for one combination of world, number of arms and policy.
 
     Attributes
     ----------
@@ -72,17 +72,22 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Wrong selections with `robust` relative to those without it, in worlds without outlying cells."""
+        """Ratio of wrong selections with `robust` to those without it, in worlds without outlying cells."""
         return self.clean_robust / max(self.clean, 1)
 
     @property
     def saved(self) -> float:
-        """Wrong selections with `robust` despite outlying cells, relative to least squares without any."""
+        """Ratio of wrong selections with `robust` in spite of outlying cells to those without outlying cells.
+
+        The denominator counts least squares without `robust`.
+        """
         return self.robust / max(self.clean, 1)
 
     @property
     def cost_kept(self) -> bool:
-        """Whether `robust` errs at most `COST` times as often where no cell is outlying, up to chance.
+        """Whether `robust` leads to at most `COST` times as many errors in worlds without outlying cells.
+
+        The result allows for chance.
 
         Both methods analyze the same runs.
         """
@@ -93,7 +98,10 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def saved_kept(self) -> bool:
-        """Whether `robust` keeps its limit `SAVED` with outlying cells; True for adaptive policies."""
+        """Whether errors with `robust` and outlying cells are as rare as promised; True if the policy adapts.
+
+        The promise is at most `SAVED` times the errors without outlying cells.
+        """
         if as_policy(self.cell.policy).policy.adaptive:
             return True
         low = binomial(np.array([self.robust]), self.runs, 1.0 - 2.0 * _FALSE_ALARM).low[0]
@@ -102,20 +110,20 @@ class OutlyingCellRow(NamedTuple):
 
 
 def cells() -> list[OutlyingCellSetting]:
-    """Return all combinations of world, number of arms and policy."""
+    """Return all simulated combinations of world, number of arms and policy."""
     return [OutlyingCellSetting(*each) for each in product(WORLDS, ARMS, POLICIES)]
 
 
 def run_cells(
     what: Sequence[OutlyingCellSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[OutlyingCellRow]]:
-    """Simulate each setting and yield its counts of wrong selections, for any number of workers."""
+    """Simulate each combination of world, arms and policy, and yield its counts of wrong selections."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [OutlyingCellRow(cell, *np.sum(parts, axis=0).tolist())]
 
 
 def _play(seed: int, task: tuple[OutlyingCellSetting, int, int]) -> Ints:
-    """Return the counts of one chunk of runs, in the order of the fields of `OutlyingCellRow`."""
+    """Simulate a chunk of runs and return its counts of wrong selections, as fields of `OutlyingCellRow`."""
     cell, first, last = task
     world = WORLDS[cell.world](cell.arms, "general")
     outlying_world = replace(world, outliers=Outliers(SHARE, OFFSET))
@@ -141,7 +149,7 @@ def _draw_log(world: World, policy: str, seed: int, run: int) -> Cells:
 
 
 def _selected_arm(cells: Cells) -> int:
-    """Return the leading arm of the largest group of connected arms."""
+    """Return the arm with the highest adjusted mean in the largest group of connected arms."""
     s = cells.solution
     most = np.bincount(s.component).argmax()
     return int(cells.arms[np.where(s.component == most, s.mu, -np.inf).argmax()])
@@ -161,7 +169,7 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
 
 
 def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return one line of text for each setting with the errors with and without `robust`."""
+    """Return one line of text for each setting: its errors with and without exclusion of outlying cells."""
     return [
         f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
         f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "

@@ -40,7 +40,7 @@ _CHUNK = 250  # runs of one task
 
 
 class ReliabilityCell(NamedTuple):
-    """One combination of number of arms, pulls for each arm, and standard deviation of their true means."""
+    """One simulated combination of number of arms, pulls per arm, and standard deviation of true means."""
 
     arms: int
     pulls: int
@@ -59,7 +59,7 @@ class ReliabilityCell(NamedTuple):
 
 
 class ReliabilityRow(NamedTuple):
-    """Stated probability of being best and observed share, in one bin of one simulated combination.
+    """Stated probability of being best and observed share of best arms, in one bin of stated probabilities.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def off(self) -> float:
-        """Stated probability minus observed share."""
+        """Stated probability of being best minus the observed share of runs in which the arm was best."""
         return self.said - self.happened
 
     @property
     def kept(self) -> bool:
-        """Whether the observed share allows the stated probability; True if the bin has too few runs."""
+        """Whether the stated probability agrees with the observed share, or the bin has too few runs to tell."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
@@ -95,7 +95,7 @@ class ReliabilityRow(NamedTuple):
 def cells(
     arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
 ) -> list[ReliabilityCell]:
-    """Return all combinations of arms, pulls and spreads."""
+    """Return all simulated combinations of number of arms, pulls per arm, and spread of true means."""
     return [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
 
 
@@ -106,7 +106,7 @@ def run_cells(
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Simulate runs of every combination and yield its rows, one for each bin of stated probabilities."""
+    """Simulate runs of every combination and yield a row of results for each bin of stated probabilities."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -116,7 +116,10 @@ def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Fl
 
 
 def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
-    """Return the stated probability, and 1 if the selection was right, for the runs `first` to `last` - 1."""
+    """Simulate runs; return the stated probability that the selected arm is best, and 1 if it was, else 0.
+
+    The runs have the numbers `first` to `last` - 1.
+    """
     spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
     loop, memory = compiled_loop(spec), None
     found = np.full((last - first, 2), np.nan)
@@ -152,7 +155,7 @@ def _bin_rows(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
 
 
 def table(found: Sequence[ReliabilityRow]) -> Table:
-    """Return stated probabilities and observed shares as a table with one row for each bin."""
+    """Return a table of stated probabilities of being best and observed shares, one row for each bin."""
     return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
 
 
@@ -161,7 +164,10 @@ def _counts(row: ReliabilityRow) -> dict[str, Any]:
 
 
 def said(found: Sequence[ReliabilityRow]) -> list[str]:
-    """Return lines: the largest errors of each simulated combination, then the bins pooled by spread."""
+    """Return lines of text that compare stated probabilities of being best with observed shares.
+
+    The errors are the largest of each simulated combination. Bins are pooled by the spread of true means.
+    """
     lines = []
     for cell, rows in groupby(found, lambda row: row.cell):
         mine = list(rows)
@@ -179,7 +185,7 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
 
 
 def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
-    """Pool the rows of all numbers of arms and pulls into one row for each bin of each spread."""
+    """Pool simulated combinations into one row for each bin of probabilities and spread of true means."""
     together: dict[tuple[float | None, float], list[ReliabilityRow]] = {}
     for row in found:
         together.setdefault((row.cell.spread, row.above), []).append(row)
@@ -207,7 +213,7 @@ def _row(
 
 
 def curves(found: Sequence[ReliabilityRow]) -> dict[str, list[ReliabilityCurve]]:
-    """Return the reliability curves to draw: for each spread, one for each number of arms and pulls."""
+    """Return the reliability curves to draw, by spread of true means, number of arms, and pulls per arm."""
     shown: dict[str, dict[ReliabilityCell, list[ReliabilityRow]]] = {}
     for row in found:
         spread = row.cell.spread

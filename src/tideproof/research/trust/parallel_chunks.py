@@ -20,7 +20,7 @@ def in_chunks(
     workers: int | None,
     size: int,
 ) -> Iterator[tuple[Cell, list[Found]]]:
-    """Run `play` on chunks of the runs of each cell, and yield each cell with the results of its chunks.
+    """Run the simulation `play` in chunks for each combination; yield each combination with its results.
 
     A cell is a simulated combination, such as a kind of log. `play` gets a cell, the number of the first run
     and the number after the last run. `size` is the number of runs of a chunk. `workers` defaults to one for

@@ -38,7 +38,7 @@ class PlanSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the setting in words."""
+        """Description of the planned test in words."""
         ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g} lift {self.lift:g}"
         return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
 
@@ -122,7 +122,7 @@ def play(
     seed: int = 20,
     engine: str = "auto",
 ) -> Iterator[list[PromiseOutcome]]:
-    """Plan a budget for each setting, simulate it, and yield the outcomes of each setting.
+    """Plan a budget for each kind of test, simulate tests with it, and yield the observed error rates.
 
     `replications` are those of the plan.
     """

@@ -33,12 +33,12 @@ class Promise(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % confidence interval of the share."""
+        """Exact 95 % confidence interval of the share of cases in which the outcome happened."""
         return self._interval(_CONFIDENCE)
 
     @property
     def kept(self) -> bool:
-        """Whether the observed count is compatible with the promised share, up to chance.
+        """Whether the outcome happened no more often than promised, up to chance.
 
         >>> Promise("", 132, 2000, 0.05).kept, Promise("", 133, 2000, 0.05).kept
         (True, False)
@@ -72,7 +72,10 @@ def detectable_rate(logs: int) -> float:
 
 
 def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
-    """Return the promises checked in a setting; "lift missed" counts the arm that was missed most often."""
+    """Return the promises checked on the simulated logs of a setting, with counts of wrong answers.
+
+    "lift missed" counts the arm whose lift was missed most often.
+    """
     missed = (tally.below + tally.above)[compared_arms(setting.arms)]
     return [
         Promise("best excluded", int(tally.excluded[best_arms(setting)].max()), tally.logs, ERROR),
@@ -131,5 +134,5 @@ def power_ratio(better: PairedTests, equal: PairedTests) -> PowerRatio:
 
 
 def _found(p: Floats, size: float) -> Floats:
-    """Return, for each log, whether a test of this size finds the second arm better."""
+    """Return, for each log, whether a test at the significance level `size` finds the second arm better."""
     return np.asarray((p > 0.0) & (p < size))

@@ -1,4 +1,4 @@
-"""Random logs as cells (one arm in one environment): draw the traffic, the true means and the rewards.
+"""Simulate random logs: their traffic, true means, and rewards summarised by arm and environment.
 
 Traffic does not depend on rewards. A tide has a trend as well as noise. An arm whose share of traffic grows
 therefore gets most of its rewards under other shifts than the rest, which biases raw means.
@@ -39,7 +39,7 @@ _NOISIER = 3.0  # standard deviation of the last arm relative to the first, with
 
 
 class RandomLog(NamedTuple):
-    """A drawn log with its true means.
+    """A simulated log with its true means.
 
     Attributes
     ----------
@@ -53,7 +53,9 @@ class RandomLog(NamedTuple):
     events: Floats
 
     def gap(self, scale: str, a: int, b: int) -> float:
-        """Return the true value of arm `a` relative to arm `b` on a scale, as `Contrast.estimate` states it.
+        """Return the true effect of arm `a` relative to arm `b`, on a scale such as difference or ratio.
+
+        `Contrast.estimate` is an estimate of this value.
 
         On the scale of the simulated tide, the value is the same in every environment. On other scales, it is
         the difference or the ratio of the means over all traffic.
@@ -68,7 +70,7 @@ class RandomLog(NamedTuple):
 
 
 def draw(setting: Setting, number: int) -> RandomLog:
-    """Draw log `number` of a setting. The same setting and number give the same log."""
+    """Simulate log `number` of a setting; the same setting and number give the same log."""
     rng = np.random.default_rng([crc32(setting.name.encode()), number])
     J, K = setting.environments, setting.arms
     share = _lookup("allocation", SPLITS, setting.allocation)(rng, J, K)
@@ -98,7 +100,7 @@ def _uneven_split(_: Random, J: int, K: int) -> Floats:
 
 
 def _drifting_split(_: Random, J: int, K: int) -> Floats:
-    """Return shares that are equal at first and nearly all on the first arms at the end, as with a bandit."""
+    """Return traffic shares that are equal at first and move to the first arms later, as with a bandit."""
     share = np.exp(_DRIFT * np.outer(np.linspace(0.0, 1.0, J), np.linspace(1.0, 0.0, K)))
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
@@ -108,7 +110,7 @@ def _random_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
-    """Return shares in which three arms at a time take part, so that each arm meets its neighbours."""
+    """Return traffic shares with three arms in each environment, so that each arm meets its neighbours."""
     share = np.zeros((J, K))
     for j in range(J):
         share[j, [j % K, (j + 1) % K, int(rng.integers(K))]] = 1.0
@@ -116,7 +118,7 @@ def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _relay_split(_: Random, J: int, K: int) -> Floats:
-    """Return shares with traffic on two neighbouring arms at a time, moving from the first to the last."""
+    """Return traffic shares of two neighbouring arms at a time, moving from the first to the last arms."""
     first = np.arange(J) * (K - 1) // J
     share = np.zeros((J, K))
     share[np.arange(J), first] = share[np.arange(J), first + 1] = 1.0
@@ -145,7 +147,7 @@ TRUTHS: dict[str, Callable[[int, float], Floats]] = {
 
 
 def lifts(setting: Setting) -> Floats:
-    """Return the true lift of each arm, (K,)."""
+    """Return the true lift of each arm in the simulated logs of a setting, (K,)."""
     return np.asarray(_lookup("truth", TRUTHS, setting.truth)(setting.arms, setting.lift), np.float64)
 
 
@@ -187,7 +189,7 @@ _TIDES = {
 
 
 def _base_mean(setting: Setting) -> float:
-    """Return the expected reward of an arm without lift, before the tide.
+    """Return the expected reward of an arm without lift, in an environment without a shift.
 
     Amounts of money have a median of 1, so that their mean is above 1.
     """
@@ -196,7 +198,7 @@ def _base_mean(setting: Setting) -> float:
 
 
 class _RewardMoments(NamedTuple):
-    """Moments of each cell's rewards and of their logarithms, and the number of its nonzero rewards.
+    """Moments of the rewards of each arm and environment and of their logarithms, and counts of nonzero ones.
 
     `logs` is None unless all rewards of the log are positive.
     """
@@ -207,7 +209,7 @@ class _RewardMoments(NamedTuple):
 
 
 def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _RewardMoments:
-    """Draw `n` rewards with mean `m` for each cell and return the moments of each cell's rewards."""
+    """Simulate `n` rewards with mean `m` for each cell (arm and environment), and return their moments."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
         moments = events / n, *bernoulli_moments(n.astype(np.float64), events / n), np.floor(events / n)
@@ -221,7 +223,7 @@ def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Flo
 
 
 def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
-    """Draw one reward for each given arm and mean."""
+    """Simulate one reward for each given arm and mean."""
     kind = setting.rewards
     if kind in ("normal", "uneven"):
         noisier = np.linspace(1.0, _NOISIER if kind == "uneven" else 1.0, setting.arms)
@@ -242,7 +244,10 @@ def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats
 
 
 def cell_moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
-    """Return the moments and the lowest reward of each cell; the rewards of a cell are consecutive."""
+    """Return the moments and the lowest reward of each cell (arm and environment).
+
+    The rewards of a cell are consecutive.
+    """
     mean = np.add.reduceat(rewards, first) / n
     deviation = rewards - np.repeat(mean, n)
     squares, cubes, fourths = (np.add.reduceat(deviation**k, first) for k in (2, 3, 4))

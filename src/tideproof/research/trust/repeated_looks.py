@@ -46,7 +46,7 @@ _NARROW = 1.2  # standard errors; intervals reach at least 2 for one look, and a
 
 
 class LookErrors(NamedTuple):
-    """Whether any look at one simulated log was wrong, and the first look that named the best arm.
+    """Errors of repeated looks at one simulated log, and the first look that named the best arm.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
 
 
 def growing_logs(log: RandomLog) -> Iterator[RandomLog]:
-    """Yield the log after each environment, starting when every arm has rewards."""
+    """Yield a log as it was after each environment, starting when every arm has rewards."""
     c = log.cells
     for last in range(c.J):
         kept = np.flatnonzero(c.environment <= last)
@@ -129,7 +129,7 @@ def is_outside(truth: float, low: float | None, high: float | None) -> bool:
 def run_looks(
     settings: Sequence[Setting] = DAILY, runs: int = 1000, anytime: bool = True, workers: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield one row for each setting: how often some look was wrong, with exact 95 % confidence intervals.
+    """Yield a row for each kind of log: how often some repeated look was wrong, with exact 95 % intervals.
 
     A row holds the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and whether
     it was `_kept` below 5 %; found (share of runs in which the best arm was named); and day (the median
@@ -145,7 +145,10 @@ def run_looks(
 
 
 def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
-    """Return a setting's row of results, computed from its runs; `run_looks` describes the columns."""
+    """Return a row of results for a setting: how often repeated looks at a growing log were wrong.
+
+    `run_looks` describes the columns.
+    """
     row: dict[str, Any] = setting._asdict() | {"runs": len(seen)}
     for name in ("announced", "missed", "excluded"):
         promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)

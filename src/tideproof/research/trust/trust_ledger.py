@@ -36,7 +36,7 @@ that of a well-known test, the yardstick."""
 
 
 def broken_promises(played: CalibrationCounts) -> list[str]:
-    """Return a description of every broken promise."""
+    """Return a description of every statistical promise that simulated logs show to be broken."""
     said = [
         f"{setting.name}: {promise.name} {promise}"
         for setting, tally in played.tallies.items()
@@ -51,7 +51,7 @@ def broken_promises(played: CalibrationCounts) -> list[str]:
 
 
 def table(played: CalibrationCounts) -> Table:
-    """Return the counts as a table with one row for each setting."""
+    """Return the counts of right and wrong answers as a table with one row for each setting."""
     return Table(_columns([_row(setting, tally) for setting, tally in played.tallies.items()]))
 
 
@@ -150,7 +150,7 @@ def verdict(played: CalibrationCounts) -> str:
 
 
 def title(played: CalibrationCounts) -> str:
-    """Return the title of the ledger, with the number of logs."""
+    """Return the title of the trust ledger, with the number of simulated logs."""
     return (
         f"The trust ledger: {format_count(played.logs, 'log')} a setting, "
         "percent with exact 95 % confidence intervals"
@@ -158,7 +158,7 @@ def title(played: CalibrationCounts) -> str:
 
 
 def _describe(s: Setting) -> str:
-    """Describe a setting in one line of text."""
+    """Describe a kind of simulated log in one line of text."""
     tide = "no tide" if s.tide == "none" else f"tide {s.tide} {s.swell:g}"
     truth = "equal arms" if s.truth == "equal" else f"{s.truth} +{s.lift:g}"
     rewards = s.rewards if s.level == 0.0 else f"{s.rewards} {s.level:g}"

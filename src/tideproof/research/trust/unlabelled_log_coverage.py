@@ -50,7 +50,7 @@ Random = np.random.Generator
 
 
 class UnlabelledCell(NamedTuple):
-    """One combination of reward distribution, level, tide and number of rows that is simulated."""
+    """One simulated combination of distribution and level of rewards, shift over time, and number of rows."""
 
     rewards: str
     level: float
@@ -59,17 +59,23 @@ class UnlabelledCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description in words. It also seeds the random numbers, so a change redraws all logs."""
+        """Description of the simulated combination in words; it seeds the random numbers.
+
+        A change of the description therefore changes all logs.
+        """
         return f"{self.rewards} {self.level:g}, tide {self.tide}, {self.rows} rows"
 
     @property
     def adds(self) -> bool:
-        """Whether the tide adds to rewards; it multiplies those that cannot be negative."""
+        """Whether shifts are added to rewards; otherwise they multiply rewards, which cannot be negative."""
         return self.rewards in _NOISES
 
 
 class UnlabelledRow(NamedTuple):
-    """Counts for one combination: logs, logs in time bins, covering intervals, right and wrong winners."""
+    """Counts for one kind of simulated log: intervals that cover the truth, right and wrong winners.
+
+    It also counts logs, and those that were compared in time bins.
+    """
 
     cell: UnlabelledCell
     logs: int
@@ -79,18 +85,18 @@ class UnlabelledRow(NamedTuple):
     wrong: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the coverage, the share of intervals with the truth."""
+        """Return the exact confidence interval of the share of intervals that contain the true value."""
         found = binomial(np.array([self.held]), self.logs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether the interval's coverage is at least 93 %, up to chance."""
+        """Whether the observed coverage is compatible with a true coverage of at least 93 %."""
         return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
 def cells() -> list[UnlabelledCell]:
-    """Return all combinations of reward distribution, tide and number of rows."""
+    """Return all simulated combinations of reward distribution, shift over time, and number of rows."""
     return [UnlabelledCell(*kind, tide, rows) for kind, tide, rows in product(KINDS, TIDES, ROWS)]
 
 
@@ -118,7 +124,7 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
 
 
 def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Floats]:
-    """Draw the arm and the reward of each row, and the mean of the first arm at that row."""
+    """Simulate a log: the arm and the reward of each row, and the mean of the first arm at that time."""
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
     N = cell.rows
     arm, part = random.integers(2, size=N), np.arange(N) / N
@@ -182,7 +188,7 @@ _REWARDS: dict[str, Callable[[Random, float, Floats], tuple[Floats, float]]] = {
 
 
 def table(found: Sequence[UnlabelledRow]) -> Table:
-    """Return the coverage counts as a table with shares in percent."""
+    """Return counts and shares of intervals that cover the truth as a table."""
     return columns(
         [
             row.cell._asdict()
@@ -202,7 +208,7 @@ def table(found: Sequence[UnlabelledRow]) -> Table:
 
 
 def summary_lines(found: Sequence[UnlabelledRow]) -> list[str]:
-    """Return one line of text for each distribution of rewards that names the smallest coverage."""
+    """Return lines of text with the smallest coverage of the intervals for each distribution of rewards."""
     lines = []
     for kind in dict.fromkeys(row.cell.rewards for row in found):
         mine = [row for row in found if row.cell.rewards == kind]

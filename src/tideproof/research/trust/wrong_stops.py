@@ -28,7 +28,7 @@ _LENGTHS = ((2, 2), (2, 4), (3, 12), (10, 10), (2, 60), (40, 80), (200, 200), (2
 
 
 class StopWorld(NamedTuple):
-    """A world with its name, its default caps on pulls, and its number, which is added to the seed."""
+    """A simulated world with its name, default limits on pulls, and a number that is added to the seed."""
 
     name: str
     world: World
@@ -37,7 +37,7 @@ class StopWorld(NamedTuple):
 
 
 class StopCounts(NamedTuple):
-    """Counts for one policy with one stopping rule and one cap in one world.
+    """Counts of stops and wrong stops of a policy with a stopping rule and a limit on pulls, in one world.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class StopCounts(NamedTuple):
 
 
 def random_stop_worlds(count: int = 200, seed: int = 20) -> list[StopWorld]:
-    """Return random worlds: kinds of means and numbers of arms in rotation, random lengths and gaps."""
+    """Return random worlds with varied numbers of arms, patterns of means, and lengths of environments."""
     draw = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -84,28 +84,28 @@ def random_stop_worlds(count: int = 200, seed: int = 20) -> list[StopWorld]:
 
 
 def _tied_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means in which two arms tie and the others are worse."""
+    """Return random means of arms, of which two tie and the others are worse."""
     return _means_with_laggards([0.0, 0.0], arms, draw)
 
 
 def _nearly_tied_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means in which two arms nearly tie and the others are worse."""
+    """Return random means of arms, of which two nearly tie and the others are worse."""
     return _means_with_laggards([float(draw.choice([0.01, 0.03, 0.1])), 0.0], arms, draw)
 
 
 def _slippage_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means in which one arm is better and all others are equal."""
+    """Return random means of arms, of which one is better and all others are equal."""
     return [float(draw.choice([0.1, 0.25, 0.5, 1.0])), *[0.0] * (arms - 1)]
 
 
 def _two_level_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means in which half of the arms are worse by 1, and one of the better half leads slightly."""
+    """Return random means of arms: half are worse by 1, and one of the better half leads slightly."""
     upper = (arms + 1) // 2
     return [float(draw.choice([0.05, 0.2, 0.4])), *[0.0] * (upper - 1), *[-1.0] * (arms - upper)]
 
 
 def _normal_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means drawn from a normal distribution."""
+    """Return means of arms, drawn at random from a normal distribution."""
     return [float(m) for m in np.exp(draw.uniform(-2.0, 0.5)) * draw.standard_normal(arms)]
 
 
@@ -135,7 +135,7 @@ def play(
     engine: str = "auto",
     workers: int | None = None,
 ) -> Iterator[list[StopCounts]]:
-    """Run every policy under every stopping rule in each world and yield the counts of each world.
+    """Run every policy under every stopping rule in each world; yield each world's counts of wrong stops.
 
     With `heavy`, noise follows Student's t distribution with 5 degrees of freedom.
     """
@@ -167,13 +167,13 @@ def play(
 
 
 def _split_label(label: str) -> tuple[str, str]:
-    """Split a label into the names of policy and rule."""
+    """Split a label into the names of a policy and its stopping rule."""
     name, _, rule = label.rpartition(" ")
     return name, rule
 
 
 def table(rows: Sequence[StopCounts]) -> Table:
-    """Return the counts as a table, with exact 95 % confidence intervals of the share of wrong stops."""
+    """Return the counts of stops as a table, with exact 95 % intervals of the share of wrong stops."""
     return columns([_table_row(row) for row in rows])
 
 
@@ -183,7 +183,7 @@ def _table_row(row: StopCounts) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
-    """Return one line of text for each stopping rule and cap that names the largest share of wrong stops."""
+    """Return lines of text with the largest share of wrong stops for each stopping rule and pull limit."""
     lines = []
     for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]

@@ -50,7 +50,7 @@ Found = Mapping[str, Any]
 
 
 def budgets(name: str) -> tuple[int, ...]:
-    """Return the budgets at which claims compare the policies of a panel."""
+    """Return the budgets at which claims compare the policies of a simulated panel."""
     return tuple(pulls * panels()[name].world.arms for pulls in PER_ARM)
 
 
@@ -118,7 +118,7 @@ def minus(
     at: Sequence[int] | None = None,
     note: str = "",
 ) -> Check:
-    """Make a check that PICS of `a` minus PICS of `b` is on one side of a threshold, in each panel."""
+    """Make a check that the error rate of policy `a` minus that of `b` is on one side of a threshold."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -135,7 +135,10 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Return claim parts: where PICS or EOC decides which of two policies is better, the other agrees."""
+    """Return parts of the claim that error rate and opportunity cost agree on the better of two policies.
+
+    Where one of the two measures decides which policy is better, the other must agree.
+    """
     half, parts = simultaneous_level(level, 2), []
     for name in (*SIXTEEN, "existing"):
         study, sweep = found[name], found[SWEEP if name == "existing" else ser3_panel_name(name)]
@@ -150,7 +153,7 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 def _differences(
     study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return differences in error at every budget: of all pairs of policies, and of each policy to SER3."""
+    """Return the error differences of all pairs of policies, and of each policy to the policy SER3."""
     compared = []
     for a, b in combinations(labels, 2):
         compared += paired_difference(study, a, b, at, of, level, f"{a} and {b}, ")
@@ -160,7 +163,7 @@ def _differences(
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Return differences of `second`, signed so that positive ones agree with the decisions of `first`.
+    """Return differences by the second of two measures, positive where their sign agrees with the first.
 
     Comparisons that `first` does not decide are left out.
     """

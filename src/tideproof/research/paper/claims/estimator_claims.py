@@ -27,7 +27,7 @@ TERM = 0.3  # size of the shift term relative to EARLY environments; it falls as
 
 
 def identities_hold(*quantities: str) -> Check:
-    """Make a check that identities hold on all designs, so that their errors are zero up to rounding."""
+    """Make a check that the paper's algebraic identities hold on all random designs, up to rounding."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -107,7 +107,7 @@ def _unbiased(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _normal(quantity: str, note: str) -> Check:
-    """Make a check of the distance from normal, with the Dvoretzky-Kiefer-Wolfowitz interval.
+    """Make a check that estimates are nearly normally distributed, with Dvoretzky-Kiefer-Wolfowitz intervals.
 
     Where mean and variance are standardised, the distance varies less (Lilliefors), so the interval is
     wider than necessary.

@@ -54,7 +54,7 @@ def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
 
 
 def _times(found: Found, a: str, b: str, level: float) -> list[Comparison]:
-    """Return the errors of policy `a` relative to those of policy `b` at each budget."""
+    """Return the ratio of the error rates of policies `a` and `b` at each budget."""
     study, each = found["existing"], simultaneous_level(level, 2)
     return [
         Comparison(f"{t} pulls", measure(study, a, t, "pics", each).over(measure(study, b, t, "pics", each)))
@@ -77,7 +77,7 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Return claim parts: adaptive policies err more often than round robin, and their PICS falls by less."""
+    """Return parts of the claim that adaptive policies err more than round robin and improve more slowly."""
     study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
@@ -106,7 +106,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Return claim parts that check, one at a time, the paper's two reasons why PSS is worse than SR."""
+    """Return parts of a claim: the paper's two reasons why policy PSS is worse than successive rejects."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 

@@ -51,7 +51,10 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return the terms of a policy's gap, its PICS minus that without shifts, as weighted selections."""
+    """Return the two terms of a policy's gap: its error rate with shifts minus its error rate without.
+
+    Each term is a weight with the policy's kept selections.
+    """
     twin = KeptSelections(found[_twin(name)], TWINS.get(label, label), budget)
     return [(1.0, KeptSelections(found[name], label, budget)), (-1.0, twin)]
 
@@ -81,7 +84,7 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """Return claim parts: shifts increase errors more in short environments than in long ones.
+    """Return parts of the claim that shifts increase errors more in short environments than in long ones.
 
     Both gaps subtract the same errors without shifts, which therefore cancel.
     """

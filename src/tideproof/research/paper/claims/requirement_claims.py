@@ -47,7 +47,7 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Make a check that an event happens in no run of LinLUCB, in each panel and phase."""
+    """Make a check that an event never happens in runs of the policy LinLUCB, in any world and phase."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         parts: dict[str, list[Comparison]] = {}

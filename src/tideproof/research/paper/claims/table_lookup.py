@@ -15,7 +15,7 @@ ROUNDING = 1e-6  # bound on the rounding error of a quantity that is exactly zer
 
 
 def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    """Return the rows in which the named columns have the given values, at least one."""
+    """Return the table rows whose named columns have the given values; raise an error if there is none."""
     rows = [row for row in table if all(row[name] == value for name, value in wanted.items())]
     if not rows:
         raise LookupError(f"no row with {wanted}")
@@ -34,18 +34,18 @@ def identity_errors(found: Found, quantity: str) -> list[Comparison]:
 
 
 def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the exact value of a quantity on a design after `J` environments."""
+    """Return the exact value of a quantity, such as a variance, on a design after `J` environments."""
     return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
 
 
 def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return the exact values of a quantity on all designs after each number of environments."""
+    """Return the exact values of a quantity, such as a variance, on all designs by number of environments."""
     rows = rows_of(found["limits"], quantity=quantity)
     return [(row["design"], row["environments"], row["value"]) for row in rows]
 
 
 def ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return the ratio of two quantities on all designs after each number of environments."""
+    """Return the ratio of two exact quantities on all designs, after each number of environments."""
     return [
         Comparison(
             f"{design}, {J} environments", exact_measurement(value / exact_value(found, design, below, J))
@@ -55,7 +55,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return a quantity after LATE environments divided by the same quantity after EARLY environments."""
+    """Return a quantity after many environments of a design, divided by the quantity after few of them."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )

@@ -126,7 +126,10 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the largest distance from sigma^2/m_1 of any variance or covariance named by `quantity`."""
+    """Return the largest distance of the named variances or covariances from their limit in Theorem 1.
+
+    The limit is sigma^2/m_1, with m_1 pulls in the first environment.
+    """
     limit = exact_value(found, design, "1/m_1", J)
     return max(
         abs(exact_value(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest")
