@@ -21,7 +21,7 @@ BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
 
 
 class UnitRewards(NamedTuple):
-    """Rewards grouped by unit (for example, a user) and cell: parallel arrays, one entry for each pair.
+    """Rewards by unit (for example, a user) and cell (an arm in an environment), as parallel arrays.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class UnitRewards(NamedTuple):
 
 
 class CovariateSlope(NamedTuple):
-    """Regression slope of rewards on covariates, after the covariates were removed from the cells.
+    """Regression slope of rewards on covariates, with which the rewards in the cells were adjusted.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class CovariateSlope(NamedTuple):
 
     @property
     def loose(self) -> Floats:
-        """(K, K) matrix to be added to P, because the slope of the covariates is estimated.
+        """(K, K) covariance, divided by sigma^2, that the estimated covariate slope adds to the arm effects.
 
         P is the covariance of the arm effects muhat divided by sigma^2.
         """

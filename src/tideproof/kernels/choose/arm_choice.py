@@ -31,7 +31,7 @@ def argmax(values, draw):
 
 @kernel
 def argmax_in_lane(values, draw, lane):
-    """Return the index of the largest value; ties are broken by the random number with index `lane`.
+    """Return the index of the largest value; break ties with one of the step's random numbers, number `lane`.
 
     With different lanes, two asks with the same draw break ties independently.
     """
@@ -58,7 +58,7 @@ def least_pulled(pulls, draw):
 
 @kernel
 def _one_of(values, value, ties, draw, lane):
-    """Return a random one of the `ties` indices whose value equals `value`."""
+    """Return a random index among the `ties` array elements that equal `value`."""
     skip = below(draw, lane, ties)
     for i in range(values.size):
         if values[i] == value:

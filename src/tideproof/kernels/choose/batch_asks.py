@@ -1,4 +1,4 @@
-"""Choose several arms at once for an `Experiment`: each pull is pending before the next is chosen."""
+"""Choose several arms at once: each chosen arm counts as a pending pull before the next is chosen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _0 = np.uint64(0)
 
 @kernel
 def ask_many(params, state, data, slot, seed, asked, noticed, arms):
-    """Fill `arms` with the next arms for the environment of `slot`, and return their number.
+    """Fill the array `arms` with the next arms to pull in one environment, and return their number.
 
     The number is smaller than the size of `arms` if the policy stops, or returns an invalid arm. `asked` and
     `noticed` are the steps of the first draws. Afterwards, the statistics include all of these arms but the
@@ -35,7 +35,7 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
 
 @kernel
 def enter_pending(slot, out):
-    """Add `out[arm]` pending pulls of each arm to the slot, with the mean of the slot as their reward."""
+    """Add pending pulls to an environment's statistics, as if each reward were the environment's mean."""
     for arm in range(out.size):
         if out[arm] > 0:
             enter(slot, arm, out[arm], slot.mean[0])

@@ -1,4 +1,4 @@
-"""Algorithm 1: initialisation by a randomised round robin that keeps the graph of arms connected.
+"""Initialisation by a randomised round robin that keeps all arms comparable (Algorithm 1 of the paper).
 
 While the arms are not connected, a new environment starts with the arm played last, which links its arms to
 all earlier ones. After two such repetitions in a row that linked nothing (environments of length 1), the
@@ -21,7 +21,7 @@ _NO_LIMIT = 2**62
 
 
 class Start(NamedTuple):
-    """State of Algorithm 1, the round robin that begins an experiment and connects all arms.
+    """State of the initial round robin, which makes all arms comparable (Algorithm 1 of the paper).
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def _replays(start, data, slot):
 
 @kernel
 def start_arm(start, data, slot, n0, avoid, draw):
-    """Return the next arm of the initialisation, but not the arm `avoid` (-1 for none).
+    """Return the next arm of the initial round robin, but not the arm `avoid` (-1 for none).
 
     Arms leave the round robin with their n0-th pull. If all arms have left before they are connected, the
     round robin continues with all of them.
@@ -85,7 +85,7 @@ def start_arm(start, data, slot, n0, avoid, draw):
 
 @kernel
 def start_tell(start, data, slot, arm, n):
-    """Record `n` pulls of `arm` in the initial round robin (Algorithm 1), before the slot is updated."""
+    """Record `n` pulls of `arm` in the initial round robin, before the environment's statistics change."""
     if arm == start.last[0] - 1 and _replays(start, data, slot):
         start.futile[0] += 1
     else:

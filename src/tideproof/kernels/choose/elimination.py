@@ -40,7 +40,7 @@ def ceiling(x):
 
 @kernel
 def still_in(race):
-    """Return the number of arms that remain."""
+    """Return the number of arms that have not been eliminated."""
     count = 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -50,13 +50,13 @@ def still_in(race):
 
 @kernel
 def in_race(params, state, arm):
-    """Return whether an arm remains; this is `Policy.active` for policies that eliminate arms."""
+    """Return whether an arm has not been eliminated: `Policy.active` of policies that eliminate arms."""
     return state.race.dropped[arm] == 0
 
 
 @kernel
 def race_arm(race, data, draw):
-    """Return the next arm: a remaining arm with the fewest pulls in this phase."""
+    """Return the next arm to pull: among those not eliminated, one with the fewest pulls in this phase."""
     best, top, ties = -1, 0.0, 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -67,7 +67,7 @@ def race_arm(race, data, draw):
 
 @kernel
 def front_runner(race, moments, draw):
-    """Return the remaining arm with the largest mean; arms without a reward come last."""
+    """Return the arm with the largest mean among those not eliminated; arms without a reward come last."""
     best, top, ties = -1, 0.0, 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -78,7 +78,7 @@ def front_runner(race, moments, draw):
 
 @kernel
 def fewest_told(race, told):
-    """Return the smallest number of rewards of a remaining arm."""
+    """Return the smallest number of rewards of any arm that has not been eliminated."""
     fewest = -1.0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0 and (fewest < 0.0 or told[i] < fewest):
@@ -88,7 +88,7 @@ def fewest_told(race, told):
 
 @kernel
 def drop_lowest(race, scores, draw):
-    """Drop the remaining arm with the lowest score."""
+    """Eliminate the arm with the lowest score among those not eliminated yet."""
     K = race.dropped.size
     lane = K * (K - still_in(race))  # if several arms drop at once, each tie uses new random numbers
     lowest, ties = -1, 0
@@ -105,7 +105,7 @@ def drop_lowest(race, scores, draw):
 
 @kernel
 def end_phase(race, data, keep, draw):
-    """Drop all but the `keep` arms with the best means in this phase, and start the next phase."""
+    """Eliminate all but the `keep` arms with the best means in this phase, and start the next phase."""
     sums, weights = data.moments.sums, data.moments.weights
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:

@@ -25,7 +25,7 @@ def leader_of(fit):
 
 @kernel
 def least_lead(fit, leader, row):
-    """Return the leader's smallest t statistic against another arm; 0 if the noise is unknown."""
+    """Return the leading arm's smallest t statistic against another arm; 0 if the noise is unknown."""
     nu = freedom(fit)
     if nu < MINIMUM_FREEDOM or not connected(fit) or fit.rss[0] <= 0.0:
         return 0.0
@@ -43,7 +43,7 @@ def least_lead(fit, leader, row):
 
 @kernel
 def is_leader_significant(fit, leader, row, gate, bound):
-    """Return whether every t statistic of the leader has a tail probability of at most exp(-bound).
+    """Return whether every t statistic of the leading arm has a tail probability of at most exp(-bound).
 
     `gate` is the normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so
     that its tail probability need not be computed.

@@ -1,4 +1,4 @@
-"""Draw the best arm from the posterior N(muhat, sigma^2 P) under a flat prior.
+"""Random draws of the best arm from the posterior N(muhat, sigma^2 P) of the arm means, with a flat prior.
 
 Only contrasts have a posterior. So the leader, the arm with the best estimate, is fixed and the others vary
 around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge of P. C is
@@ -29,7 +29,7 @@ _SQUARED_REACH = 6.5**2  # squared distance, in standard errors, beyond which an
 
 
 class Posterior(NamedTuple):
-    """Precomputed values for posterior draws; computed again for every fit.
+    """Precomputed values for random draws from the posterior of the arm means; recomputed for every fit.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _factorise(posterior, P, own):
 
 @kernel
 def best_of_draw(posterior, fit, sigma, draw, lane):
-    """Return the best arm in one draw from the posterior, in O(m^2) for m contenders.
+    """Return the best arm in one random draw from the arm means' posterior, in O(m^2) for m contenders.
 
     The draw uses at most K/2 random words, from index `lane` on.
     """

@@ -17,7 +17,7 @@ from tideproof.kernels.choose.student_tail import FURTHEST
 
 
 class PullValues(NamedTuple):
-    """State with the value of one more pull of each arm.
+    """State of a policy: the value of one more pull of each arm.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class PullValues(NamedTuple):
 
 @kernel
 def most_valuable(pull_values, data, n0, draw):
-    """Return the arm with the largest value, or the next arm of the initial pulls."""
+    """Return the arm whose next pull has the largest value, or the next arm of the initial pulls."""
     if pull_values.known[0] == 1:
         return argmax(pull_values.values, draw)
     if not all_pulled(data.pulls, n0):
@@ -41,7 +41,7 @@ def most_valuable(pull_values, data, n0, draw):
 
 @kernel
 def can_judge(pull_values, data, n0):
-    """Return, and store, whether the initial pulls are complete and every arm has a variance."""
+    """Return, and store, whether the initial pulls are complete and every arm's variance can be estimated."""
     if pull_values.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
         pull_values.known[0] = 1
     return pull_values.known[0] == 1
@@ -61,14 +61,14 @@ def two_best(mean):
 
 @kernel
 def step_of_mean(data, i):
-    """Return the standard deviation of a mean's change by one more pull: sqrt(s2_i/(N_i (N_i + 1)))."""
+    """Return the standard deviation of the change of an arm's mean by one more pull: sqrt(s2/(N (N + 1)))."""
     moments, pulls = data.moments, data.pulls[i]
     return math.sqrt(moments.squares[i] / ((moments.told[i] - 1.0) * (pulls * (pulls + 1.0))))
 
 
 @kernel
 def steps_to_rival(data, i, rival, step):
-    """Return the distance between the means of arm i and its rival, in units of `step`."""
+    """Return the distance between the means of arm i and another arm, `rival`, in units of `step`."""
     gap = abs(data.moments.mean[i] - data.moments.mean[rival])
     if gap < step * FURTHEST:
         return gap / step

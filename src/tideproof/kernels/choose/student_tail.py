@@ -42,7 +42,7 @@ def log_tail(x, nu):
 
 @kernel
 def _log_upper(x, nu):
-    """Return log P(T > x) for x >= 0."""
+    """Return log P(T > x) for x >= 0, with T Student's t with nu degrees of freedom."""
     x, nu = min(float(x), FURTHEST), float(nu)
     square = x * x
     total = nu + square
@@ -73,7 +73,7 @@ def _log_upper(x, nu):
 
 @kernel
 def fraction(square, inverse):
-    """Return the continued fraction r of Student's upper tail, for square = x^2 and inverse = 1/nu.
+    """Return the continued fraction in the upper tail of Student's t at x; square = x^2, inverse = 1/nu.
 
     For 1/nu = 0 the result is 1/(x M(x)) - 1, with Mills' ratio M of the normal distribution.
     """

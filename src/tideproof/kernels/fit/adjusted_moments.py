@@ -29,7 +29,7 @@ WEIGHTED = hole("WEIGHTED")
 
 
 class Reduction(NamedTuple):
-    """State of the wrapper `reduce`, which gives adjusted moments to an inner policy.
+    """State of the policy wrapper `reduce`, which gives an inner policy rewards with the shifts removed.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Reduction(NamedTuple):
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Add `n` rewards of `arm`, before they are added to the slot, and recompute all adjusted moments.
+    """Add `n` rewards of `arm`, and recompute the moments of all arms' rewards with the shifts removed.
 
     `square` is the (K, K, K) array of coefficients quadratic in mu. It is used only if the policy reads the
     squares.
@@ -85,7 +85,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Add (sign 1) or subtract (sign -1) the contribution of an environment to the coefficients.
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to the adjusted moments' coefficients.
 
     The contribution includes `n` more rewards of `arm`, which the slot does not contain yet.
     """
@@ -120,14 +120,14 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return element k of the vector g_ij of the formulas above, including `n` more rewards of `arm`."""
+    """Return arm k's share of the environment, with `n` more rewards of `arm`, minus 1 if k = i."""
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
 
 @kernel
 def _forget_earlier_epochs(reduction, slot):
-    """Reset the weighted sums if the inner policy has begun a new phase since they were last updated.
+    """Reset the weighted sums of rewards if the inner policy has begun a new phase since their last update.
 
     Each phase has another number, the epoch. The sums of the reduction and those of the slot are checked
     separately.
@@ -149,7 +149,7 @@ def _forget_earlier_epochs(reduction, slot):
 
 @kernel
 def _read(reduction, square, data):
-    """Compute the adjusted moments from the estimated means mu and the stored coefficients."""
+    """Compute moments of shift-adjusted rewards from the estimated means mu and the stored coefficients."""
     mu, moments = data.fit.mu, reduction.moments
     K = mu.size
     shift = reduction.first_mean[0]  # s_1 in the gauge of mu
@@ -173,7 +173,7 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit that the inner policy reads: adjusted rewards as if they were from one environment.
+    """Write the fit for an inner policy: shift-adjusted rewards, as if all came from one environment.
 
     Its covariance is P = diag(1/N_i). Its noise variance is RSS/(N - K). As in the paper it is too small,
     because the shifts were estimated.

@@ -1,4 +1,4 @@
-"""Cholesky factor of the Laplacian of a graph of arms, without arm 0; other arms may be missing, too."""
+"""Cholesky factorisation of the singular Laplacian matrix of a graph of arms, with arm 0 left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROUNDING = 1e-9  # a smaller pivot belongs to a direction without observations
 
 @kernel
 def factorise(A):
-    """Replace the lower triangle of A, from row 1 on, by its Cholesky factor; a missing pivot becomes 0."""
+    """Replace a matrix's lower triangle, from row 1 on, by its Cholesky factor; singular pivots become 0."""
     for i in range(1, A.shape[0]):
         whole = A[i, i]
         for k in range(1, i):
@@ -25,7 +25,7 @@ def factorise(A):
 
 @kernel
 def log_determinant(factor):
-    """Return the log determinant of the factorised matrix, over the directions with a pivot."""
+    """Return the log determinant of a matrix from its Cholesky factor, ignoring rows with pivot 0."""
     total = 0.0
     for i in range(1, factor.shape[0]):
         if factor[i, i] > 0.0:
@@ -54,7 +54,7 @@ def forward(factor, x, out):
 
 @kernel
 def backward(factor, y, out):
-    """Solve F'out = y for the Cholesky factor F, with 0 for arm 0 and wherever the pivot is 0."""
+    """Solve F'out = y for the Cholesky factor F; element 0 and elements with pivot 0 become 0."""
     K = factor.shape[0]
     out[0] = 0.0
     for m in range(1, K):

@@ -54,7 +54,7 @@ FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
 class EProcess(NamedTuple):
-    """State of the e-process: the quadratic form Q(mu) of all rewards, and a copy from every checkpoint.
+    """State of the e-process: the sum of squares as a quadratic function of the arm means, with checkpoints.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class EProcess(NamedTuple):
 
 @kernel
 def add_to_e_process(proof, slot, arm, n, mean, squares):
-    """Add `n` rewards of `arm` to the quadratic form Q, before they are added to the slot."""
+    """Add `n` rewards of `arm` to the e-process, before they are added to the environment's statistics."""
     size, each = slot.size[0], slot.each[0]
     proof.c[0] += squares
     if size == 0.0:
@@ -110,7 +110,7 @@ def add_to_e_process(proof, slot, arm, n, mean, squares):
 
 @kernel
 def store_checkpoint(proof, fit):
-    """Store a copy of the current state as the next checkpoint, if enough rewards have arrived.
+    """Store the state of the e-process as its next checkpoint, if enough rewards have arrived.
 
     The first checkpoint is stored as soon as the data can predict further rewards, and each later one when
     the number of rewards has doubled.
@@ -132,7 +132,7 @@ def store_checkpoint(proof, fit):
 
 @kernel
 def log_marginal(proof, fit):
-    """Return the log density of all rewards, up to a constant and a factor for each reward."""
+    """Return the log marginal density of all rewards, without terms that depend on their number alone."""
     factor, half, K = proof.factor, 0.5 * freedom(fit), proof.b.size
     for i in range(K):
         for k in range(K):
@@ -143,7 +143,7 @@ def log_marginal(proof, fit):
 
 @kernel
 def least_evidence(proof, fit, leader):
-    """Return the smallest log evidence, over the other arms, that the leader is better than that arm."""
+    """Return the smallest log evidence, over the other arms, that the leading arm is better than that arm."""
     logs, K, moments = proof.logs, proof.b.size, proof.moments[0]
     if moments == 0 or fit.rss[0] <= 0.0:
         return 0.0
@@ -162,7 +162,7 @@ def least_evidence(proof, fit, leader):
 
 @kernel
 def _add_checkpoint_evidence(proof, m, leader, density):
-    """Add the evidence of the rewards after checkpoint m; `density` is their log predictive density."""
+    """Add the evidence for the leading arm in the rewards after checkpoint m, given their log density."""
     mu, logs = proof.x, proof.logs
     least = _solve_after(proof, m)
     for k in range(mu.size):
@@ -174,7 +174,7 @@ def _add_checkpoint_evidence(proof, m, leader, density):
 
 @kernel
 def contrast_bounds(proof, fit, i, k, alpha):
-    """Return the lower and upper bound of mu_i - mu_k from the e-process.
+    """Return the confidence bounds of the difference of two arm means, mu_i - mu_k, from the e-process.
 
     The intervals of all pairs at all times hold simultaneously with probability 1 - alpha. An interval
     contains the differences against which the evidence is below 1/alpha. If there are none, it contains only
@@ -220,7 +220,7 @@ def _evidence_against(proof, gap):
 
 @kernel
 def _least_contradicted(proof):
-    """Return the difference between the arms in `pair` that has the least evidence against it."""
+    """Return the value of the difference between two arms that has the least evidence against it."""
     pair = proof.pair
     low, high = math.inf, -math.inf
     for m in range(proof.moments[0]):
@@ -239,7 +239,7 @@ def _least_contradicted(proof):
 
 @kernel
 def _steps_to_bound(proof, middle, step, bound):
-    """Return the distance from `middle` at which the evidence reaches the bound, as a number of steps.
+    """Return the number of steps from `middle` at which the evidence against a difference reaches the bound.
 
     The result is infinite if the evidence never reaches the bound.
     """
@@ -259,7 +259,7 @@ def _steps_to_bound(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Write the estimates from the rewards after checkpoint m to `proof.x`, and return the smallest Q(mu)."""
+    """Write the arm means estimated after checkpoint m to `proof.x`; return the residual sum of squares."""
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
         for k in range(mu.size):
@@ -273,7 +273,7 @@ def _solve_after(proof, m):
 
 @kernel
 def _variance_after(proof, i, k):
-    """Return Var(mu_i - mu_k)/sigma^2 in the last solution; infinity if the arms are not connected."""
+    """Return the variance of an estimated arm difference, divided by sigma^2; infinity if not estimable."""
     y = proof.y
     for j in range(y.size):
         y[j] = (1.0 if j == i else 0.0) - (1.0 if j == k else 0.0)
@@ -282,14 +282,14 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the largest log likelihood, over sigma, of the rewards after checkpoint m, where Q(mu) = q."""
+    """Return the log likelihood of the rewards after checkpoint m at the best sigma, for sum of squares q."""
     n = proof.n[0] - proof.checkpoint_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
 
 
 @kernel
 def _log_pending_share(moments):
-    """Return the log of the share of checkpoints that are not stored yet: their evidence is still 1."""
+    """Return the log of the share of checkpoints still to come, each of which counts as an evidence of 1."""
     return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 

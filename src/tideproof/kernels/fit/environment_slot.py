@@ -1,4 +1,4 @@
-"""Slot: the statistics of one environment, which are all that kernels know of it.
+"""Slot: counts and means of the rewards in one environment, which are all that kernels know of it.
 
 The lab has one slot and clears it when the environment changes. An `Experiment` has one slot for each
 environment. A policy recognises a new environment by its empty slot.
@@ -16,7 +16,7 @@ CELLS = hole("CELLS")
 
 
 class Slot(NamedTuple):
-    """Statistics of one environment.
+    """Counts and means of the rewards in one environment.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Slot(NamedTuple):
 
 @kernel
 def enter(slot, arm, n, mean):
-    """Add `n` observations of `arm` with the given mean to the slot."""
+    """Add `n` observations of `arm` with the given mean to an environment's statistics, the slot."""
     slot.size[0] += n
     slot.each[0] = 1.0 / slot.size[0]
     slot.mean[0] += (mean - slot.mean[0]) * (n * slot.each[0])
@@ -57,7 +57,7 @@ def enter(slot, arm, n, mean):
 
 @kernel
 def clear(slot):
-    """Reset the slot for a new environment."""
+    """Reset the statistics of an environment, the slot, for a new environment."""
     for i in range(slot.counts.size):
         slot.counts[i] = 0.0
         if CELLS:

@@ -17,7 +17,7 @@ select = hole("select")
 
 
 class FinalEstimates(NamedTuple):
-    """Estimates at the end of R replications with B budgets.
+    """Estimates of the arm means at the end of R simulated replications, for each of B budgets.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FinalEstimates(NamedTuple):
 
 @kernel
 def play_to_final_estimates(params, run, floats, ints, world, seed, first, budgets, other, ends):
-    """Play replications first, first + 1, ... and store the final estimates of each in `ends`.
+    """Simulate replications number first, first + 1, ... and store the final estimates of each in `ends`.
 
     The number of replications is the number that `ends` has space for. The policy must read the fit. `other`
     is the arm of the contrasts `to_other`.
@@ -71,7 +71,7 @@ def play_to_final_estimates(params, run, floats, ints, world, seed, first, budge
 
 @kernel
 def _read_to(fit, arm, row, found, b, r):
-    """Write the variance of every arm's contrast with `arm` to `found`."""
+    """Write the variance of every arm's estimated difference from `arm` to the array `found`."""
     own = diagonal(fit.P, arm)
     fetch(fit.P, arm, row)
     for i in range(row.size):

@@ -16,7 +16,7 @@ from tideproof.core.kernel_linker import kernel
 
 
 class FixedEffects(NamedTuple):
-    """State of the fixed-effects estimator.
+    """State of the fixed-effects estimator of arm means and environment shifts.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class FixedEffects(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update the fit with `n` rewards of `arm` in the environment of `slot`, before the slot is updated.
+    """Update the fixed-effects fit with `n` rewards of `arm`, before the environment's statistics change.
 
     With g = e_arm - n_j/m_j, w = n m_j/(m_j + n) and the residual e = mean - rbar_j - g'muhat:
     muhat += f e Pg, P -= f (Pg)(Pg)', RSS += squares + f e^2, where f = w/(1 + w g'Pg).
@@ -62,7 +62,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the fit for `n` pending pulls of `arm`, as if their residual were 0."""
+    """Update the fixed-effects fit for `n` pending pulls of `arm`, as if their residual were 0."""
     _update(fit, slot, arm, n, 0.0, False)
 
 
@@ -137,7 +137,7 @@ def connected(fit):
 
 @kernel
 def freedom(fit):
-    """Return the degrees of freedom of the residuals, N - K - J + groups, with K the observed arms."""
+    """Return the residual degrees of freedom: rewards - observed arms - environments + groups of arms."""
     return fit.told[0] - fit.environments[0] - fit.joins[0]
 
 
@@ -149,7 +149,7 @@ def sigma2(fit):
 
 @kernel
 def variance_to(P, i, own, row, k):
-    """Return Var(muhat_i - muhat_k) for two comparable arms; call `fetch(P, i, row)` before.
+    """Return Var(muhat_i - muhat_k) in units of the noise variance; call `fetch(P, i, row)` before.
 
     `own` is P_ii, and k is a loop variable.
     """
@@ -158,7 +158,7 @@ def variance_to(P, i, own, row, k):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute how much a pull in the environment of `slot`, which is not empty, would reduce variances.
+    """Precompute how much one more pull in this environment would reduce the variances of arm differences.
 
     Sets here = P n_j/m_j and returns 1 + 1/m_j + n_j'P n_j/m_j^2. A pull of arm a then reduces the variance
     of muhat_i - muhat_k by (P_ai - P_ak - here_i + here_k)^2 over that number + P_aa - 2 here_a.
@@ -181,5 +181,5 @@ def anchor(fit):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the additional noise variance of a pull in this environment: 0 in this model."""
+    """Return a pull's noise variance beyond the common one: 0, because all rewards are equally noisy."""
     return 0.0

@@ -1,4 +1,4 @@
-"""Estimate arm means without environment names: follow several possible histories of the tide, and average.
+"""Estimate arm means under unknown shifts over time, averaged over hypotheses on when the shift jumped.
 
 Often it becomes clear only later whether the tide jumped before a pull. If jumps are frequent, the size of
 the noise is uncertain in the same way. So up to four paths are followed for each kind of tide
@@ -48,7 +48,7 @@ ROUNDING = 1e-14  # relative to the largest level: smaller noise is rounding err
 
 
 class HiddenTide(NamedTuple):
-    """State of the hidden-tide estimator: all paths, and their summary in the fields of `FixedEffects`.
+    """State of the hidden-tide estimator: all hypotheses on the tide's jumps (paths), and their average.
 
     Attributes
     ----------
@@ -80,13 +80,13 @@ class HiddenTide(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update all possible histories of the tide with `n` rewards of `arm`, ignoring environment labels."""
+    """Update all hypotheses on the tide's jumps with `n` rewards of `arm`, ignoring environment labels."""
     _observe(fit, slot, arm, n, mean, squares, False)
 
 
 @kernel
 def observe_labelled(fit, slot, arm, n, mean, squares):
-    """Update all possible histories of the tide with `n` rewards of `arm`, after a jump in new environments.
+    """Update all hypotheses on the tide with `n` rewards of `arm`; the tide jumps between environments.
 
     The size of that jump is unknown. For the first reward of an arm, a very large variance of the jump is
     enough.
@@ -96,7 +96,7 @@ def observe_labelled(fit, slot, arm, n, mean, squares):
 
 @kernel
 def _observe(fit, slot, arm, n, mean, squares, jumped):
-    """Update all possible histories of the tide with rewards; `jumped` marks a known jump before them."""
+    """Update all hypotheses on the tide's jumps with rewards; `jumped` marks a known jump before them."""
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -141,7 +141,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the covariance, not the estimates, for `n` pending pulls of `arm` at a constant tide."""
+    """Update the covariance, not the estimates, of the arm levels for `n` pending pulls of `arm`."""
     P, column = fit.P, fit.work
     K = column.size
     if fit.group[arm] == 0:
@@ -162,7 +162,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute how much a pull would reduce variances.
+    """Precompute how much one more pull would reduce the variances of arm differences.
 
     See `fixed_effects.pull_here` for the results. They do not depend on the environment, because P already
     includes the uncertainty of the tide.
@@ -174,7 +174,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu):
-    """Weight every possible history of the tide by its likelihood of the new rewards."""
+    """Weight every hypothesis on the tide's jumps by the likelihood of the new rewards under it."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
@@ -191,7 +191,7 @@ def _weigh_paths(paths, arm, n, mean, nu):
 
 @kernel
 def _rescale_weights(weight):
-    """Scale the weights to a maximum of 1; drop unlikely histories, but keep one for each kind of tide."""
+    """Scale the hypotheses' weights to a maximum of 1; drop unlikely ones, but keep one per kind of tide."""
     top = 0.0
     for f in range(PATHS):
         top = max(top, weight[f])
@@ -209,7 +209,7 @@ def _rescale_weights(weight):
 
 @kernel
 def _split(paths, kind):
-    """Split the history (path) with the most uncertain jump into one with the jump and one without it.
+    """Split the hypothesis on the tide with the most uncertain jump into one with and one without the jump.
 
     The jump is one just before the current reward. Only paths of one kind of tide are compared. The copy
     replaces the least likely of them; nothing happens if it is more likely than the less likely half.
@@ -232,7 +232,7 @@ def _split(paths, kind):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all possible histories with the squared deviations of `n` rewards reported as a mean."""
+    """Update all hypotheses on the tide with squared deviations of `n` rewards reported as a mean."""
     most = LOWEST
     for f in range(PATHS):
         if paths.weight[f] > 0.0:
@@ -249,7 +249,7 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _summarise(fit, arm):
-    """Compute the mean and covariance of the arms' levels, averaged over all possible histories of the tide.
+    """Compute mean and covariance of the arms' levels, averaged over all hypotheses on the tide's jumps.
 
     Deviations are measured from the level of `arm`, the arm pulled last.
     """

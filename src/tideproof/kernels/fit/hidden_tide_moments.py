@@ -1,4 +1,4 @@
-"""Adjusted moments for a hidden tide, which the wrapper `reduce` uses if environments have no names.
+"""Moments of rewards with a hidden tide removed, for policies that were made for worlds without shifts.
 
 The filter estimates the current levels of all arms, and one noise variance. The adjusted mean of an arm is
 its level, moved by a constant so that the weighted mean over arms is the mean of all rewards. Its sum of
@@ -15,7 +15,7 @@ SQUARES = hole("SQUARES")
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Recompute the adjusted moments of all arms after `n` rewards of `arm` that are already in the fit."""
+    """Recompute all arms' moments with the hidden tide removed, after the fit got `n` rewards of `arm`."""
     moments, fit = reduction.moments, data.fit
     mu = fit.mu
     moments.told[arm] += n

@@ -1,4 +1,4 @@
-"""Fixed-effects fit that leaves out outlying cells, so that wrong data cannot decide the selection.
+"""Fixed-effects fit without outlying cells (one arm in one environment), so that wrong data do no harm.
 
 A cell is one arm in one environment. The fit is that of `fixed_effects` over the accepted cells. Noise is
 measured within cells, where a cell that is wrong as a whole does no harm. If the first reward of a cell is
@@ -44,7 +44,7 @@ EXCLUDED_VARIANCE = 1e6  # noise variances of a pull in a cell that is left out
 
 
 class OutlierState(NamedTuple):
-    """State of the detection of outlying cells.
+    """State of the detection of outlying cells (rewards of one arm in one environment).
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class OutlierResistantFit(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update the fit with `n` rewards of `arm` in the environment of `slot`, unless the cell is outlying."""
+    """Update the fit with `n` rewards of `arm` in one environment, unless that cell is outlying."""
     doubt = fit.doubt
     if fit.told[0] == 0:
         slot.first[0] = 1
@@ -126,7 +126,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the fit for `n` pending pulls of `arm`, as if their residual were 0."""
+    """Update the outlier-resistant fit for `n` pending pulls of `arm`, as if their residual were 0."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -139,7 +139,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute how much a pull in the environment of `slot` would reduce variances.
+    """Precompute how much one more pull in this environment would reduce the variances of arm differences.
 
     See `fixed_effects.pull_here` for the results. Only accepted cells count.
     """
@@ -162,7 +162,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the additional noise variance of a pull in this environment: very large in an excluded cell."""
+    """Return the added noise variance of a pull of `arm`: very large if its cell here is excluded."""
     return EXCLUDED_VARIANCE * slot.weights[arm]
 
 
@@ -174,7 +174,7 @@ def _noise(doubt):
 
 @kernel
 def _shares(doubt, slot):
-    """Compute each accepted cell's share of its environment, and return the number and mean of the rewards.
+    """Compute each accepted cell's share of its environment's rewards; return their number and mean.
 
     Cells that are left out have a share of 0, and their rewards are not counted.
     """
@@ -190,7 +190,7 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """Return the estimated difference of an arm from the accepted cells, and the variance of the estimate.
+    """Return the estimated difference between an arm and the mean of the accepted cells, and its variance.
 
     With g = (unit vector of `arm`) - share, these are g'mu and g'Pg. Sets work = Pg.
     """
@@ -212,7 +212,7 @@ def _along(fit, arm):
 
 @kernel
 def _accept(fit, slot, arm, c, n, mean):
-    """Update the fit and return True, or return False if the rewards start a cell that is outlying."""
+    """Update the fit with new rewards and return True; return False if they start an outlying cell."""
     total, centre = _shares(fit.doubt, slot)
     fitted, quadratic = _along(fit, arm)
     other = _accepted_arm(fit.doubt)
@@ -228,7 +228,7 @@ def _accept(fit, slot, arm, c, n, mean):
 
 @kernel
 def _count_environment(doubt, slot, arm):
-    """Count this environment as one in which `arm` was accepted together with another arm.
+    """Count this environment as one in which `arm` was accepted, not outlying, together with another arm.
 
     If only one other cell was accepted here before, the environment now counts for that arm, too.
     """
@@ -303,7 +303,7 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def _reconsider_cell(fit, slot, arm, count, mean):
-    """Accept an excluded cell after all if the accepted cell, or the earlier data of its arm, are wrong.
+    """Accept a cell excluded as outlying after all, if the accepted cell or its arm's earlier data are wrong.
 
     `count` and `mean` are those of the excluded cell. The rules are at the beginning of this file.
     """
@@ -338,7 +338,7 @@ def _reconsider_cell(fit, slot, arm, count, mean):
 
 @kernel
 def _reconsider_arm(fit, slot, arm, count, mean):
-    """Discard the earlier data of an excluded arm, and accept its cell, if the earlier data are wrong.
+    """Accept an arm excluded as outlying, and discard its earlier data, if the earlier data are wrong.
 
     Stores the residual of the arm in this environment, and compares it with the residual of the environment
     where it was left out before. The rules are at the beginning of this file.

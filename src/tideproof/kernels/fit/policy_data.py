@@ -53,7 +53,7 @@ class Data(NamedTuple):
 
 @kernel
 def take(params, state, data, slot, arm, n, mean, squares, draw):
-    """Process `n` rewards of `arm`: update the statistics, then the policy, then the slot."""
+    """Process `n` rewards of `arm`: update overall statistics, the policy and environment statistics."""
     data.told[0] = n
     data.reward[0] = mean
     data.squares[0] = squares
@@ -78,14 +78,14 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 
 @kernel
 def notice(params, state, data, slot, arm, n, draw):
-    """Call `tell` of the policy for `n` pending pulls of `arm` that the statistics include already."""
+    """Tell the policy of `n` pending pulls of `arm` that the statistics include already."""
     data.told[0] = 0
     tell(params, state, data, slot, arm, n, draw)
 
 
 @kernel
 def reserve(data, slot, arm, n):
-    """Add `n` pending pulls of `arm` to the statistics, without calling `tell` of the policy."""
+    """Add `n` pending pulls of `arm` to the statistics, without telling the policy."""
     add_at(data.pulls, arm, n)
     if FIT:
         _place_in_fit(data.fit, slot, arm, n)
@@ -94,7 +94,7 @@ def reserve(data, slot, arm, n):
 
 @kernel
 def expect(params, state, data, slot, arm, n, draw):
-    """Add `n` pending pulls of `arm` to the statistics, and call `tell` of the policy."""
+    """Add `n` pending pulls of `arm` to the statistics, and tell the policy."""
     data.told[0] = 0
     add_at(data.pulls, arm, n)
     if FIT:

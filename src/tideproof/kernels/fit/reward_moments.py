@@ -45,7 +45,7 @@ def record(moments, arm, n, mean, squares):
 
 @kernel
 def weigh_in(moments, arm, n, mean, weight):
-    """Add `n` rewards of `arm` with the given mean to the weighted sums. O(1)."""
+    """Add `n` rewards of `arm` with the given mean to the weighted sums of rewards. O(1)."""
     moments.sums[arm] += n * mean * weight
     moments.weights[arm] += n * weight
 

@@ -43,7 +43,7 @@ LAG = 64  # number of rows for which a path stores where it jumped
 
 
 class PathRecord(NamedTuple):
-    """States of the possible histories of the tide (paths) after each row, from which a smoother is made.
+    """States of the hypotheses on the tide's jumps (paths) after each row of a log, for smoothing.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def follow_log(paths, rows, drift, chance, size, met, kept):
 
 @kernel
 def _store_jump(paths, kept, t):
-    """Store the probability of a jump before row t, given the rows so far."""
+    """Store the probability that the tide jumped before row t of the log, given the rows so far."""
     kept.jumped[t] = 0.0
     for f in range(paths.weight.size):
         kept.jumped[t] += paths.weight[f] * kept.story[f, t % LAG]
@@ -115,7 +115,7 @@ def _store_jump(paths, kept, t):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
-    """Weight each possible history of the tide by its likelihood of new rewards; return their log density."""
+    """Weight each hypothesis on the tide by the likelihood of new rewards; return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -136,7 +136,7 @@ def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all possible histories with the squared deviations of n rewards; return their log density."""
+    """Update all hypotheses on the tide with squared deviations of n rewards; return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -159,7 +159,7 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _split(paths, story):
-    """Split the history (path) with the most uncertain jump into one with the jump and one without it.
+    """Split the hypothesis on the tide with the most uncertain jump into one with and one without the jump.
 
     The jump is one just before the current reward. The copy replaces the least likely path; nothing happens
     if it is more likely than the less likely half of the split.

@@ -1,4 +1,4 @@
-"""Model of a hidden tide: y = level of the arm + noise, where the tide moves all levels together.
+"""Model of a hidden tide: reward = level of the arm + noise, where the tide moves all levels together.
 
 The filter does not track arm and tide separately but their sum, the current level of each arm; each y
 observes one level. A path is one hypothesis of when the tide jumped. Given the path, the levels are normal
@@ -67,7 +67,7 @@ Float_FKK = Annotated[Floats, np.float64, PATHS, "K", "K"]
 
 
 class Paths(NamedTuple):
-    """State of the possible histories of the tide (paths), with `EACH` paths for each kind of tide.
+    """State of the hypotheses on when the hidden tide jumped (paths), `EACH` of them per kind of tide.
 
     The paths of the first kind come first, then those of the second, and so on.
 
@@ -111,7 +111,7 @@ class Paths(NamedTuple):
 
 @kernel
 def start_paths(paths):
-    """Begin with one possible history (path) for each kind of tide."""
+    """Begin with one hypothesis on the tide's jumps (path) for each kind of tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
         paths.steep[kind * EACH] = SLOPE[kind]
@@ -119,7 +119,7 @@ def start_paths(paths):
 
 @kernel
 def predict_jump(paths, f, nu):
-    """Return the drift, and the chance and size of a jump, before the next pull on one history of the tide.
+    """Return drift, jump probability and jump size of the tide before the next pull, under one hypothesis.
 
     Drift and size are variances. `nu` is the number of degrees of freedom of the path.
     """
@@ -139,7 +139,7 @@ def predict_jump(paths, f, nu):
 
 @kernel
 def update_age(paths, f):
-    """Update the counts from which the chance of a jump is learned for each age, after a reward.
+    """Update the counts that show how the chance of a jump depends on the pulls since the last jump.
 
     The age is the number of pulls since the last jump.
     """
@@ -182,7 +182,7 @@ def start_arm_level(paths, f, arm, n, mean, drift):
 
 @kernel
 def compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size):
-    """Compute the probability of a jump before these rewards, and the likelihood of the rewards.
+    """Compute the probability of a jump of the tide before new rewards, and the likelihood of the rewards.
 
     The noise variance is integrated out: densities are Student's, (1 + e^2/(S RSS))^(-(nu + 1)/2) over
     sqrt(S RSS), without factors that are the same for all paths. With nu = 0 all rewards are equally likely.
@@ -204,7 +204,7 @@ def compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def update_path(paths, f, arm, nu, drift):
-    """Update one history of the tide (path) with the reward that `compute_likelihood` processed before.
+    """Update one hypothesis on the tide (path) with the reward that `compute_likelihood` processed before.
 
     One normal distribution approximates the mixture of its two cases, a jump and no jump.
     """
@@ -262,7 +262,7 @@ def update_after_jump(paths, f, arm, n, mean):
 
 @kernel
 def copy_path(paths, f, to):
-    """Copy one history of the tide (path) to another index, without `chance`, `evidence` and `density`."""
+    """Copy one hypothesis on the tide (path) to another index, without its values for the current reward."""
     K = paths.column.size
     for i in range(K):
         paths.level[to, i] = paths.level[f, i]

@@ -47,7 +47,7 @@ TINY = 1e-300  # lower bound of RSS, so that equal rewards cause no division by 
 
 
 class RatioFits(NamedTuple):
-    """State with one fit for each variance of the interaction, and the noise of each arm.
+    """Noise variance of each arm, and one fit for each candidate variance of arm x environment interactions.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RatioFits(NamedTuple):
 
 
 class UnequalNoise(NamedTuple):
-    """State of the fit with unequal noise and interactions.
+    """State of a fit with different noise variances of the arms and with arm x environment interactions.
 
     The fields of `FixedEffects` have the values of the likeliest fit; `fits` contains all fits.
     """
@@ -102,13 +102,13 @@ def equal_noise(arm):
 
 @kernel
 def ratio_of_fit(f):
-    """Return the variance of the interaction, rho, in fit number f."""
+    """Return the variance of arm x environment interactions, rho, that fit number f assumes."""
     return RATIOS[f]
 
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update all fits with `n` rewards of `arm` in the environment of `slot`, before the slot is updated."""
+    """Update the fits of all candidate interaction variances with `n` rewards of `arm` in one environment."""
     if fit.told[0] == 0:
         slot.first[0] = 1
     _begin(fit.fits)
@@ -130,7 +130,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update all fits for `n` pending pulls of `arm`, as if their residual were 0."""
+    """Update the fits of all interaction variances for `n` pending pulls of `arm`, with a residual of 0."""
     _begin(fit.fits)
     _update(fit, slot, arm, n, 0.0, False)
     _read(fit)
@@ -138,7 +138,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Precompute how much a pull in the environment of `slot` would reduce variances.
+    """Precompute how much one more pull in this environment would reduce the variances of arm differences.
 
     See `fixed_effects.pull_here` for the results.
     """
@@ -203,7 +203,7 @@ def _shares(fits, slot, rho):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update the estimates and covariances of all fits for rewards, or pending pulls if `told` is False."""
+    """Update estimates and covariances of all candidate fits, for rewards or, unless `told`, pending pulls."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -311,7 +311,7 @@ def _shrink_noise(fit):
 
 @kernel
 def _select_fit(fit):
-    """Select the likeliest of the fits."""
+    """Select the likeliest of the fits, which differ in the variance of interactions."""
     fits, nu = fit.fits, freedom(fit)
     if nu <= 0:
         return
@@ -358,7 +358,7 @@ def _join(fit, f, own, residual, variance):
 
 @kernel
 def _merge(fit, own, others, other):
-    """Give two groups of arms that `_join` has merged in every fit the same group number."""
+    """Give two groups of comparable arms, merged in every fit before, the same group number."""
     group = fit.group
     joined = max(own, others)
     if joined <= 0:

@@ -28,7 +28,7 @@ UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
 
 
 class Score(NamedTuple):
-    """Results of R replications at B budgets.
+    """Selected arms and pull counts of R simulated replications, at each of B budgets.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Score(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Record of one replication step by step (one row per step); empty unless a trace is requested.
+    """Record of one simulated replication (one row per step); empty unless a trace is requested.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Trace(NamedTuple):
 
 @kernel
 def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
-    """Play replications first, first + 1, ... of `world`, as many as `score` has space for.
+    """Simulate replications number first, first + 1, ... of `world`, as many as `score` has space for.
 
     `run` contains (state, data, slot), whose arrays are views of the buffers `floats` and `ints`.
     """
@@ -74,7 +74,7 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 
 @kernel
 def play_one(params, run, world, seed, first, budgets, score, r, trace):
-    """Play replication first + r with a zeroed `run`, and store its results at the ascending budgets."""
+    """Simulate replication number first + r from a zeroed state, and store its results at each budget."""
     state, data = run.state, run.data
     K = data.pulls.size
     replication = first + np.uint64(r)
@@ -100,7 +100,7 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
 
 @kernel
 def play_until(params, run, world, seed, replication, budget, t, j, left, shift, drift, stopped, trace):
-    """Continue a replication from step t until a budget is used or the policy stops.
+    """Continue a simulated replication from step t until a budget is used or the policy stops.
 
     Environment j has `left` pulls left, and the given shift; `drift` is that of the last pull. Returns t, j,
     left, shift, drift and stopped at the end.
@@ -136,5 +136,5 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
 
 @kernel
 def add_unshared(counts, b, column, n):
-    """Add to a count that no other thread writes to."""
+    """Add `n` to an entry of a table of counts that no other thread writes to."""
     counts[b, column] += n

@@ -38,7 +38,7 @@ _STEP = 2.0**-52
 
 
 class Draw(NamedTuple):
-    """Position of a kernel's random numbers: the key (seed, replication) and the counter (purpose, step)."""
+    """Position in a stream of random numbers: the key (seed, replication) and the counter (purpose, step)."""
 
     seed: np.uint64
     replication: np.uint64
@@ -48,7 +48,7 @@ class Draw(NamedTuple):
 
 @kernel
 def _mix(x0, x1, rotation):
-    """Return the two words after one round of Threefry."""
+    """Return the two 64-bit words after one round of the random number generator Threefry."""
     x0 = x0 + x1
     x1 = (x1 << rotation) | (x1 >> (_64 - rotation))
     return x0, x1 ^ x0
@@ -128,7 +128,7 @@ _FAR = (
 
 @kernel
 def normal_quantile(p):
-    """Return x with Phi(x) = p, for 0 < p < 1, with a relative error of 1e-16 (AS 241)."""
+    """Return the standard normal quantile of p, for 0 < p < 1, with a relative error of 1e-16 (AS 241)."""
     q = p - 0.5
     if abs(q) <= 0.425:
         c, r, factor = _MIDDLE, 0.180625 - q * q, q

@@ -1,4 +1,4 @@
-"""Draw a simulated world: length and shift of environment j, noise and reward of step t.
+"""Random draws of a simulated world: length and shift of environment j, noise and reward of step t.
 
 Each is a function of (seed, replication) and its own index. So every policy meets the same world, and any
 replication can be drawn alone. `worlds` defines the parameters.
@@ -35,7 +35,7 @@ _STEEPEST = 700.0  # upper bound of a multiplicative shift, so that exp of it is
 
 
 class WorldParameters(NamedTuple):
-    """Numeric parameters of a world, as kernels read them.
+    """Numeric parameters of a simulated world, as kernels read them.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class WorldParameters(NamedTuple):
 
 @kernel
 def environment(world, seed, replication, j, shift):
-    """Return length and shift of environment j, given the shift of the environment before."""
+    """Return the random length and shift of simulated environment j, given the shift of the one before."""
     word0, word1 = threefry(np.uint64(j), ENVIRONMENT << LANE_BITS, seed, replication)
     u, v = unit(word0), unit(word1)
     length = _FOREVER
@@ -109,7 +109,7 @@ def environment(world, seed, replication, j, shift):
 
 @kernel
 def drift_at(world, seed, replication, t, before):
-    """Return the drift at step t, the tide minus the environment's shift, given the drift one step before."""
+    """Return the drift of the simulated tide within its environment at step t, given that one step before."""
     if world.drift == STEADY:
         return 0.0
     if world.drift == TREND:
@@ -131,7 +131,7 @@ def drift_at(world, seed, replication, t, before):
 
 @kernel
 def cell(world, seed, replication, j, arm):
-    """Return the interaction of environment j with an arm, plus a large error if the cell is outlying."""
+    """Return the simulated interaction of environment j with an arm, plus a large error if it is outlying."""
     if world.interactions[arm] == 0.0 and world.wrong == 0.0:
         return 0.0
     word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)
@@ -153,7 +153,7 @@ def noise_factor(world, seed, replication, j):
 
 @kernel
 def noise(world, seed, replication, t):
-    """Return the standardised noise of step t, which is the same for all arms.
+    """Return the standardised random noise of simulation step t, which is the same for all arms.
 
     Student-t noise uses the polar method of Bailey (1994), Polar generation of random variates with the
     t-distribution, which is exact for any degrees of freedom.
@@ -168,7 +168,7 @@ def noise(world, seed, replication, t):
 
 @kernel
 def reward(world, seed, replication, t, arm, shift, loud):
-    """Return the reward of step t if `arm` is played, with the given shift and noise factor `loud`."""
+    """Return the simulated reward of step t if `arm` is pulled, with this shift and noise factor `loud`."""
     if world.rewards == NOISY:
         return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
@@ -177,7 +177,7 @@ def reward(world, seed, replication, t, arm, shift, loud):
 
 @kernel
 def level(world, arm, shift):
-    """Return the mean reward of an arm with a shift, before it is clipped to the range of such rewards."""
+    """Return an arm's mean reward under a shift, before it is clipped to the range that rewards can have."""
     if world.multiplies == 1:
         return world.means[arm] * math.exp(min(shift, _STEEPEST))
     return world.means[arm] + shift

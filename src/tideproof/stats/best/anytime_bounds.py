@@ -53,7 +53,7 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores of single pairs, valid at all looks with error alpha each: (k, k).
+        """Return the critical z-score of each pair of arms, valid at all looks with error alpha each: (k, k).
 
         `C` is the covariance of the arms, and `freedom` holds the degrees of freedom of each pair.
         """
@@ -63,7 +63,7 @@ class AnytimeBounds(NamedTuple):
         return bars
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores of all pairs, jointly valid at all looks with error alpha: (k, k)."""
+        """Return critical z-scores of all pairs of arms, jointly valid at all looks with error alpha."""
         count = 1.0 if self.joint else 0.5 * len(C) * (len(C) - 1)
         return self.alone(C, freedom, alpha / count)
 
@@ -84,7 +84,7 @@ class AnytimeBounds(NamedTuple):
         )
 
     def p_value(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the anytime-valid p-value of a pair: the smallest alpha that excludes its z-score."""
+        """Return the anytime-valid p-value of a z-score `deviate` of the difference between two arms."""
         if math.isnan(deviate):
             return math.nan
         r, weight = (x if x.ndim == 1 else x[i, k] for x in self._paths(C))
@@ -102,7 +102,7 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return the variance ratio r along independent directions, and their shares in each pair's variance.
+        """Return ratios of mixture to estimate variance by direction, and each direction's share per pair.
 
         r is the variance of the mixture divided by that of the estimate. For single pairs there is one
         direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
@@ -126,9 +126,10 @@ class AnytimeBounds(NamedTuple):
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
-    """Return the variance of the mixture: that of a gap estimated from `MIXTURE_EVENTS` events of each arm.
+    """Return the variance of the martingale's normal mixture over possible differences between two arms.
 
-    Without events it is that of a gap estimated from as many rewards of each arm.
+    It is that of a gap estimated from `MIXTURE_EVENTS` events of each arm. Without events it is that of a gap
+    estimated from as many rewards of each arm.
     """
     if scale != "difference":
         return 2.0 / MIXTURE_EVENTS
@@ -139,7 +140,7 @@ def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return the squared t statistic at which the martingale reaches 1/alpha; infinity if it never does.
+    """Return the squared t statistic at which the mixture martingale reaches 1/alpha, or infinity.
 
     The last axis of `r` and `weight` is directions.
 

@@ -97,7 +97,7 @@ def omega_interval(c: Cells, s: Solution, found: MixedModelFit, level: float) ->
 def leader_probabilities(
     found: MixedModelFit, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
 ) -> LeaderProbabilities:
-    """Estimate the probability that each arm leads each environment, by simulating mu and the interactions u.
+    """Estimate the probability that each arm leads each environment, by simulating means and interactions.
 
     The variances are taken as known. The best arm is the lowest if `sign` is -1.
     """
@@ -134,15 +134,15 @@ def leader_probabilities(
 
 
 def _root(C: Floats) -> Floats:
-    """Return R with R R' = C, for a positive semidefinite matrix C."""
+    """Return a square root R, with R R' = C, of a positive semidefinite matrix C."""
     value, axes = np.linalg.eigh(C)
     return np.asarray(axes * np.sqrt(np.maximum(value, 0.0)))
 
 
 def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
-    """Return arm means over the observed environments, weighted by traffic: mu_i + sum_j t_j u_ij.
+    """Return arm means over the observed environments, weighted by traffic, interactions included.
 
-    Here t_j is the share of environment j in all rewards.
+    They are mu_i + sum_j t_j u_ij, with t_j the share of environment j in all rewards.
 
     With L_j the Laplacian of an environment, A = sum_j t_j L_j and Omega the diagonal matrix of omega^2, the
     covariance of the errors is P + Omega sum t^2 - Omega (sum t^2 L_j - A P A) Omega - P A Omega - Omega A P.
@@ -157,7 +157,7 @@ def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
 
 
 def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Floats, Floats]:
-    """Return arm means and their covariance, with omega^2 and sigma^2 multiplied by `omega` and `sigma`."""
+    """Return arm means and their covariance, with the variance components scaled by `omega` and `sigma`."""
     c = found.cells
     between = omega * found.between
     c = c.weighted(1.0 / (between + sigma * found.noise))

@@ -44,56 +44,56 @@ _MEASURED_ALLOWANCES = ((2, 0.2), (3, 0.4), (5, 0.57), (10, 0.66), (30, 1.0))
 
 
 class Pairs(Protocol):
-    """Protocol for tests and confidence bounds of theta_i - theta_k for pairs of arms, on any scale."""
+    """Protocol for tests and confidence bounds of the effect difference of any two arms, on any scale."""
 
     @property
     def quick(self) -> bool:
-        """True if testing many pairs takes little longer than testing a few."""
+        """True if testing many pairs of arms takes little longer than testing a few."""
         return False
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k."""
+        """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis theta_i - theta_k = gap; positive if above the gap."""
+        """Return the z-score of the hypothesis that arm i exceeds arm k by `gap`; positive if it is more."""
 
     def enough(self, i: int, k: int) -> bool:
         """Return True if two arms have enough data for a test to exclude one of them."""
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of theta_i - theta_k: the gap whose z-score is -z."""
+        """Return the upper confidence bound of arm i's effect minus arm k's, the value with z-score -z."""
 
     def lower(self, i: int, k: int, z: float) -> float:
-        """Return the lower confidence bound of theta_i - theta_k."""
+        """Return the lower confidence bound of arm i's effect minus arm k's, theta_i - theta_k."""
         return -self.upper(k, i, z)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the z-scores of many pairs for the hypothesis of no difference."""
+        """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
         return np.array([self.deviate(*pair) for pair in zip(i.tolist(), k.tolist(), strict=True)])
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper confidence bounds of many pairs."""
+        """Return the upper confidence bounds of the differences of many pairs of arms."""
         each = zip(i.tolist(), k.tolist(), z.tolist(), strict=True)
         return np.array([self.upper(*pair) for pair in each])
 
 
 class ReversedPairs(Pairs):
-    """Pairs with the two arms of each exchanged, for rewards where a low value is good."""
+    """Tests of pairs of arms with the two arms exchanged, for rewards where a low value is good."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs = pairs
 
     @property
     def quick(self) -> bool:
-        """True if testing many pairs takes little longer than testing a few."""
+        """True if testing many pairs of arms takes little longer than testing a few."""
         return self._pairs.quick
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_k - theta_i."""
+        """Return the estimated effect of arm k minus that of arm i, theta_k - theta_i."""
         return self._pairs.gap(k, i)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis theta_k - theta_i = gap; positive if above the gap."""
+        """Return the z-score of the hypothesis that arm k exceeds arm i by `gap`; positive if it is more."""
         return self._pairs.deviate(k, i, gap)
 
     def enough(self, i: int, k: int) -> bool:
@@ -101,15 +101,15 @@ class ReversedPairs(Pairs):
         return self._pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of theta_k - theta_i."""
+        """Return the upper confidence bound of arm k's effect minus arm i's, theta_k - theta_i."""
         return self._pairs.upper(k, i, z)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the z-scores of many pairs for the hypothesis of no difference."""
+        """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
         return self._pairs.deviates(k, i)
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper confidence bounds of many pairs."""
+        """Return the upper confidence bounds of the differences of many pairs of arms."""
         return self._pairs.uppers(k, i, z)
 
 
@@ -247,7 +247,7 @@ def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
 
 
 def _roughly(field: ArmGroup, bar: float | Floats) -> Floats:
-    """Return z-scores of the leader against each arm; NaN for arms that must be tested in detail.
+    """Return z-scores of the leading arm against each arm; NaN for arms that must be tested in detail.
 
     All arms are tested in detail if there are few or if the tests are quick; otherwise those near the
     critical value `bar`.

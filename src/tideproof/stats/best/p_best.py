@@ -87,14 +87,14 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
 @lru_cache(maxsize=8)
 def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
-    """Return quantile levels for tau and a lattice of directions on the sphere, for each random shift."""
+    """Return randomly shifted lattices to integrate over the prior scale tau and directions on a sphere."""
     random = np.random.default_rng(20240919)
     shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
 
 
 class _PrincipalEstimates(NamedTuple):
-    """Estimates along the principal axes of their covariance: y and variance (K - 1,), axes (K, K - 1)."""
+    """Estimated arm differences along the principal axes of their covariance, and their variances."""
 
     y: Floats
     variance: Floats
@@ -125,7 +125,7 @@ def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
 
 
 def _conditional_posterior(known: _PrincipalEstimates, tau2: Floats) -> tuple[Floats, Floats]:
-    """Return location and scale of the posterior along each axis, given tau^2: (points, K - 1) each."""
+    """Return location and scale of the posterior along each principal axis, given prior variances tau^2."""
     total = tau2 + known.variance
     shrunk = tau2 / total
     q = np.sum(known.y**2 / total, axis=1, keepdims=True)

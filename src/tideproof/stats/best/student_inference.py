@@ -127,7 +127,7 @@ def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -
 
 
 def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
-    """Return the arms with a relevant probability of exceeding the leader, at least two of them."""
+    """Return the arms with a relevant probability of exceeding the leading arm, at least two of them."""
     from scipy.special import stdtr
 
     leader = int(np.argmax(mu))
@@ -141,7 +141,7 @@ def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Return the probability that each arm is the highest at a random point of the lines mu + r v.
+    """Return each arm's probability of being the highest at a random point of the lines mean + r * direction.
 
     r has the distribution of `radial_cdf`, and each row of `v` is the direction of one line. `mu` is (K,), or
     (lines, K) if each line has its own centre. Each line is followed from r = -inf, where the arm with the
@@ -210,14 +210,14 @@ def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | No
 
 
 def _excess(chance: Callable[[float], float], level: float, d: float) -> float:
-    """Return `chance(d)` minus the wanted probability `level`; the root in d is the critical value."""
+    """Return the probability at the critical value `d`, minus the wanted probability `level`."""
     return chance(d) - level
 
 
 def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
-    """Return the probability that no (x_k - x_i)/se_ik exceeds d_i, for each arm i in `which`.
+    """Return the probability that no other arm's t statistic against arm i exceeds the critical value d_i.
 
-    It is NaN for the other arms.
+    It is NaN for arms that are not in `which`.
 
     It inverts `dunnett_constants`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
     """
@@ -235,7 +235,7 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
 def _dunnett_functions(
     C: Floats, freedom: Floats, which: Ints
 ) -> Iterator[tuple[int, Callable[[float], float]]]:
-    """Yield each arm i and the function d -> P(no (x_k - x_i)/se_ik exceeds d), for d >= 0.
+    """Yield each arm, and the distribution function of the largest t statistic of another arm against it.
 
     Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
     are integrated over the lattice of `probabilities_of_best` and its mirror image.
@@ -293,7 +293,7 @@ def root_between(low: float, high: float, f: Callable[[float], float], close: fl
 
 
 def _points(arms: int, fewest: int, numbers: int) -> int:
-    """Return the number of lattice directions: 4096, limited by memory (`numbers`), but never below `fewest`.
+    """Return the number of directions for an integral: 4096, fewer to save memory, but at least `fewest`.
 
     >>> [_points(arms, 64, 2**16) for arms in (2, 15, 16, 17, 100, 2000)]
     [4096, 4096, 4096, 3855, 655, 64]

@@ -1,4 +1,4 @@
-"""Influential single rows: rows on which the difference of two arms depends most, and their removal."""
+"""Influential rows of a log: those on which the difference of two arms depends most, and their removal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.stats.solve.least_squares import residuals
 
 
 class ExtremeRow(NamedTuple):
-    """The row with the lowest or the highest reward of a cell."""
+    """Row of a log with the lowest or the highest reward of one cell (an arm in an environment)."""
 
     cell: int
     highest: bool
@@ -27,7 +27,7 @@ class ExtremeRow(NamedTuple):
 
 
 def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
-    """Return up to `most` rows whose removal lowers muhat_a - muhat_b, the most influential first.
+    """Return up to `most` rows whose removal lowers the difference of arms a and b, most influential first.
 
     Removing a row moves muhat by -P g e/(1 - h), where e is its residual, g = e_arm - b_j, and h = 1/m_j +
     g'Pg is its leverage. All rows of a cell have the same g and h, so the lowest or the highest reward has

@@ -68,7 +68,7 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
 
 
 def leave_one_out_theta(c: Cells, scale: Any) -> Floats:
-    """Return theta with each environment left out in turn, to first order: (J, K).
+    """Return the arm effects theta with each environment left out in turn, to first order: (J, K).
 
     It is theta minus P times the score of the environment.
     """

@@ -1,4 +1,6 @@
-"""Search for outlying cells, for example after a logging error or an outage, which are left out of a fit.
+"""Search for outlying cells (one arm in one environment), for example after a logging error or an outage.
+
+They are left out of the fit.
 
 A cell is outlying if it is further from the value that the other cells predict than their scatter explains.
 The scatter has the variance s_c^2 = tau^2 + sigma^2/n, with tau and sigma estimated from medians. If shifts
@@ -91,7 +93,7 @@ def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
 
 
 def _all_cells_kept(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
-    """Return the result in which every cell is kept."""
+    """Return the result of an outlier search that keeps every cell."""
     return TrustedCells(np.ones(cells.n.size, bool), z, np.zeros(cells.J, bool), torn)
 
 
@@ -122,7 +124,7 @@ def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
 
 
 def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return which cells are near a Huber M-estimate, and tau^2, their variance beyond sampling noise."""
+    """Return which cells are near a Huber M-estimate, and the cells' variance tau^2 beyond sampling noise."""
     C = cells.n.size
     noise = inside / cells.n
     s = cells.solution
@@ -143,14 +145,14 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
 
 
 def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
-    """Return the variance tau^2 that matches the median squared residual to that of a normal distribution."""
+    """Return the extra variance tau^2 that explains the median squared residual of a normal distribution."""
     return max(0.0, float(np.median(r**2 / (_CHI2_MEDIAN * share) - noise)))
 
 
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return each cell's distance from its predicted value, in standard errors, and tau^2.
+    """Return each cell's distance from its predicted value, in standard errors, and the extra variance tau^2.
 
     The cells in `believed` predict the values; tau^2 is the variance of cell means beyond sampling noise.
     """
@@ -172,7 +174,7 @@ def _distances(
 
 
 def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
-    """Return each cell's mean minus mu + shift, and its variance, given cell variances v: (C,) each.
+    """Return each cell's mean minus the mean that the model predicts, and the variance of this error.
 
     Arm effects and shifts come from the kept cells. In an environment without a kept cell the shift is the
     median of its residuals. A kept cell has taken part in the estimate and gets the variance v - h; another

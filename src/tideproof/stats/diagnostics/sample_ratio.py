@@ -76,7 +76,7 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
 
 
 def _drift(c: Cells) -> tuple[float, int]:
-    """Return chi-squared and degrees of freedom of a test for shares that are constant over environments.
+    """Return chi-squared and degrees of freedom of a test that traffic shares are equal in all environments.
 
     Environments are grouped by the set of arms seen there, and each group has shares of its own: leaving an
     arm out of an environment does not count as a change of the shares.

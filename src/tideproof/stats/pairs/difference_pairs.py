@@ -1,4 +1,4 @@
-"""Pair tests on the scale of differences: reward = mu_arm + s_environment + noise, by least squares.
+"""Least-squares tests of two arms on the scale of differences: reward = mu_arm + s_environment + noise.
 
 `additive_pairs` returns score tests with variances from the cells. `WaldPairs` holds tests from estimates and
 standard errors alone, which are exact for normal noise.
@@ -28,7 +28,7 @@ from tideproof.stats.variance.sandwich import meat
 
 
 class DifferencePairScale:
-    """Scale of differences for pair tests: score statistics and expected means from a least-squares fit.
+    """Scale of differences for tests of two arms: score statistics and expected means from least squares.
 
     The test direction of a pair is w_arm minus the mean of w over the environment's rewards, with w = P(e_i -
     e_k): then U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates and are
@@ -42,11 +42,11 @@ class DifferencePairScale:
         self.fitted = self._expected(self.steady)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the least-squares estimate of mu_i - mu_k."""
+        """Return the least-squares estimate of the difference of two arm means, mu_i - mu_k."""
         return float(self.solution.mu[i] - self.solution.mu[k])
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of mu_i - mu_k = gap, and expected means that satisfy it."""
+        """Return the score statistic of the hypothesis that two means differ by `gap`, and expected means."""
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
         return NullHypothesis(
@@ -54,14 +54,14 @@ class DifferencePairScale:
         )
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment if mu_i - mu_k were `gap`: (J,) each."""
+        """Return the means of arms i and k in each environment if they differed by `gap`: (J,) each."""
         c = self.cells
         mu = move_apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return the matrices for testing many pairs at once; None for 0/1 rewards, which are clipped."""
+        """Return the matrices for testing many pairs of arms at once; None for 0/1 rewards."""
         return (
             DifferenceGrid(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
@@ -76,7 +76,7 @@ class DifferencePairScale:
 
 
 def _shrunk_effects(c: Cells, s: Solution) -> Floats:
-    """Return arm effects shrunk towards the mean of the group, as if each arm had half an event more."""
+    """Return arm effects shrunk towards the mean of their group, as if each arm had half an event more."""
     events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
     expected = c.by_arm(c.n * events[c.environment])
     share = expected / (expected + 0.5)
@@ -100,7 +100,7 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
 
 
 def clip_rates(c: Cells, mean: Floats) -> Floats:
-    """Return means clipped to [0, 1], rescaled so that each environment keeps its number of events."""
+    """Return event rates clipped to [0, 1], rescaled so that each environment keeps its number of events."""
     rate = np.clip(mean, 0.0, 1.0)
     events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,7 +109,7 @@ def clip_rates(c: Cells, mean: Floats) -> Floats:
 
 
 def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
-    """Return theta, changed such that theta_i - theta_k = `gap`; the arm with less weight changes more."""
+    """Return arm effects moved so that arms i and k differ by `gap`; the arm with less weight moves more."""
     moved = theta.copy()
     share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
     middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
@@ -118,7 +118,7 @@ def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Flo
 
 
 class WaldPairs(Pairs):
-    """Student-t tests and confidence bounds for mu_i - mu_k."""
+    """Student-t tests and confidence bounds for the difference of two arm means, mu_i - mu_k."""
 
     def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:
         self.mu, self._freedom = mu, freedom
@@ -126,15 +126,15 @@ class WaldPairs(Pairs):
 
     @property
     def quick(self) -> bool:
-        """True, because each test takes only a few operations."""
+        """True: testing many pairs of arms is quick, because each test takes only a few operations."""
         return True
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of mu_i - mu_k."""
+        """Return the estimated difference of two arm means, mu_i - mu_k."""
         return float(self.mu[i] - self.mu[k])
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis mu_i - mu_k = gap; NaN for 0 degrees of freedom."""
+        """Return the z-score of a difference `gap` of two arm means; NaN for 0 degrees of freedom."""
         above, freedom = self.gap(i, k) - gap, float(self._freedom[i, k])
         with np.errstate(divide="ignore", invalid="ignore"):
             t = float(np.divide(above, self._se[i, k])) if above else 0.0
@@ -145,6 +145,6 @@ class WaldPairs(Pairs):
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of mu_i - mu_k: the gap whose z-score is -z."""
+        """Return the upper confidence bound of the difference of two arm means, the value with z-score -z."""
         freedom = float(self._freedom[i, k])
         return self.gap(i, k) + student_from_normal(z, freedom) * float(self._se[i, k]) if freedom else np.nan

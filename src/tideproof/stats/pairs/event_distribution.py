@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are
 
 
 class _Outcomes(NamedTuple):
-    """Possible event counts: for each environment, its outcomes s from lowest to highest, (L,) each."""
+    """Possible numbers of one arm's events in each environment, in ascending order."""
 
     environment: Ints
     first: Ints
@@ -52,7 +52,7 @@ class _TotalDistribution(NamedTuple):
 
 
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
-    """Return the distribution of the ones of arm i, given totals, in environments shared with arm k.
+    """Return the distribution of arm i's number of events, given its total with arm k in each environment.
 
     Its parameter theta is the log odds ratio.
     """
@@ -105,31 +105,31 @@ class ConditionalDistribution:
         self._found = _convolve(places, wanted) if self.low < self.high else None
 
     def estimate(self) -> float:
-        """Return the conditional maximum likelihood estimate of theta; NaN for one possible outcome."""
+        """Return the conditional maximum likelihood log odds ratio; NaN if only one outcome is possible."""
         if self._found is None:
             return math.nan
         ends = {self.low: -math.inf, self.high: math.inf}
         return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
 
     def tails(self, theta: float) -> tuple[float, float]:
-        """Return the probabilities at `theta` of at least and of at most the observed number of events."""
+        """Return the probabilities of at least and at most the observed events, at log odds ratio `theta`."""
         return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
 
     def lower(self, chance: float) -> float:
-        """Return the lower bound: the theta at which at least the observed count has probability `chance`."""
+        """Return the lower bound: the log odds ratio at which P(events >= observed events) is `chance`."""
         if self._found is None or self.seen == self.low:
             return -math.inf
         return _solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
-        """Return the upper bound: the theta at which at most the observed count has probability `chance`."""
+        """Return the upper bound: the log odds ratio at which P(events <= observed events) is `chance`."""
         if self._found is None or self.seen == self.high:
             return math.inf
         return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
-    """Return the log normalising constant of each environment, and the log probability of each outcome.
+    """Return the log normalising constant of each environment, and the log probability of each event count.
 
     The constant of an environment is the sum of c_s exp(theta s) over its outcomes s.
     """
@@ -140,7 +140,7 @@ def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of the total at the theta where its mean is `wanted`, by convolution.
+    """Return the distribution of the total number of events at the log odds ratio where its mean is `wanted`.
 
     The distributions of the environments are convolved pairwise, as a tree.
 
@@ -172,13 +172,13 @@ def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
 
 
 def _trim(start: float, chance: Floats) -> tuple[float, Floats]:
-    """Return a distribution without negligible probabilities at both ends."""
+    """Return a distribution of event counts without negligible probabilities at both ends."""
     kept = np.flatnonzero(chance > _NEGLIGIBLE)
     return float(start + kept[0]), chance[kept[0] : kept[-1] + 1]
 
 
 def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) -> tuple[float, float]:
-    """Return upper and lower tail probabilities at `theta`; the observed count has the weight `half`.
+    """Return both tail probabilities of an event count at a log odds ratio; the observed count weighs `half`.
 
     The stored probabilities are accurate near the distribution's own theta and the observed count, and the
     normaliser at another theta is exact. So the tail that points away from there is summed, and the other is
@@ -197,7 +197,7 @@ def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) ->
 
 
 def _estimate(found: _TotalDistribution, seen: float) -> float:
-    """Return the theta at which the expected number of events equals the observed one."""
+    """Return the log odds ratio at which the expected number of events equals the observed one."""
     delta, apart = 0.0, found.s - seen
     for _ in range(50):
         weight = found.chance * np.exp(delta * apart)
@@ -211,14 +211,14 @@ def _estimate(found: _TotalDistribution, seen: float) -> float:
 
 
 def _solve_tail(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
-    """Return the theta at which a tail probability, rising with sign * theta, equals `chance`.
+    """Return the log odds ratio at which a tail probability equals `chance`, by root finding.
 
     The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly
     linear.
     """
 
     def over(x: float) -> float:
-        """Return the logit of the tail probability at theta = sign * x, minus the logit of `chance`."""
+        """Return the logit of the tail probability at log odds ratio sign * x, minus that of `chance`."""
         p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
         return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
 

@@ -1,4 +1,4 @@
-"""Exact odds-ratio tests of two arms with few events, as pair tests.
+"""Exact odds-ratio tests and confidence bounds for two arms with few events.
 
 Given the totals of the environments the odds ratio is the only unknown parameter, and no approximation is
 needed. Tail probabilities include half of the probability of the observed outcome (mid-p). The error rate is
@@ -33,22 +33,22 @@ def few_enough(cells: Cells) -> bool:
 
 
 class ExactPairs(Pairs):
-    """Exact tests and confidence bounds for theta_i - theta_k, the logarithm of the odds ratio."""
+    """Exact tests and confidence bounds for the log odds ratio of two arms, theta_i - theta_k."""
 
     def __init__(self, tests: PairTests) -> None:
         self._tests, self.scale = tests, tests.scale
         self._between = cache(self._conditional)
 
     def _conditional(self, i: int, k: int) -> ConditionalDistribution:
-        """Return the distribution of the ones of arm i, given totals, in environments shared with arm k."""
+        """Return the distribution of arm i's number of events, given its totals with arm k."""
         return conditional_odds(self.scale.cells, i, k)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum conditional likelihood estimate of the log odds ratio."""
+        """Return the maximum conditional likelihood estimate of the log odds ratio of two arms."""
         return self._tests.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score with the exact tail probability of the events if theta_i - theta_k = gap."""
+        """Return the z-score with the exact tail probability of the events if the log odds ratio is `gap`."""
         above, below = self._between(i, k).tails(gap)
         if above <= below:
             return -normal_quantile(above) if above > 0.0 else math.inf
@@ -59,9 +59,9 @@ class ExactPairs(Pairs):
         return self._tests.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of theta_i - theta_k."""
+        """Return the upper confidence bound of the log odds ratio of two arms, theta_i - theta_k."""
         return self._between(i, k).upper(normal_tail(z))
 
     def lower(self, i: int, k: int, z: float) -> float:
-        """Return the lower confidence bound of theta_i - theta_k."""
+        """Return the lower confidence bound of the log odds ratio of two arms, theta_i - theta_k."""
         return self._between(i, k).lower(normal_tail(z))

@@ -1,4 +1,4 @@
-"""Pair tests of odds ratios, logit P(reward = 1) = lambda_environment + theta_arm, by scores."""
+"""Score tests of the odds ratio of two arms, logit P(reward = 1) = lambda_environment + theta_arm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLOSE = 1e-10
 
 
 class OddsPairScale:
-    """Scale of odds ratios for pair tests: score statistics from the conditional logistic model.
+    """Scale of odds ratios for tests of two arms: score statistics from the conditional logistic model.
 
     The expected number of events of a cell is exact given the total of its environment, however few events it
     has. Test directions come from a theta with half an event and half a non-event added to each arm, which is
@@ -54,15 +54,15 @@ class OddsPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum conditional likelihood fit, without the added half events."""
+        """Maximum conditional likelihood fit of odds ratios, without the added half events."""
         return solve_odds(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum conditional likelihood estimate of theta_i - theta_k, which may be infinite."""
+        """Return the conditional maximum likelihood log odds ratio of two arms, which may be infinite."""
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the conditional score statistic of the hypothesis that the odds ratio is exp(gap)."""
+        """Return the conditional score statistic of the hypothesis that two arms' odds ratio is exp(gap)."""
         c = self.cells
         expected = self._expected(move_apart(self.theta, i, k, gap, self._weight))
         mean = expected / c.n
@@ -72,14 +72,14 @@ class OddsPairScale:
         return NullHypothesis(float(np.sum(w * (self.sums - expected))), direction, mean)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the event probabilities of arms i and k in each environment if their gap were `gap`."""
+        """Return the event probabilities of two arms in each environment for a log odds ratio of `gap`."""
         theta = move_apart(self.theta, i, k, gap, self._weight)
         level = self.levels(theta)
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
     def grid(self, law: RewardDistribution) -> None:
-        """Return None: pairs of odds ratios cannot be tested together.
+        """Return None: odds ratios of many pairs of arms cannot be tested together.
 
         The expected events of all arms change with each pair.
         """
@@ -105,7 +105,7 @@ class OddsPairScale:
         return expected
 
     def _steadied(self) -> tuple[Floats, Floats]:
-        """Return theta and its information with half an event and half a non-event added to each arm."""
+        """Return arm effects and information with half an event and half a non-event added to each arm."""
         part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
         for _ in range(_STEPS):
             expected, between = conditional_moments(part, self._totals, theta)

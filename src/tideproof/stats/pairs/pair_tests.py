@@ -1,4 +1,4 @@
-"""Score tests and confidence bounds for theta_i - theta_k that allow for rare events and skewed rewards.
+"""Score tests and confidence bounds for the difference of two arms, for rare events and skewed rewards.
 
 On every scale the statistic is linear in the sums S of the cells: U = sum g (S - n m). Here m is the expected
 mean of a cell if the gap is true, and g is the direction in which the gap shows: theta_i - theta_k as the
@@ -67,7 +67,7 @@ class Events(NamedTuple):
         return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return the effective number of events of two arms, and the share of the arm with less traffic.
+        """Return the effective number of events of two arms, and the part due to the arm with less traffic.
 
         The expected part is in proportion to traffic, as if the arms were equal; it is not the number that
         was observed.
@@ -98,7 +98,7 @@ def count_events(c: Cells) -> Events:
 
 
 class NullHypothesis(NamedTuple):
-    """Score statistic of the null hypothesis that theta_i - theta_k has a given value.
+    """Score statistic of the null hypothesis that the effects of two arms differ by a given value.
 
     Attributes
     ----------
@@ -120,16 +120,16 @@ class PairScale(Protocol):
 
     @property
     def fitted(self) -> Floats:
-        """(C,) expected mean of each cell."""
+        """(C,) expected mean reward of each cell (one arm in one environment)."""
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of theta_i - theta_k = gap, its direction, and the expected means."""
+        """Return the score statistic of the hypothesis that two arms differ by `gap`, with expected means."""
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k, which may be infinite."""
+        """Return the estimated effect of arm i minus that of arm k, which may be infinite."""
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return the matrices for testing many pairs at once; None if the scale does not support it."""
+        """Return the matrices for testing many pairs of arms at once; None if this is not supported."""
 
 
 class CellMoments(NamedTuple):
@@ -141,10 +141,10 @@ class CellMoments(NamedTuple):
 
 
 class RewardDistribution(Protocol):
-    """Protocol for the distribution of single rewards around their mean."""
+    """Protocol for the distribution of individual rewards around their mean."""
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the moments of the rewards if the cells have these means."""
+        """Return variance and third moment of the rewards in each cell, if the cells have these means."""
 
 
 class BinaryRewards:
@@ -158,7 +158,7 @@ class BinaryRewards:
         self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the moments of 0/1 rewards with these means."""
+        """Return variance and third moment of 0/1 rewards with these means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
         variance[variance < _ROUNDING] = 0.0  # Otherwise a test would depend on rounding.
@@ -172,7 +172,7 @@ class MeasuredRewards:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the measured moments; on the scale of ratios the variance is proportional to the mean."""
+        """Return measured moments of rewards; on the scale of ratios, variances are proportional to means."""
         s = self.spreads
         if self._fitted is None:
             return CellMoments(s.variance, s.third, s)
@@ -185,7 +185,7 @@ _TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
 
 
 class PairTests(Pairs):
-    """Score tests and confidence bounds for theta_i - theta_k on a given scale.
+    """Score tests and confidence bounds for the difference of two arms' effects on a given scale.
 
     `covariance` of theta provides the first guess of where the bounds are.
     """
@@ -197,26 +197,26 @@ class PairTests(Pairs):
 
     @cached_property
     def _grid(self) -> PairGrid | None:
-        """Matrices for testing many pairs at once; None with few arms or if the scale does not support it."""
+        """Matrices for testing many pairs of arms at once; None with few arms or on an unsuitable scale."""
         c = self.scale.cells
         return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
 
     @property
     def quick(self) -> bool:
-        """True if many pairs are tested together."""
+        """True if many pairs of arms are tested together."""
         return self._grid is not None
 
     @cached_property
     def variance(self) -> Floats:
-        """(C,) variance of a single reward of each cell, at the fitted means."""
+        """(C,) variance of an individual reward in each cell, at the fitted means."""
         return self.law.moments(self.scale.fitted).variance
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k."""
+        """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
         return self.scale.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis theta_i - theta_k = gap; NaN without degrees of freedom."""
+        """Return the z-score of the hypothesis that two arms differ by `gap`; NaN if it is unknown."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
         weight = self.scale.cells.n * direction * direction
@@ -232,7 +232,7 @@ class PairTests(Pairs):
         return self._events.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of theta_i - theta_k: the gap whose z-score is -z."""
+        """Return the upper confidence bound of arm i's effect minus arm k's, the value with z-score -z."""
         if math.isinf(z):
             return np.inf
         middle = self.gap(i, k)
@@ -244,7 +244,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return -z minus the z-score at `gap`; the root is the upper confidence bound."""
+            """Return -z minus the z-score of the difference `gap`; its root is the upper confidence bound."""
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.
@@ -262,7 +262,7 @@ class PairTests(Pairs):
         return root_between(low, high, excess, _TOLERANCE)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the z-scores of many pairs for the hypothesis of no difference."""
+        """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
         if self._grid is None:
             return super().deviates(i, k)
         return self._in_blocks(
@@ -270,12 +270,12 @@ class PairTests(Pairs):
         )
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper confidence bounds of many pairs."""
+        """Return the upper confidence bounds of the differences of many pairs of arms."""
         if self._grid is None:
             return super().uppers(i, k, z)
 
         def limits(here: Ints, pairs: PairBatchTests) -> Floats:
-            """Return the upper confidence bounds of one block of pairs."""
+            """Return the upper confidence bounds of the differences in one block of pairs of arms."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
@@ -286,7 +286,7 @@ class PairTests(Pairs):
         return self._in_blocks(i, k, limits)
 
     def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, PairBatchTests], Floats]) -> Floats:
-        """Return the results of `work` for many pairs, computed in blocks that fit into memory."""
+        """Return the results of `work` for many pairs of arms, computed in blocks that fit into memory."""
         c, found = self.scale.cells, np.full(i.size, np.nan)
         assert self._grid is not None
         n, rows = to_matrix(c, c.n), max(1, BLOCK_NUMBERS // c.K)
@@ -297,7 +297,7 @@ class PairTests(Pairs):
         return found
 
     def _deviates(self, pairs: PairBatchTests, i: Ints, k: Ints, gap: Floats) -> Floats:
-        """Return the z-scores of pairs tested together; pairs without a joint result are tested singly."""
+        """Return z-scores of pairs of arms tested together; pairs for which this fails are tested alone."""
         z = pairs.deviates(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():
             z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))

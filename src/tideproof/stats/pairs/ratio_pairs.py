@@ -1,4 +1,4 @@
-"""Pair tests on the scale of ratios, E reward = lambda_environment exp(theta_arm), by conditional scores."""
+"""Conditional score tests of the ratio of two arms, E reward = lambda_environment exp(theta_arm)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOTHING = 1e-300  # Weight of an environment without an event: it has shares bu
 
 
 class RatioPairScale:
-    """Scale of ratios for pair tests: score statistics from a multiplicative Poisson-type model.
+    """Scale of ratios for tests of two arms: score statistics from a multiplicative Poisson-type model.
 
     Directions and expectations come from `theta`, a fit with half an event more for each arm, distributed as
     if all arms were equal. It is finite for an arm without an event, and there it follows the arms it is
@@ -53,15 +53,15 @@ class RatioPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum likelihood fit, without the added half events."""
+        """Maximum likelihood fit of ratios, without the added half events."""
         return solve_ratio(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum likelihood estimate of theta_i - theta_k, which may be infinite."""
+        """Return the maximum likelihood estimate of the log ratio of two arms, which may be infinite."""
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of the hypothesis that the rate ratio of i to k is exp(gap)."""
+        """Return the score statistic of the hypothesis that the ratio of arm i to arm k is exp(gap)."""
         c = self.cells
         exposure, rate = self.rates(move_apart(self.theta, i, k, gap, self._weight))
         w = (self.P[:, i] - self.P[:, k])[c.arm]
@@ -70,7 +70,7 @@ class RatioPairScale:
         return NullHypothesis(float(np.sum(direction * self.sums)), direction, rate)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment if theta_i - theta_k were `gap`: (J,) each."""
+        """Return the means of arms i and k in each environment if their log ratio were `gap`: (J,) each."""
         theta = move_apart(self.theta, i, k, gap, self._weight)
         exposure, _ = self.rates(theta)
         rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
@@ -78,17 +78,17 @@ class RatioPairScale:
         return rate * factor[i], rate * factor[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid:
-        """Return the matrices for testing many pairs at once."""
+        """Return the matrices for testing many pairs of arms at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
         return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:
-        """(C,) expected mean of each cell, given the totals of the environments."""
+        """(C,) expected mean reward of each cell, given the total reward of each environment."""
         return self.rates(self.theta)[1]
 
     def rates(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return n exp(theta) and the expected mean of each cell."""
+        """Return the exposure n exp(theta) and the expected mean reward of each cell."""
         c = self.cells
         factor = np.exp(np.clip(theta, -_FAR, _FAR))[c.arm]
         exposure = c.n * factor
@@ -97,7 +97,7 @@ class RatioPairScale:
 
 
 def ratio_pairs(cells: Cells, freedom: int) -> PairTests:
-    """Return tests of all pairs of arms on the scale of ratios; `freedom` is that of the residuals."""
+    """Return tests of all pairs of arms on the scale of ratios; `freedom`: residual degrees of freedom."""
     scale = RatioPairScale(cells)
     law: RewardDistribution = BinaryRewards(cells)
     if not cells.binary:
@@ -137,7 +137,7 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
     traffic = belongs @ cells.sizes
 
     def levels(factors: Floats) -> tuple[Floats, Floats]:
-        """Return the rate of each environment, and the mean of an arm with factor 1 in each group."""
+        """Return the rate of each environment, and the mean of an arm with factor 1 in each group of arms."""
         exposure, fitted = scale.rates(factors)
         rate = cells.by_environment(cells.n * fitted) / np.maximum(cells.by_environment(exposure), _NOTHING)
         return rate, belongs @ (cells.sizes * rate) / traffic
@@ -162,7 +162,7 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
 
 
 def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Return the theta to report: the maximum likelihood estimate, or that with half events added.
+    """Return the arms' log ratios to report: the maximum likelihood estimate, or one with added half events.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
     arms with events are infinite, the estimate with half events added is reported, which is finite.

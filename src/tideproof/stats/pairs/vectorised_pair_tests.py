@@ -40,12 +40,12 @@ class PairBatch(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> PairBatch:
-        """Return a batch of pairs with test directions w = P(e_i - e_k), centred to keep precision."""
+        """Return a batch of pairs of arms with centred test directions, w = P(e_i - e_k) for each pair."""
         w = P[i] - P[k]
         return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
 
     def of_pair(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the columns of the two arms of each pair from a (J, K) matrix: (B, J) each."""
+        """Return the columns for the two arms of each pair from an environments x arms matrix."""
         return x[:, self.i].T, x[:, self.k].T
 
     @property
@@ -56,7 +56,7 @@ class PairBatch(NamedTuple):
 
 
 class RewardVariation(NamedTuple):
-    """Variances and third moments of rewards under the hypotheses of a batch of pairs.
+    """Variances and third moments of rewards under hypotheses on the differences of many pairs of arms.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RewardVariation(NamedTuple):
 
 
 class BatchStatistics(NamedTuple):
-    """Score statistics of a batch of pairs, with the moments from which their variances are computed.
+    """Score statistics of many pairs of arms, with the moments from which their variances are computed.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class BatchStatistics(NamedTuple):
 
 
 class PairGrid(Protocol):
-    """Protocol for the matrices of environments x arms from which many pairs are tested at once."""
+    """Protocol for the matrices of environments x arms from which many pairs of arms are tested at once."""
 
     x: list[Floats]
 
@@ -94,7 +94,7 @@ class PairGrid(Protocol):
         """Measured variances of the rewards; None for 0/1 rewards."""
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return the score statistics of a batch of pairs for the hypotheses theta_i - theta_k = gap."""
+        """Return score statistics for the hypotheses that the effects of pairs of arms differ by `gap`."""
 
 
 def is_dense(cells: Cells) -> bool:
@@ -111,7 +111,7 @@ def to_matrix(cells: Cells, values: Floats) -> Floats:
 
 
 class PowerSums:
-    """Sums, over the arms outside each pair, of matrices x times powers of the test direction w.
+    """Sums, over the arms outside each tested pair, of cell values times powers of the test direction w.
 
     `power[p][x]` is the sum of x w^p for each pair and environment, (B, J).
     """
@@ -126,25 +126,25 @@ class PowerSums:
             weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
-        """Return the sums of x (w - centre)^2 over the arms outside each pair: (B, J)."""
+        """Return sums of x (w - centre)^2, w the test direction, over the arms outside each pair: (B, J)."""
         p = self.power
         return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
 
     def third(self, x: int, centre: Floats) -> Floats:
-        """Return the sums of x (w - centre)^3 over the arms outside each pair: (B, J)."""
+        """Return sums of x (w - centre)^3, w the test direction, over the arms outside each pair: (B, J)."""
         p = self.power
         return np.asarray(p[3][x] - centre * (3.0 * p[2][x] - centre * (3.0 * p[1][x] - centre * p[0][x])))
 
 
 class PairBatchTests:
-    """Score tests of a batch of pairs of arms, at any gaps."""
+    """Score tests of a batch of pairs of arms, for any hypothesised differences."""
 
     def __init__(self, n: Floats, grid: PairGrid, batch: PairBatch) -> None:
         self._n, self._grid, self._batch = n, grid, batch
         self._sums = PowerSums(batch, grid.x)
 
     def deviates(self, gap: Floats) -> Floats:
-        """Return the z-score of each pair at its gap, as `PairTests.deviate` does: (B,)."""
+        """Return the z-score of each pair of arms at a given difference, as in `PairTests.deviate`: (B,)."""
         case = self._grid.case(self._batch, self._sums, gap)
         centre, varying = case.centre, case.varying
         parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
@@ -163,7 +163,7 @@ class PairBatchTests:
     def _freedom(
         self, s: CellVariances, centre: Floats, varying: RewardVariation, parts: Floats, own: list[Floats]
     ) -> Floats:
-        """Return the degrees of freedom of each pair, by Satterthwaite's formula; 0 if unknown."""
+        """Return the degrees of freedom of each pair of arms, by Satterthwaite's formula; 0 if unknown."""
         batch, total = self._batch, parts.sum(axis=1)
         if not s.freedom > 0.0:
             return np.zeros(total.size)
@@ -183,13 +183,13 @@ class PairBatchTests:
 
 
 def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
-    """Return the terms of Satterthwaite's formula for estimated factors of arms or environments: (B,)."""
+    """Return the terms of Satterthwaite's formula for estimated variance factors of arms or environments."""
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
 
 
 class DifferenceGrid:
-    """Matrices for testing many pairs on the scale of differences, by least squares.
+    """Matrices for testing many pairs of arms on the scale of differences, by least squares.
 
     Variances are measured and do not depend on the gap of the hypothesis.
     """
@@ -201,7 +201,7 @@ class DifferenceGrid:
         self.x = [to_matrix(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return the score statistics of a batch of pairs for the hypotheses mu_i - mu_k = gap."""
+        """Return score statistics for the hypotheses that the means of pairs of arms differ by `gap`."""
         i, k = batch.i, batch.k
         centre = batch.w @ self._share.T
         one = np.ones_like(centre)
@@ -214,7 +214,7 @@ class DifferenceGrid:
 
 
 class RatioGrid:
-    """Matrices for testing many pairs on the scale of ratios, E r = lambda_environment exp(theta_arm).
+    """Matrices for testing many pairs of arms on the scale of ratios, E r = lambda_j exp(theta_arm).
 
     Names are those of `RatioPairScale`.
 
@@ -243,7 +243,7 @@ class RatioGrid:
             self.x += [self._n * each for each in self._each]
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return the score statistics for theta_i - theta_k = gap; NaN where an expected rate exceeds 1."""
+        """Return score statistics for log ratios `gap` of many pairs of arms; NaN if a rate exceeds 1."""
         theta, i, k = self._theta, batch.i, batch.k
         both = self._weight[i] + self._weight[k]
         share = np.where(both > 0.0, self._weight[i] / np.where(both > 0.0, both, 1.0), 0.5)
@@ -288,13 +288,13 @@ class RatioGrid:
 def upper_bounds(
     deviate: Callable[[Floats], Floats], middle: Floats, step: Floats, z: Floats, doublings: int, close: float
 ) -> Floats:
-    """Return upper confidence bounds of many pairs at once: the gaps whose z-scores are -z.
+    """Return upper confidence bounds for many pairs of arms: the differences whose z-scores are -z.
 
     The results are those of `PairTests.upper`.
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return -z minus the z-scores at the gaps; the roots are the upper confidence bounds."""
+        """Return -z minus the z-scores of differences; the roots are the upper confidence bounds."""
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

@@ -28,7 +28,7 @@ Moments = Callable[[Floats], tuple[Floats, Floats | FactoredInverse]]
 
 
 class LikelihoodMaximum(NamedTuple):
-    """Maximum of a conditional likelihood: theta, its covariance P, and the expected sums of cells.
+    """Maximum of a conditional likelihood: arm effects, their covariance, and the expected sums of cells.
 
     `short` holds factors of P through the environments, if there are many arms and few environments.
     """
@@ -66,7 +66,7 @@ class ConditionalFit(NamedTuple):
     short: FactoredInverse | None = None
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k; infinite or NaN if the arms are in different classes.
+        """Return the estimated effect of arm i minus arm k's; infinite or NaN if their classes differ.
 
         NaN means that the data do not bound the difference on either side.
         """
@@ -77,7 +77,7 @@ class ConditionalFit(NamedTuple):
 
 
 def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
-    """Return theta with infinite values for arms that never won or that never lost."""
+    """Return the arm effects theta, infinite for arms that never won or never lost against another arm."""
     never = [cells.by_arm(part) == 0.0 for part in (wins, losses)]
     return np.where(
         cells.counts == 0.0, np.nan, np.where(never[0], -np.inf, np.where(never[1], np.inf, theta))
@@ -85,7 +85,7 @@ def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> 
 
 
 def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Group the arms into classes with finite ratios, (K,), and find which arm beats which, (K, K).
+    """Group the arms into classes whose ratios are finite, (K,), and find which arm beats which, (K, K).
 
     Arm a beats arm b if a has a win and b a loss in the same environment. If theta_a - theta_b went to minus
     infinity, that outcome would have probability 0: it bounds theta_a - theta_b from below. A ratio is finite
@@ -121,7 +121,7 @@ def reachable(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
 
 
 def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
-    """Return the cells that carry information on ratios, with a separate environment for each class.
+    """Return the cells that carry information on ratios, with separate environments by class of arms.
 
     Also return their indices. Cells without another cell of their class in the environment are left out, and
     so are environments in which all have won or all have lost.

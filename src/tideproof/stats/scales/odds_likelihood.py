@@ -173,7 +173,7 @@ def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
 
 
 def _first_theta(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
-    """Return starting values of theta: one Newton step from 0, with hypergeometric covariances."""
+    """Return starting values of the arm effects: one Newton step from 0, with hypergeometric covariances."""
     m = part.sizes
     spread = T * (m - T) / (m * (m - 1.0))
     between = link_weights(part.weighted(part.n * spread[part.environment]))

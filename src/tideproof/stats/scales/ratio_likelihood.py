@@ -49,7 +49,7 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
     def moments(theta: Floats) -> tuple[Floats, Floats | FactoredInverse]:
-        """Return the expected sums of the cells, and the information on theta or factors of its inverse."""
+        """Return expected sums of cells, and the information on the arm effects or its factored inverse."""
         expected = T * _shares(part, theta)
         shared = part.weighted(expected)
         if (short := factor_inverse(shared, component)) is not None:
@@ -98,7 +98,7 @@ def _shares(part: Cells, theta: Floats) -> Floats:
 
 
 def _first_theta(part: Cells, own: Floats, T: Floats) -> Floats:
-    """Return starting values of theta, from three steps of a fixed-point iteration.
+    """Return starting values of the arm effects, from three steps of a fixed-point iteration.
 
     A step sets exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j. Each step raises the likelihood from
     any starting point (Hunter 2004, MM algorithms for generalized Bradley-Terry models).

@@ -35,7 +35,7 @@ _SKEWED = 0.2  # Logarithms may help if the skewness inside cells is larger.
 
 
 def require_logs(cells: Cells) -> Cells:
-    """Return the cells of the logarithms of the rewards; raise `InputError` if there are none."""
+    """Return the cells of the logarithms of the rewards; raise `InputError` if no logarithms were read."""
     if cells.logs is not None:
         return cells.logs
     if cells.low is not None and cells.low.min() <= 0.0:
@@ -67,7 +67,7 @@ def logs_may_help(cells: Cells) -> bool:
 
 
 def should_read_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read logarithms of rewards.
+    """Return whether the logarithms of the rewards should be read from the data, too.
 
     The answer is no if a reward is 0 or below; if `logs` is None, it is yes only if logarithms may help.
     """
@@ -144,7 +144,7 @@ def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
 
 
 def _require_variation(squares: float) -> float:
-    """Return the sum of squares `squares`; raise `InputError` if it is 0 and likelihoods are unbounded."""
+    """Return the sum of squares `squares`; raise `InputError` if it is 0, as likelihoods are infinite."""
     if squares <= 0.0:
         raise InputError("scales cannot be compared by likelihood: rewards do not vary around their means")
     return squares
@@ -208,7 +208,7 @@ def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
 
 
 def additive_tide_p(logs: Cells) -> float:
-    """Return the p-value of a multiplicative tide against an additive one; 1 if untestable.
+    """Return the p-value of multiplicative shifts against the alternative of additive ones; 1 if untestable.
 
     With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
     freedom), and logarithms vary less there, because the noise does not grow. The result is the smaller of
@@ -231,7 +231,7 @@ def additive_tide_p(logs: Cells) -> float:
 
 
 def _two_sided(U: float, variance: float, of: Floats) -> float:
-    """Return the two-sided p-value of a sum with mean 0; 1 if its variance is only rounding."""
+    """Return the two-sided p-value of a sum with expectation 0; 1 if its variance is only rounding error."""
     if not variance > 1e-20 * float(np.sum(of**2)):
         return 1.0
     return 2.0 * normal_tail(abs(U) / math.sqrt(variance))

@@ -60,7 +60,7 @@ LEVEL_DEPENDENCE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
 
 
 class ScaleTest(NamedTuple):
-    """Result of a test of one scale against another.
+    """Result of a test of one scale (differences, ratios or odds) against another.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _regression_test(
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
 ) -> ScaleTest:
-    """Test whether the residuals R_aj follow the pattern c_a h_j that the other scale predicts.
+    """Test whether residuals by arm and environment follow the pattern that another scale predicts.
 
     The statistic is the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj). The second
     term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the remainder,
@@ -274,13 +274,13 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
 
 
 def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return `f` at the level of each environment, and its backward slope in the environment's total."""
+    """Return `f` at the level of each environment, and the slope of `f` in the environment's total reward."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 
 
 def _sum_variances(cells: Cells) -> Floats:
-    """Return the variance of each cell's sum, measured inside it; pooled for a single reward: (C,)."""
+    """Return the variance of each cell's sum of rewards; a pooled one for cells with one reward: (C,)."""
     freedom = cells.n - 1.0
     pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
     return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
@@ -323,7 +323,7 @@ def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats
 
 
 class _Growth(NamedTuple):
-    """Growth of the noise with the level: the power k of s x^k, and its z-score against 0."""
+    """Growth of the noise variance with the level x: the power k of s x^k, and its z-score against 0."""
 
     power: float
     z: float

@@ -28,14 +28,14 @@ _FAR = 50.0  # A log ratio that is practically infinite without overflow in exp.
 
 
 class _OtherScale(NamedTuple):
-    """Alternative scale: its estimate and its pair tests."""
+    """Alternative scale (differences, ratios or odds): its estimate and its tests of pairs of arms."""
 
     found: Estimate
     pairs: Pairs
 
 
 class ScaleUnion(Pairs):
-    """Pair tests on the chosen scale, with confidence bounds that also cover the other possible scales.
+    """Tests of two arms on the chosen scale, whose confidence bounds also cover the other possible scales.
 
     Scales whose estimates agree to a fifth of a standard error count as one.
     """
@@ -46,11 +46,11 @@ class ScaleUnion(Pairs):
         self._near: dict[tuple[int, int], list[_OtherScale]] = {}
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k on the chosen scale."""
+        """Return the estimated difference of two arms' effects on the chosen scale, theta_i - theta_k."""
         return self._shown.pairs.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score on the chosen scale; for a gap of 0, the smallest over all scales."""
+        """Return the z-score of two arms' difference on the chosen scale; for 0, the least over scales."""
         found = self._shown.pairs.deviate(i, k, gap)
         if gap:
             return found
@@ -62,7 +62,7 @@ class ScaleUnion(Pairs):
         return self._shown.pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the largest upper confidence bound of theta_i - theta_k over all possible scales."""
+        """Return the largest upper confidence bound of two arms' difference over all possible scales."""
         found = self._shown.pairs.upper(i, k, z)
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
         return max((found, *(limit for limit in rest if limit > found)))
@@ -82,7 +82,7 @@ class ScaleUnion(Pairs):
         return self._near[pair]
 
     def _seen(self, other: _OtherScale, i: int, k: int, gap: float) -> float:
-        """Return a gap on another scale as a gap on the chosen one, over all traffic; NaN if undefined."""
+        """Convert a difference of two arms from another scale to the chosen one; NaN if undefined."""
         if math.isnan(gap):
             return gap
         scale = _scale(other.found)
@@ -99,13 +99,13 @@ class ScaleUnion(Pairs):
 
 
 def _scale(found: Estimate) -> Any:
-    """Return the fitted scale behind the pair tests of an estimate."""
+    """Return the fitted scale (differences, ratios or odds) that an estimate's tests of pairs use."""
     pairs: Any = found.pairs
     return pairs.scale
 
 
 def _tests(found: Estimate) -> Pairs:
-    """Return the pair tests of an estimate; Wald tests, which are quick, for very many cells."""
+    """Return an estimate's tests of pairs of arms; Wald tests, which are quick, for very many cells."""
     many = _scale(found).cells.n.size > _MANY
     return WaldPairs(found.mu, found.covariance, found.freedom) if many else found.pairs
 

@@ -74,7 +74,7 @@ def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def quadratic_forms(C: Floats, average: Floats, component: Ints) -> Floats:
-    """Return the variance of each arm's effect minus the weighted average of its group: (K,).
+    """Return the variance of the difference between each arm's effect and its group's weighted average: (K,).
 
     It is c'Cc, with C the covariance of the effects and c = e_i minus the average of the group. `average` has
     one row of arm weights for each group: (groups, K).

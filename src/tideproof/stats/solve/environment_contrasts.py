@@ -1,4 +1,4 @@
-"""Single environments: the difference of two arms in each, and estimates with each left out in turn.
+"""Difference of two arms in each environment, and estimates with each environment left out in turn.
 
 The difference of two cell means does not depend on the shift. Its variance follows the model of the noise.
 Under the "clustered" model, where shifts may differ between arms, it is the variance of the difference in
@@ -62,7 +62,7 @@ _WORK = 2e10  # Most arithmetic operations for leaving environments out.
 
 
 def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
-    """Return a table of the leading arm and its lead without each environment, largest change first.
+    """Return a table of the leading arm and its lead when each environment is left out, largest change first.
 
     `mu` holds the arm values from all environments, and `without` (J, K) those with each environment left
     out. `sign` is -1 if a low reward is good. With `lifts` the values are logarithms, and leads are shown as

@@ -19,7 +19,9 @@ _ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per envir
 
 
 def link_weights(cells: Cells) -> Floats:
-    """Return the edge weights of the graph of the arms: the sum of w_j w_j'/W_j over environments, (K, K).
+    """Return the edge weights of the graph of the arms, the information from direct comparisons: (K, K).
+
+    They are the sum of w_j w_j'/W_j over environments.
 
     w_j are the weights of the arms in environment j, and W_j is their sum. The entries off the diagonal are
     the edge weights of the Laplacian: the information from direct comparisons of two arms. The matrix is
@@ -60,7 +62,7 @@ def invert_laplacian(between: Floats, component: Ints) -> Floats:
 
 
 def _root_of_inverse(between: Floats, component: Ints) -> Floats:
-    """Return a matrix X such that X'X is the result of `invert_laplacian`."""
+    """Return a square root X of the Laplacian's generalised inverse: X'X is that of `invert_laplacian`."""
     degree = between.sum(axis=1)
     reference = _references(degree, component)
     laplacian = np.diag(degree) - between
@@ -109,7 +111,7 @@ class FactoredInverse(NamedTuple):
         return self._fixed(P)
 
     def sandwich(self, middle: Floats) -> Floats:
-        """Return the matrix product P middle P, computed from the factors of P."""
+        """Return a sandwich covariance P M P, with M the matrix `middle`, from the factors of P."""
         left = self.own[:, None] * middle + self.by.T @ (self.by @ middle)
         return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
 
@@ -119,7 +121,7 @@ class FactoredInverse(NamedTuple):
         return np.asarray(x - x[self.reference][self.component])
 
     def _fixed(self, P: Floats) -> Floats:
-        """Subtract constants from rows and columns of P, so that those of the reference arms become 0."""
+        """Subtract constants from rows and columns of the inverse P, so that reference arms have zeros."""
         level = P[self.reference[self.component], np.arange(self.own.size)]
         level -= 0.5 * level[self.reference][self.component]
         P -= level[:, None] + level
@@ -130,7 +132,7 @@ class FactoredInverse(NamedTuple):
 
 
 def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:
-    """Return the matrix product P middle P of a sandwich covariance.
+    """Return a sandwich covariance P M P, with P an inverse of the Laplacian and M the matrix `middle`.
 
     `middle` is symmetric, and its rows add up to 0 in each component. `short` is the factored form of P,
     which is quicker; None if there is none.

@@ -56,7 +56,7 @@ class Solution(NamedTuple):
 
     @property
     def freedom(self) -> int:
-        """Residual degrees of freedom: N - K - J + groups - covariates, K counting arms with rewards."""
+        """Residual degrees of freedom: rewards - arms with rewards - environments + groups - covariates."""
         return self.told - self.environments - self.joins - self.spent
 
 
@@ -150,7 +150,7 @@ def cell_residuals(solution: Solution, cells: Cells) -> Floats:
 
 
 def _centred_residuals(cells: Cells, mu: Floats) -> Floats:
-    """Return mean - muhat_arm - shat_environment of each cell, centred first because shifts may be large."""
+    """Return each cell's mean minus arm effect and shift, centred first because shifts may be large."""
     return cells.centred(cells.centred(cells.mean) - mu[cells.arm])
 
 

@@ -22,7 +22,7 @@ _RANK = 1e-10  # Eigenvalues below this share of the largest count as 0.
 
 
 class TwoWayFit(NamedTuple):
-    """Least-squares fit with two factors, the larger profiled out; columns are arms, then smaller factor.
+    """Least-squares fit of arm effects and two environment factors, the larger of which is profiled out.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats)
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of levels of the larger factor, each with a matrix of weights by level and column.
+    """Yield blocks of levels of the larger factor, each with its weights by level and design column.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix. Its columns
     are the arms, then the levels of the smaller factor.
@@ -151,7 +151,7 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of levels of the larger factor, each with a matrix of mean rows of the design.
+    """Yield blocks of levels of the larger factor, each with the mean design row of each level.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix.
     """

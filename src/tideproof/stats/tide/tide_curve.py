@@ -63,7 +63,7 @@ class TideJump(NamedTuple):
 def smooth_tide(
     rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[WeightedLaw]
 ) -> TideCurve:
-    """Smooth the hidden tide over time, averaged over the likelier laws.
+    """Estimate the hidden tide at each moment, averaged over the likelier laws of its drift and jumps.
 
     `mu` holds the arm effects, and `noise` is the variance of the noise.
     """
@@ -142,7 +142,7 @@ def _smooth(flat: TimedRows, law: TideLaw, noise: float) -> tuple[Floats, Floats
 
 
 def _likeliest_paths(kept: PathRecord, count: int) -> PathRecord:
-    """Return the `count` most probable paths at each moment, with weights that add up to 1.
+    """Return the `count` most probable hypotheses on the tide at each moment; their weights add up to 1.
 
     A path is one hypothesis of when the tide jumped.
     """

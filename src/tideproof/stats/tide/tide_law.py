@@ -69,7 +69,7 @@ class TideLaw(NamedTuple):
 
 
 class LawFit(NamedTuple):
-    """Fit of a log under one law of the tide.
+    """Fit of a log under one law of the hidden tide: an assumed drift, jump probability and jump size.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def law_grid() -> list[TideLaw]:
 
 
 def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
-    """Return the laws worth keeping with their posterior probabilities, in descending order."""
+    """Return the likelier laws of the hidden tide with their posterior probabilities, in descending order."""
     size = rows.arm.size
     program = filter_program(size)
     effort = USUAL if size <= FEW else LONG
@@ -110,7 +110,7 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
     parts = _studied_rows(rows, effort.studied)
 
     def tried(some: Iterable[TideLaw]) -> dict[TideLaw, float]:
-        """Return the log posterior probabilities of some laws, up to a constant, from a part of the log."""
+        """Return log posterior probabilities of laws of the tide, up to a constant, from parts of the log."""
         return {
             law: math.log(law.prior) + sum(fit_law(program, part, arms, law, 3).evidence for part in parts)
             for law in some
@@ -137,7 +137,7 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
 
 
 def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
-    """Return the most probable laws, at most `most`, without those of negligible probability."""
+    """Return the most probable laws of the tide, at most `most`, without those of negligible probability."""
     ordered = sorted(known, key=lambda law: -known[law])
     return [
         law
@@ -147,7 +147,7 @@ def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
 
 
 def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
-    """Return laws whose parameters lie between those of `law` and of its neighbours in the grid."""
+    """Return laws of the tide with parameters between those of `law` and its neighbours in the grid."""
     near = [law._replace(drift=law.drift * factor) for factor in (0.4, 2.5) if law.drift]
     if law.chance:
         near += [law._replace(chance=min(law.chance * factor, 0.6)) for factor in (0.5, 2.0)]
@@ -156,7 +156,7 @@ def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
 
 
 def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
-    """Return the parts of the log on which the grid of laws is evaluated.
+    """Return the parts of the log on which the grid of laws of the tide is evaluated.
 
     They are the whole log if it is short, otherwise a few stretches of successive rows.
     """
@@ -169,14 +169,14 @@ def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
 
 
 def _row_slice(rows: TimedRows, where: slice) -> TimedRows:
-    """Return a slice of the rows."""
+    """Return a slice of the rows of a log."""
     return TimedRows(rows.arm[where], rows.n[where], rows.mean[where], rows.squares[where], rows.move[where])
 
 
 def fit_law(
     program: Kernel, rows: TimedRows, arms: int, law: TideLaw, count: int, kept: PathRecord | None = None
 ) -> LawFit:
-    """Fit a log under one law of the tide, with a filter that follows `count` paths.
+    """Fit a log under one law of the tide, with a filter that follows `count` hypotheses on its jumps.
 
     A path is one hypothesis of when the tide jumped. If `kept` is given, it records the states of the paths.
     """
@@ -197,7 +197,7 @@ def fit_law(
 
 
 def empty_path_record(rows: int, count: int) -> PathRecord:
-    """Return a record, filled with zeros, for the states of a filter's paths after each row."""
+    """Return a record of zeros for a filter's hypotheses on the tide's jumps (paths) after each row."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
         per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
@@ -205,14 +205,14 @@ def empty_path_record(rows: int, count: int) -> PathRecord:
 
 
 def _empty_paths(arms: int, count: int) -> Paths:
-    """Return the initial state of a filter with `count` paths: arrays of zeros."""
+    """Return zeroed arrays for a filter that follows `count` hypotheses on the tide's jumps (paths)."""
     sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
     shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
     return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
 def average_laws(found: Sequence[WeightedLaw]) -> tuple[Floats, Floats, float]:
-    """Return arm levels, their covariance and the noise variance averaged over laws, up to a common level."""
+    """Return arm levels (up to a constant), covariance and noise variance, averaged over laws of the tide."""
     weight = np.array([each.weight for each in found])
     levels = np.array([each.found.level - each.found.level[0] for each in found])
     mean = weight @ levels

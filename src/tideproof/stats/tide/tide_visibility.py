@@ -49,7 +49,7 @@ def _has_ties(arm: Ints, reward: Floats) -> bool:
 
 
 def level_arms(arm: Ints, reward: Floats) -> Floats:
-    """Return rewards minus arm effects, estimated by medians of steps between arms.
+    """Return rewards minus arm effects, estimated by medians of the steps between successive rows.
 
     Most steps are too short for the tide to move noticeably.
     """

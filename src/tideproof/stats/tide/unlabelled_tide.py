@@ -180,7 +180,7 @@ def _cut_into_pieces(
 def _cells(
     arms: list[Any], labels: list[Any], arm: Ints, of: Ints, n: Floats, mean: Floats, squares: Floats
 ) -> Cells:
-    """Return cells by arm and piece of time from rows."""
+    """Return the cells of a log, one for each arm and piece of time, from its rows."""
     pair, cell = np.unique(of * len(arms) + arm, return_inverse=True)
     size = sum_by_index(cell, n, pair.size)
     centre = sum_by_index(cell, n * mean, pair.size) / size

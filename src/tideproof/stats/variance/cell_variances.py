@@ -22,7 +22,7 @@ _TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
 
 
 def is_exact(sigma: float, largest: float) -> bool:
-    """Return True if a residual standard deviation is mere rounding, compared with the largest mean."""
+    """Return True if a residual standard deviation is mere rounding error, compared with the largest mean."""
     return sigma <= _ROUNDING * largest
 
 
@@ -151,7 +151,10 @@ def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise
 
 
 def variance_between(deviation: Floats, error: Floats) -> float:
-    """Return the variance t >= 0 at which deviation^2/(t + error) averages 1; 0 if it is below 1 at t = 0."""
+    """Return the moment estimate of the variance of true values, from deviations and error variances.
+
+    It is the t >= 0 at which deviation^2/(t + error) averages 1, or 0 if the average is below 1 at t = 0.
+    """
     if deviation.size < 2:
         return 0.0
     t = 0.0

@@ -29,7 +29,9 @@ class ClusteredCovariance(NamedTuple):
 
 
 def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
-    """Return the cluster-robust sandwich covariance with one score for each unit: P (sum_u z_u z_u') P.
+    """Return the cluster-robust sandwich covariance of the arm effects, with one score for each unit.
+
+    It is P (sum_u z_u z_u') P.
 
     z_u adds up (reward - expected reward) g over the rewards of the unit, with g = e_arm - b_j and b_j the
     shares of the arms in the environment. The small-sample factors are U/(U - 1) and (N - 1)/(N -

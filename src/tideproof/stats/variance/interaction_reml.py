@@ -73,11 +73,11 @@ class MixedModelFit(NamedTuple):
 
     @property
     def noise(self) -> Floats:
-        """(C,) variance of each cell's mean around its true mean."""
+        """(C,) noise variance of the mean reward of each cell (one arm in one environment)."""
         return np.asarray(self.sigma2[self.noise_of] / self.cells.n)
 
     def typical(self) -> tuple[float, float]:
-        """Return root mean squares, over rewards, of the standard deviations omega and sigma."""
+        """Return root mean squares, over rewards, of the standard deviations of interactions and noise."""
         n = self.cells.n
         between, noise = (float(n @ x / n.sum()) for x in (self.between, self.sigma2[self.noise_of]))
         return math.sqrt(between), math.sqrt(noise)
@@ -101,7 +101,7 @@ class RestrictedLikelihood(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """Scaled slope of the deviance: 0 at the maximum of the likelihood, negative at smaller omega^2.
+        """Scaled slope of the deviance in the interaction variance: 0 at the maximum of the likelihood.
 
         It is the sum of expected weighted squares divided by that of observed ones, minus 1. It is almost
         linear in omega^2, which makes the root easy to find.
@@ -114,7 +114,7 @@ class RestrictedLikelihood(NamedTuple):
 def reml(
     c: Cells, s: Solution, pools: Pools | None = None, *, own: bool = False, none: bool = False
 ) -> MixedModelFit:
-    """Fit the mixed model by REML; `s` is the least-squares fit. O(C K + K^3) a step, about a dozen steps.
+    """Fit arm x environment interactions by REML, given the least-squares fit `s`; O(C K + K^3) a step.
 
     Without `pools`, noise has one variance, and sigma^2 is estimated together with omega^2. With `pools`, the
     noise variances are those inside the cells of each pool. `own` gives every arm its own omega; `none` fits
@@ -153,12 +153,12 @@ def _check_unit(variance: float) -> None:
 
 
 def visible_interactions(c: Cells, s: Solution) -> int:
-    """Return the degrees of freedom of interactions: the number of cells minus the number of parameters."""
+    """Return the degrees of freedom of arm x environment interactions: cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
 class VarianceParameters(NamedTuple):
-    """Variance parameters: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in its cell."""
+    """Variances in the mixed model: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in a cell."""
 
     omega2: Floats
     sigma2: Floats
@@ -178,7 +178,7 @@ def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: f
 
 
 def _maximise(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
-    """Return the omega^2 that maximises the restricted likelihood, and the estimate of sigma^2 with it.
+    """Return the interaction variance that maximises the restricted likelihood, and sigma^2 with it.
 
     With `pools` the variances of the noise are known, and the second result is 1.
     """
@@ -259,7 +259,7 @@ def _noise_of(c: Cells, pools: Pools | None) -> Ints:
 def _omega_by_arm(
     c: Cells, s: Solution, pools: Pools | None, start: VarianceParameters
 ) -> VarianceParameters:
-    """Return omega^2 for each arm (and sigma^2 without pools) by Fisher scoring, at least 0."""
+    """Return the interaction variance of each arm, at least 0 (and sigma^2 without pools), by scoring."""
     joint, df, inside = pools is None, float(np.sum(c.n - 1.0)), float(np.sum(c.squares))
     D = np.array([(c.arm == i).astype(float) for i in range(c.K)] + ([1.0 / c.n] if joint else []))
     fixed = 0.0 if pools is None else pools.variance[pools.of] / c.n

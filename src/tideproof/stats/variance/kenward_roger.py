@@ -53,7 +53,7 @@ class VarianceCorrection(NamedTuple):
 
 
 def derivative_sums(cells: Cells, D: Floats) -> DerivativeSums:
-    """Compute the Kenward-Roger sums S and X. O(p C K + p^2 J K^2)."""
+    """Compute the sums S and X of the Kenward-Roger formulas, in O(p C K + p^2 J K^2) for p variances."""
     a = cells.weight**2 * D
     p, K = len(D), cells.K
     S = np.array([meat(cells, row) for row in a])

@@ -49,7 +49,7 @@ class WeightedFit(NamedTuple):
 
 
 def meat(cells: Cells, q: Floats) -> Floats:
-    """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells: (K, K)."""
+    """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells with design rows g."""
     cells.check_one_way("this variance model")
     total = np.diag(cells.by_arm(q))
     charges = cells.by_environment(q)
@@ -76,7 +76,7 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
 
 
 def environment_scores(solution: Solution, cells: Cells) -> Floats:
-    """Return the sum of u_j u_j', u_j the residuals of environment j summed by arm: (K, K)."""
+    """Return the sum over environments of u u', with u the environment's residuals summed by arm: (K, K)."""
     cells.check_one_way("this variance model")
     residual, _ = residuals(solution, cells)
     total = np.zeros((cells.K, cells.K))
@@ -120,7 +120,7 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
 
 
 def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return the row g = e_arm - b_j of each cell in `here`: (cells, K).
+    """Return the design row of each cell in `here`: its arm minus the arms' shares of its environment.
 
     `b` holds the share of each arm in each environment, (J, K).
     """

@@ -151,7 +151,7 @@ def sigma2(solution: Solution) -> float:
 
 
 def comparison_counts(cells: Cells, solution: Solution) -> ComparisonCounts:
-    """Return the numbers of arms, environments and rewards that count for comparisons in each group."""
+    """Return the numbers of arms, environments and rewards that count for comparisons, by group of arms."""
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
@@ -163,7 +163,7 @@ def comparison_counts(cells: Cells, solution: Solution) -> ComparisonCounts:
 
 
 def _common(c: Cells, s: Solution) -> Estimate:
-    """Estimate with one variance for all rewards."""
+    """Estimate arm effects with one noise variance for all rewards."""
     one = sigma2(s)
     if c.slope is not None:  # The slope of covariates is an estimate, too.
         s = s._replace(P=s.P + c.slope.loose)
@@ -174,12 +174,12 @@ def _common(c: Cells, s: Solution) -> Estimate:
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean with one variance for all rewards."""
+    """Return the variance of each cell's mean with one noise variance for all rewards."""
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _robust(c: Cells, s: Solution) -> Estimate:
-    """Estimate with the HC3 sandwich: every reward may have its own variance.
+    """Estimate arm effects with the HC3 sandwich: every reward may have its own variance.
 
     It costs a few degrees of freedom. Environments with a single arm do not count.
     """
@@ -211,7 +211,7 @@ def _robust_freedom(c: Cells, s: Solution) -> Floats:
 
 
 def _clustered(c: Cells, s: Solution) -> Estimate:
-    """Estimate with the sandwich clustered by environment: shifts may differ randomly between arms.
+    """Estimate arm effects with errors clustered by environment: shifts may differ randomly between arms.
 
     CRV1 has the small-sample factors J/(J - 1) and (N - 1)/(N - K), with K the number of arms (Cameron,
     Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of freedom. All counts
@@ -242,13 +242,13 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
-    """Estimate with the sandwich clustered by unit: rewards of a unit may depend on each other."""
+    """Estimate arm effects with errors clustered by unit: rewards of a unit may depend on each other."""
     C, freedom = clustered_covariance(c, s)
     return _estimate(c, s, C, means_and_shifts(s, C, c, sigma2(s) / c.n), freedom)
 
 
 def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
-    """Estimate with random arm x environment interactions; without them if none are found."""
+    """Estimate arm effects with random arm x environment interactions; without them if none are found."""
     found = reml(c, s, None if pool is None else pool(c), own=own)
     if found.none:
         return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
@@ -267,12 +267,12 @@ def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool =
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Return the noise of cells whose variances have errors that depend on each other."""
+    """Return noise variances of cells, marked as having estimation errors that depend on each other."""
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
 def _by_group(s: Solution, freedom: Floats) -> Floats:
-    """Return the degrees of freedom of each arm: those of its group, or the residual ones if alone."""
+    """Return each arm's degrees of freedom: those of its group of arms, or the residual ones without one."""
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
@@ -291,7 +291,7 @@ def _by_environment(c: Cells, of_arm: Floats) -> Floats:
 
 
 def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
-    """Estimate by least squares weighted by the variances inside the cells of each arm or environment."""
+    """Estimate arm effects by least squares, weighted by the variances inside the cells of each pool."""
     found = sandwich.weighted_fit(c, pool(c))
     mu, C = found.solution.mu, found.covariance
     readout = means_and_shifts(found.solution, C, found.cells, 1.0 / found.cells.weight)
@@ -307,7 +307,7 @@ def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Es
 
 
 def _pooled_by_arm(c: Cells) -> Pools:
-    """Return the pools of cells by arm."""
+    """Group the cells by arm into pools with one reward variance each."""
     return _pooled("by-arm", c, c.arm, c.arms, c.counts > 0.0)
 
 
@@ -327,12 +327,12 @@ def _pooled_by_arm_or_together(c: Cells) -> Pools:
 
 
 def _pooled_by_environment(c: Cells) -> Pools:
-    """Return the pools of cells by environment; those with a single arm need no variance."""
+    """Group the cells by environment into pools with one variance each; pools with one arm need none."""
     return _pooled("by-environment", c, c.environment, c.environments, c.compares)
 
 
 def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
-    """Return pools with their variances; pools without a positive variance get the overall one."""
+    """Return pools of cells with their variances; pools without a positive variance get the overall one."""
     inside, freedom = variance_inside(c, of, len(names))
     _check_pools(model, names, needed, inside, freedom)
     all_freedom = np.sum(c.n - 1.0)
@@ -354,7 +354,7 @@ def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
 def _check_pools(
     variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
 ) -> None:
-    """Raise `InputError` if the variance of a pool is 0 or rests on too few degrees of freedom."""
+    """Raise `InputError` if the variance of a pool of cells is 0 or has too few degrees of freedom."""
     few = np.flatnonzero(needed & (freedom < FEWEST_DEGREES_OF_FREEDOM))
     if few.size:
         raise InputError(
@@ -376,7 +376,7 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
 
 
 def _measured(c: Cells, s: Solution) -> Estimate:
-    """Estimate with variances from the data: from means for 0/1 rewards, else measured in the cells."""
+    """Estimate arm effects with variances that follow from the means for 0/1 rewards, else are measured."""
     pairs = additive_pairs(c, s)
     scale: Any = pairs.scale
     readout = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
