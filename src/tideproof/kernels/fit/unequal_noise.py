@@ -203,7 +203,7 @@ def _shares(fits, slot, rho):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update estimates and covariances of all candidate fits, for rewards or, unless `told`, pending pulls."""
+    """Update estimates and covariances of all fits, for rewards or, unless `told`, for pending pulls."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
