@@ -34,7 +34,7 @@ NEEDS = (
 
 
 def comparison_table(found: Mapping[str, Any]) -> Table:
-    """Return the data of the figure, one row for each point: world, policy, pulls, error rate and interval.
+    """Return the data of a figure, one row for each point: world, policy, pulls, error rate and interval.
 
     The error rate is PICS, with its 95 % interval.
     Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan are the same in the
@@ -61,7 +61,7 @@ def comparison_table(found: Mapping[str, Any]) -> Table:
 
 
 def comparison_facets(table: Table) -> list[Facet]:
-    """Return the charts of the figure: the oracle's error rates, and those of policies relative to them.
+    """Return charts of the oracle's error rates, and of the error rates of policies relative to them.
 
     The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
     ratio.

@@ -78,7 +78,7 @@ def measure(study: Study, label: str, budget: int, of: ErrorMeasure, level: floa
 def paired_difference(
     study: Study, a: str, b: str, budgets: Iterable[int], of: ErrorMeasure, level: float, where: str = ""
 ) -> list[Comparison]:
-    """Return the paired difference of two policies, `a` minus `b`, at each budget."""
+    """Return the paired difference in error of two policies, `a` minus `b`, at each budget."""
     found = study.difference(a, b, of, level)
     compared = []
     for budget in budgets:

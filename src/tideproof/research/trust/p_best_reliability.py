@@ -87,7 +87,7 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the stated probability agrees with the observed share, or the bin has too few runs to tell."""
+        """Whether stated probability and observed share agree, or the bin has too few runs to tell."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 

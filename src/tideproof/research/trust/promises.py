@@ -61,7 +61,7 @@ class Promise(NamedTuple):
 
 
 def detectable_rate(logs: int) -> float:
-    """Return the smallest observed error rate at which a promised 5 % counts as broken, for a number of logs.
+    """Return the smallest observed error rate, for a number of logs, at which a promised 5 % counts as broken.
 
     The result is above 1 if there are too few logs to detect anything.
 
