@@ -61,7 +61,7 @@ class Promise(NamedTuple):
 
 
 def detectable_rate(logs: int) -> float:
-    """Return the smallest observed error rate, for a number of logs, at which a promised 5 % counts as broken.
+    """Return the smallest observed error rate of `logs` logs at which a promised 5 % counts as broken.
 
     The result is above 1 if there are too few logs to detect anything.
 
