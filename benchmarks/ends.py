@@ -17,8 +17,7 @@ import numpy as np
 
 from tideproof.lab.simulation_plan import make_plan
 from tideproof.research.trust.budget_ends import simulate_ends
-from tideproof.stats.best.student_inference import normal_quantile
-from tideproof.stats.pairs.skewed_tails import normals_from_student
+from tideproof.stats.best.student_inference import normal_quantile, normals_from_student
 from tideproof.worlds import Uniform, World
 
 ARMS = (2, 3, 5, 10, 16, 30)

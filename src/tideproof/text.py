@@ -1,4 +1,4 @@
-"""Format counts, numbers, probabilities, intervals and lists of names as text for people."""
+"""Format counts, numbers, probabilities, intervals, lists of names and URLs as text for people."""
 
 from __future__ import annotations
 
@@ -198,3 +198,17 @@ def format_p(p: float) -> str:
     ('p = 0.012', 'p < 1e-6')
     """
     return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"
+
+
+def public_url(url: str) -> str:
+    """Return a URL without the parts that may be secret: user, password and options.
+
+    >>> public_url("postgresql://me:secret@host/db?password=x"), public_url("sqlite:///shop.db")
+    ('postgresql://host/db', 'sqlite:///shop.db')
+    >>> public_url("log.csv")
+    'log.csv'
+    """
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme in ("sqlite", "duckdb"):
+        return url
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"

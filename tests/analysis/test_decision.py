@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tideproof.analysis import Fit
-from tideproof.analysis.decision import NOT_COMPARABLE, decide
+from tideproof.analysis.arm_comparisons import NOT_COMPARABLE, decide
 from tideproof.analysis.words.fit_report import describe_fit
 
 DAYS = np.repeat(np.arange(6), 4)

@@ -11,7 +11,7 @@ from tideproof.analysis import unlabelled_log
 from tideproof.analysis.within_label_test import compare_with_shorter, nested_f_test
 from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.data import cells, cells_from_arrays
-from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.column_spec import ColumnSpec, shorter_environments
 from tideproof.data.dataset import open_dataset
 from tideproof.errors import InputError
 from tideproof.report.html_report import html_report
@@ -146,7 +146,8 @@ def days(seed, wave, n=400):
 def inside(log, environment, time=None):
     request = ColumnSpec.of("arm", environment, "y")
     with open_dataset(log) as rows:
-        return compare_with_shorter(rows, request, cells(log, "arm", environment, "y"), time)
+        shorter = shorter_environments(environment, time, rows.columns)
+        return compare_with_shorter(rows, request, cells(log, "arm", environment, "y"), shorter)
 
 
 def _p(log):

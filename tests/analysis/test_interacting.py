@@ -73,7 +73,7 @@ def test_leaving_environments_out_is_weighted_as_the_fit_is():
     """By fits of the rest, omega and sigma held: `influence` of the weighted cells against solving them again."""
     fit = Fit.from_arrays(*log(seed=4), variance="interaction")
     table = {row["environment"]: row for row in fit.influence()}
-    from tideproof.analysis.scale_options import fit_on_scale
+    from tideproof.analysis.scale_choice import fit_on_scale
     from tideproof.stats.solve.least_squares import solve
 
     mixed = fit_on_scale("difference", fit.cells, solve(fit.cells), "interaction").found.mixed

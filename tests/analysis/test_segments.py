@@ -9,7 +9,7 @@ from scipy.stats import binom
 import tideproof as tp
 from simulations import ALARM
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_answers import segment_lines
+from tideproof.analysis.words.fit_text import segment_lines
 from tideproof.errors import InputError
 
 NEVER = np.array([0.0, 0.0, 0.0])

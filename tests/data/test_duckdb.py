@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, expected
-from tideproof.data import cells, group_by_sql, row_checks
+from tideproof.data import cell_assembly, cells, group_by_sql
 from tideproof.errors import InputError, UnknownName
 
 
@@ -52,7 +52,7 @@ def test_a_relation_is_asked_in_its_own_connection(database):
 
 
 def test_swapped_columns_of_a_table_are_noticed_in_its_first_rows(database, monkeypatch):
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 50)
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 50)
     monkeypatch.setattr(group_by_sql, "_SAMPLE", 100)
     names = {"arm": "ts", "environment": "day", "reward": "sales"}
     with pytest.raises(InputError, match=r"^\d\d\d? and more distinct arms \(datetime"):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
-from tideproof.data import cells, row_checks
+from tideproof.data import cell_assembly, cells
 from tideproof.data.sources import array_columns
 from tideproof.errors import InputError, UnknownName
 
@@ -240,12 +240,12 @@ def test_nothing_is_cut_off(tmp_path, monkeypatch, engine, more):
     rows = len(LOG["sales"])
     pairs = len(set(zip(LOG["variant"], LOG["day"], strict=True)))
     most, what = (rows, "aggregated rows") if more else (pairs, "pairs of arm and environment")
-    monkeypatch.setattr(row_checks, "MOST_CELLS", most)
+    monkeypatch.setattr(cell_assembly, "MOST_CELLS", most)
     found = cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES, **more)
     assert found.n.sum() == (sum(LOG["n"]) if more else rows)
     if engine == "dict":
         return  # all of it is in memory already
-    monkeypatch.setattr(row_checks, "MOST_CELLS", most - 1)
+    monkeypatch.setattr(cell_assembly, "MOST_CELLS", most - 1)
     with pytest.raises(
         InputError, match=rf"there are more than {most - 1} {what}; are the columns .* swapped\?"
     ):
@@ -254,9 +254,9 @@ def test_nothing_is_cut_off(tmp_path, monkeypatch, engine, more):
 
 @pytest.mark.parametrize("engine", EVERYWHERE)
 def test_as_many_arms_as_are_allowed(tmp_path, monkeypatch, engine):
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 3)
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 3)
     assert set(cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES).arms) == set(LOG["variant"])
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 2)
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 2)
     with pytest.raises(
         InputError, match=r"^3 distinct arms \('v\d', 'v\d', 'v\d', …\) are more than the 2 that"
     ):

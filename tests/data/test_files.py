@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, expected, log, write
-from tideproof.data import cells, cells_from_arrays, group_by_sql, row_checks
+from tideproof.data import cell_assembly, cells, cells_from_arrays, group_by_sql
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import open_source
 from tideproof.data.sources import duckdb_connection, duckdb_files
@@ -219,7 +219,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     rows = 1000
     data = {"id": [f"u{i:04}" for i in range(rows)], "day": ["mon"] * rows, "sales": [1.0] * rows}
     path = write(tmp_path / "log.csv", data, "csv")
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 299)
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 299)
     monkeypatch.setattr(group_by_sql, "_SAMPLE", 300)
     monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size - 1)
     with pytest.raises(
@@ -227,7 +227,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     ):
         cells(path, "id", "day", "sales")
     assert not [query for query in queries() if "GROUP BY" in query]
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 300)  # of the sample just so many
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 300)  # of the sample just so many
     with pytest.raises(InputError, match=r"^1,000 distinct arms"):
         cells(path, "id", "day", "sales")
     monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size)
@@ -236,7 +236,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     ):
         cells(path, "id", "day", "sales")
     monkeypatch.setattr(duckdb_files, "_LONG", 0)
-    monkeypatch.setattr(row_checks, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
+    monkeypatch.setattr(cell_assembly, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
     assert len(cells(path, "id", "day", "sales").arms) == rows
 
 

@@ -7,10 +7,17 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from tideproof.data.cell_assembly import Groups, assemble_cells, index_labels, merge_groups
-from tideproof.data.central_moments import MomentSums
+from tideproof.data.cell_assembly import (
+    Groups,
+    MomentSums,
+    assemble_cells,
+    check_arms,
+    check_fetched,
+    index_labels,
+    is_missing,
+    merge_groups,
+)
 from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.row_checks import check_arms, check_fetched, is_missing
 from tideproof.errors import InputError
 
 PLAIN = ColumnSpec.of("arm", "environment", "reward")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tideproof.data.central_moments import MomentSums, from_power_sums, shift_reference
+from tideproof.data.cell_assembly import MomentSums, from_power_sums, shift_reference
 
 
 def sums(rewards, point):

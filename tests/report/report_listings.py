@@ -13,8 +13,7 @@ import tideproof as tp
 from golden_data import Cases, numbers, rewrite
 from tideproof.analysis.decisive_row import decisive_row
 from tideproof.analysis.words.fit_report import describe_fit
-from tideproof.report import chart_data, lead_history
-from tideproof.report.html_report import cards
+from tideproof.report import html_report, lead_history
 from tideproof.report.report_tables import arm_columns, detail_tables, format_chance
 from tideproof.text import format_p
 
@@ -64,16 +63,16 @@ def charts(kind):
     """Return the numbers of all charts of a log."""
     found = fit(kind)
     analysis = describe_fit(found)
-    gaps, lead = chart_data.gaps_info(found), lead_history.lead_info(found)
-    tide = None if kind == "without days" else chart_data.tide_info(found)
-    axis = chart_data.means_axis(found)
+    gaps, lead = html_report.gaps_info(found), lead_history.lead_info(found)
+    tide = None if kind == "without days" else html_report.tide_info(found)
+    axis = html_report.means_axis(found)
     return {
-        "arms": chart_data.arms_info(analysis),
+        "arms": html_report.arms_info(analysis),
         "axis of means": [axis.low, axis.high, axis.lifts],
         "shifts": None if tide is None else [tide.each, len(tide.shifts), tide.shifts[:12]],
-        "hidden tide": thin(chart_data.hidden_tide_info(found)),
+        "hidden tide": thin(html_report.hidden_tide_info(found)),
         "gaps": thin(gaps),
-        "meetings": chart_data.meetings_info(analysis),
+        "meetings": html_report.meetings_info(analysis),
         "lead": None
         if lead is None
         else [
@@ -104,7 +103,7 @@ def tables(kind):
         "data": {name: numbers(v) if isinstance(v, str) and v.count(" ") > 3 else v for name, v in plain.items()
                  if name not in ("notes", "warnings", "answers")},
         "counts": {name: len(v) for name, v in plain.items() if isinstance(v, list)},
-        "cards": [[card.title, numbers(card.words)] for card in cards(found)],
+        "cards": [[card.title, numbers(card.words)] for card in html_report.cards(found)],
         "columns": [[column.header, [numbers(cell) for cell in column.cells]] for column in arm_columns(found)],
         "details": [[title, [[c.header, len(c.cells), c.cells[:2]] for c in columns]]
                     for title, _, columns in detail_tables(found)],

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tideproof.analysis import Fit
+from tideproof.analysis.scale_choice import choose_scale
 from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.analysis.words.fit_warnings import ALARM, large_reward_sentence
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.report.report_tables import arm_columns
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_comparison import choose_scale
 from tideproof.table import Table
 from tideproof.text import format_rounded
 

@@ -9,7 +9,7 @@ from scipy import stats
 from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_report import describe_fit
 from tideproof.draw.fit_charts import ArmInfo, GapInfo, ShiftInfo
-from tideproof.report.chart_data import (
+from tideproof.report.html_report import (
     MOST,
     POINTS,
     arms_info,

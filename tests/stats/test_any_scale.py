@@ -9,7 +9,7 @@ import pytest
 
 from multiplicative_logs import conversions, from_events
 from tideproof.analysis import Fit
-from tideproof.analysis.scale_options import fit_on_scale
+from tideproof.analysis.scale_choice import fit_on_scale
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
 from tideproof.research.trust.random_logs import draw

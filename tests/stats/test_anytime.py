@@ -12,8 +12,8 @@ from scipy.stats import binom, multivariate_normal, nct, norm, t
 
 from simulations import ALARM
 from tideproof.stats.best.anytime_bounds import MIXTURE_EVENTS, AnytimeBounds, mixture_variance
+from tideproof.stats.best.student_inference import student_from_normal
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.skewed_tails import student_from_normal
 
 
 def pair(variance, freedom):

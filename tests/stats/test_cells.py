@@ -10,7 +10,7 @@ import pytest
 import oracles
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells, group_members, sum_by_index
-from tideproof.stats.solve.laplacian import connected_components, invert_laplacian, link_weights
+from tideproof.stats.solve.least_squares import connected_components, invert_laplacian, link_weights
 
 # pulls of three arms (and a fourth, unseen) in four environments, one of them empty, one with a single arm
 COUNTS = np.array([[2.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 4.0, 0.0], [0.0, 5.0, 0.0, 0.0]])

@@ -10,8 +10,8 @@ from oracles import contrast
 from tideproof.analysis import Fit
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.adjusted_means import group_traffic, means_and_shifts, period_mean, raw_mean
-from tideproof.stats.solve.least_squares import residuals, solve
-from tideproof.stats.variance.sandwich import environment_scores, hc3, meat
+from tideproof.stats.solve.least_squares import meat, residuals, solve
+from tideproof.stats.variance.sandwich import environment_scores, hc3
 
 CLOSE = 1e-9  # of variances of order 1
 

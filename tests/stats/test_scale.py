@@ -8,13 +8,13 @@ from scipy.special import bdtr, bdtrc
 
 import oracles
 from multiplicative_logs import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
+from tideproof.analysis.scale_choice import choose_scale
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
 from tideproof.stats.scales.reward_logarithms import logarithm_gain
-from tideproof.stats.scales.scale_comparison import choose_scale
 from tideproof.stats.scales.scale_test import LEVEL_DEPENDENCE, run_scale_test
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed

@@ -15,10 +15,9 @@ from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
-from tideproof.stats.solve import laplacian
+from tideproof.stats.solve import least_squares
 from tideproof.stats.solve.adjusted_means import adjusted_means, environment_shifts
-from tideproof.stats.solve.least_squares import residuals, solve
-from tideproof.stats.variance.sandwich import meat
+from tideproof.stats.solve.least_squares import meat, residuals, solve
 
 ATOL = 1e-9  # sigma is 1; lstsq and pinv on matrices of a few hundred columns lose some digits
 SIZES = [(2, 2), (3, 8), (5, 20), (12, 30), (50, 60)]
@@ -217,7 +216,7 @@ def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
     cells = Cells(list(range(60)), list(range(9)), arm, environment, n, mean, np.ones(arm.size))
     middle = meat(cells, n * random.uniform(1.0, 2.0, n.size))
     direct = solve(cells)
-    monkeypatch.setattr(laplacian, "_MANY", 10)
+    monkeypatch.setattr(least_squares, "_MANY", 10)
     found = solve(cells)
     assert direct.short is None
     assert found.short is not None
@@ -225,7 +224,7 @@ def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
         assert getattr(found, name) == pytest.approx(getattr(direct, name), rel=1e-12, abs=1e-12)
     assert found.group.tolist() == direct.group.tolist()
     assert found.component.tolist() == direct.component.tolist()
-    covariance = laplacian.sandwich(found.P, middle, found.short)
+    covariance = least_squares.sandwich(found.P, middle, found.short)
     assert covariance == pytest.approx(direct.P @ middle @ direct.P, rel=1e-11, abs=1e-12)
 
 
@@ -237,7 +236,7 @@ def test_ratios_of_many_arms_in_few_environments(monkeypatch):
     mean = random.poisson(0.4 * n) / n
     cells = Cells(list(range(60)), list(range(8)), arm, environment, n, mean, np.ones(arm.size))
     direct = solve_ratio(cells)
-    monkeypatch.setattr(laplacian, "_MANY", 10)
+    monkeypatch.setattr(least_squares, "_MANY", 10)
     found = solve_ratio(cells)
     assert found.short is not None
     assert found.component.tolist() == direct.component.tolist()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats.pairs import skewed_tails
-from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student, student_from_normal
+from tideproof.stats.best import student_inference
+from tideproof.stats.best.student_inference import deviate, normal_from_student, student_from_normal
 
 
 @pytest.mark.parametrize("skewness", [-2.5, -0.7, -1e-3, 1e-4, 0.05, 0.4, 1.5])
@@ -82,11 +82,11 @@ def test_many_at_once_are_those_one_by_one():
     variance[:3] = 0.0
     freedom[3:5] = np.inf
     each = zip(x.tolist(), variance.tolist(), third.tolist(), strict=True)
-    alone = np.array([skewed_tails.deviate(*one) for one in each])
-    assert skewed_tails.deviates(x, variance, third) == pytest.approx(alone, rel=1e-12)
+    alone = np.array([student_inference.deviate(*one) for one in each])
+    assert student_inference.deviates(x, variance, third) == pytest.approx(alone, rel=1e-12)
     student = [
-        skewed_tails.normal_from_student(z, nu)
+        student_inference.normal_from_student(z, nu)
         for z, nu in zip(alone.tolist(), freedom.tolist(), strict=True)
     ]
-    assert skewed_tails.normals_from_student(alone, freedom) == pytest.approx(student, rel=1e-12)
-    assert np.isnan(skewed_tails.normals_from_student(alone[:1], np.zeros(1))).all()
+    assert student_inference.normals_from_student(alone, freedom) == pytest.approx(student, rel=1e-12)
+    assert np.isnan(student_inference.normals_from_student(alone[:1], np.zeros(1))).all()

@@ -9,7 +9,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_analysis import analyze_log
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
 from tideproof.analysis.outlier_exclusion import Robust
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior
 from tideproof.data import Decimal, Missing
 from tideproof.stats.variance.variance_models import Variance

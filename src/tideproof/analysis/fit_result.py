@@ -16,19 +16,21 @@ from numpy.typing import NDArray
 
 from tideproof import checks
 from tideproof.analysis.arm_comparisons import (
+    NOT_COMPARABLE,
     Contrast,
+    Decision,
     anytime_critical_value,
     best_probabilities,
     compare_arms,
     compare_with_group_best,
+    decide,
     find_candidates,
     finite_or_none,
 )
-from tideproof.analysis.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
 from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_outlying_cells
-from tideproof.analysis.scale_options import (
+from tideproof.analysis.scale_choice import (
     ScaleChoice,
     fit_on_scale,
     needs_logs,
@@ -50,7 +52,7 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.scales.scale_comparison import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision, ScaleName
 from tideproof.stats.scales.scale_union import ScaleUnion
 from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table

@@ -13,16 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tideproof.analysis.decision import Decision
+from tideproof.analysis.arm_comparisons import Decision
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
-from tideproof.analysis.scale_options import needs_logs
+from tideproof.analysis.scale_choice import needs_logs
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.unlabelled_log import TideEstimate, fit_tide_or_bins, most_rows
 from tideproof.analysis.within_label_test import MOST, WithinLabelTest, compare_with_shorter
 from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
 from tideproof.data.column_guess import ROLES, guess_columns
-from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.column_spec import ColumnSpec, shorter_environments
 from tideproof.data.dataset import Dataset, open_dataset
 from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError, UnknownName
@@ -207,7 +207,8 @@ def _test_shorter_environments(
     if time is None and not (options.comparisons.shorter_environments and cells.n.sum() <= MOST):
         return None
     plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
-    return compare_with_shorter(rows, request, cells, time) if plain and request.environment else None
+    shorter = shorter_environments(request.environment, time, rows.columns) if request.environment else []
+    return compare_with_shorter(rows, request, cells, shorter) if plain and shorter else None
 
 
 @dataclass(frozen=True, eq=False)

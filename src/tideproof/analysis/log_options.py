@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from tideproof.analysis.outlier_exclusion import Robust, check_robust
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_prior
 from tideproof.data import Decimal, Missing
 from tideproof.errors import InputError, UnknownName

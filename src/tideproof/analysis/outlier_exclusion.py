@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, TrustedCells, find_outlying_cells
 from tideproof.stats.scales.reward_logarithms import require_logs
-from tideproof.stats.scales.scale_comparison import ScaleDecision
+from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.table import Table, to_json_values
 
 Robust = Literal["cells"]

@@ -18,7 +18,7 @@ from tideproof.analysis.log_options import (
     LogOptions,
     StatisticsOptions,
 )
-from tideproof.analysis.scale_options import ScaleChoice, resolve_variance, select_scale
+from tideproof.analysis.scale_choice import ScaleChoice, resolve_variance, select_scale
 from tideproof.analysis.words.fit_text import anytime_suffix
 from tideproof.checks import Direction
 from tideproof.checks import require_level as checked_level
@@ -26,7 +26,7 @@ from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
-from tideproof.stats.scales.scale_comparison import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision, ScaleName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_count, format_p, join_names

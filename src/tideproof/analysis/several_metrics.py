@@ -16,7 +16,7 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
     check_metrics,
 )
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html

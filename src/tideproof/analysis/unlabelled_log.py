@@ -14,7 +14,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_comparison import ScaleDecision
+from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit, follow_tide, moment_labels

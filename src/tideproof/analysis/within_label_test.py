@@ -7,12 +7,12 @@ with a common variance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import Dataset
-from tideproof.data.time_periods import period_of
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
@@ -41,15 +41,15 @@ class WithinLabelTest(NamedTuple):
 
 
 def compare_with_shorter(
-    rows: Dataset, request: ColumnSpec, cells: Cells, time: str | None
+    rows: Dataset, request: ColumnSpec, cells: Cells, shorter: Sequence[str]
 ) -> WithinLabelTest | None:
-    """Test the environments of a log, read as `cells`, against shorter ones by the column `time`.
+    """Test the environments of a log, read as `cells`, against shorter ones, the longest of these first.
 
-    Return None if there are no shorter environments, or too few rewards.
+    Return None if there are too few rewards.
     """
     first: WithinLabelTest | None = None
     coarse, finest = cells.solution, ""
-    for finer in shorter_environments(request.environment, time, rows.columns):
+    for finer in shorter:
         try:
             fine = rows.group(replace(request, environment=finer)).solution
         except InputError:  # a column of dates has no hours
@@ -61,21 +61,6 @@ def compare_with_shorter(
         if found.p < ALARM:
             coarse, finest = fine, finer
     return first and first._replace(finer=finest)
-
-
-def shorter_environments(environment: str, time: str | None, columns: object) -> list[str]:
-    """Return environments that are shorter than the given one, the longest first.
-
-    >>> shorter_environments("week(ts)", None, ["ts"]), shorter_environments("shift", "ts", ["shift", "ts"])
-    (['day(ts)', 'hour(ts)'], ['shift:day(ts)', 'shift:hour(ts)'])
-    """
-    period = None if environment in columns else period_of(environment)  # type: ignore[operator]
-    if period is not None:
-        after = {"week": ("day", "hour"), "day": ("hour",)}.get(period.every, ())
-        return [f"{each}({period.column})" for each in after]
-    if time is None or environment not in columns:  # type: ignore[operator]
-        return []
-    return [f"{environment}:day({time})", f"{environment}:hour({time})"]
 
 
 def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTest | None:

@@ -12,7 +12,7 @@ from tideproof.commands.command_definition import Command
 from tideproof.commands.option_types import parse_number, read_expected, read_share, spell_option
 from tideproof.errors import InputError
 from tideproof.files import check_writable, write_text_atomically
-from tideproof.store.store_urls import public
+from tideproof.text import public_url
 
 EXIT_CODES = {"winner": 0, "open": 3, "not_comparable": 4}
 EXITS = {
@@ -169,7 +169,7 @@ def analyze_command(
         from tideproof.report.html_report import html_report
 
         with observer.working("writing the report"):
-            write_text_atomically(html, html_report(report, public(file), str(found.columns)))
+            write_text_atomically(html, html_report(report, public_url(file), str(found.columns)))
         observer.note(f"report: {html}")
     if code := EXIT_CODES[report.standing]:
         raise typer.Exit(code)

@@ -25,13 +25,13 @@ def backup_command(
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_backup import backup
-    from tideproof.store.store_urls import public
+    from tideproof.text import public_url
 
     with progress_bar("copying", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
         found = backup(url, target, show_progress)
     events = sum(each.events for each in found.experiments)
     names = format_count(len(found.experiments), "experiment")
-    typer.echo(f"{public(target)}: {names}, {format_count(events, 'event')}, checked")
+    typer.echo(f"{public_url(target)}: {names}, {format_count(events, 'event')}, checked")
 
 
 COMMAND = Command(

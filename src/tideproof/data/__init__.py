@@ -1,8 +1,8 @@
 """Reading of tables from any source into cells: statistics of each arm in each environment.
 
-The path of a row of a CSV file: `dataset` opens the file; `sources.duckdb_files` and
-`sources.csv_header` find its format; `column_guess` (for the command line) guesses the columns; a
-`ColumnSpec` specifies them; `group_by_sql` groups the rows by SQL; `cell_assembly` makes cells of the groups.
+The path of a row of a CSV file: `dataset` opens the file; `sources.duckdb_files` finds its format;
+`column_guess` (for the command line) guesses the columns; a `ColumnSpec` specifies them; `group_by_sql`
+groups the rows by SQL; `cell_assembly` makes cells of the groups.
 Data frames, columns in memory and DuckDB relations have their own files in `sources` and join that path at
 the grouping. Excel and SQLite tables are read into memory first. `aggregated_rows` reads rows that are
 aggregated already, `number_text` reads rewards that are text, and `time_periods` assigns times to hours, days

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.data.cell_assembly import Groups, assemble_cells
-from tideproof.data.central_moments import MomentSums
+from tideproof.data.cell_assembly import (
+    Groups,
+    MomentSums,
+    assemble_cells,
+    check_finite,
+    check_missing,
+    check_rows,
+    is_missing,
+)
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.column_values import check_lengths, to_numbers
-from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
 

@@ -1,4 +1,12 @@
-"""Conversion of the groups of rows that an engine returns to cells: merged where necessary, and sorted."""
+"""Conversion of the groups of rows that an engine returns to cells: checked, merged and sorted.
+
+Checks and their error messages are shared by all sources. Sums of third and fourth powers of deviations are
+converted between two reference points: about a point that is `off` below the mean, the deviations of n
+rewards are d + off, where d are those from their mean. The sums of their powers are
+
+    sum (d + off)^3 = cubes + 3 off squares + n off^3
+    sum (d + off)^4 = fourths + 4 off cubes + 6 off^2 squares + n off^4.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +17,142 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.central_moments import MomentSums, shift_reference
 from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.row_checks import check_arms
+from tideproof.errors import InputError, describe_value
 from tideproof.stats.cells import Cells, bernoulli_moments, sum_by_index
+from tideproof.stats.scales.reward_logarithms import logs_may_help
+from tideproof.text import format_count
+
+MOST_ARMS = 5_000  # their covariance matrix takes 200 MB
+MOST_CELLS = 2**23  # largest number of groups or aggregated rows that are fetched from an engine
+
+# Rounding errors of a fourth power, in squared variances:
+WORTH_ANOTHER_LOOK = 1e-8
+USELESS = 1e-3
+_BLUR = 1e-11  # acceptable rounding error of the squared deviations of an arm, relative to them
+_UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a few products and sums
+
+_SWAPPED = "are the columns of arm and environment, or of arm and reward, swapped?"
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or the NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # the NA of pandas has no truth value
+        return True
+
+
+def check_rows(rows: int) -> None:
+    """Raise an error for a table without rows."""
+    if rows == 0:
+        raise InputError("the data has no rows; a fit needs at least two arms")
+
+
+def check_missing(names: Sequence[str], counts: Sequence[int], rows: int) -> None:
+    """Raise an error that counts the missing values in each column, if there are any."""
+    lacking = [f"{count} in {name!r}" for name, count in zip(names, counts, strict=True) if count]
+    if lacking:
+        raise InputError(
+            f"missing values are not allowed; {format_count(rows, 'row')} have {', '.join(lacking)}; "
+            f"missing='drop' (--drop-missing) skips such rows"
+        )
+
+
+def check_finite(name: str, infinite: int, rows: int) -> None:
+    """Raise an error if there are infinite rewards."""
+    if infinite:
+        raise InputError(f"rewards must be finite; {infinite} of {rows} in {name!r} are infinite")
+
+
+def check_arms(arms: Sequence[Any]) -> None:
+    """Raise an error for fewer than two arms, or for more than can be compared."""
+    if not arms:
+        raise InputError(
+            "no row is complete (a complete row has a value in every column that is used); a fit needs at "
+            "least two arms"
+        )
+    if len(arms) < 2:
+        raise InputError(
+            f"a comparison needs at least two arms; the only one here is {describe_value(arms[0])}"
+        )
+    if len(arms) > MOST_ARMS:
+        raise too_many_arms_error(f"{len(arms):,}", arms[:3])
+
+
+def check_fetched(fetched: int, what: str) -> None:
+    """Raise an error if a result was cut off; engines are asked for one row more than is allowed."""
+    if fetched > MOST_CELLS:
+        raise InputError(f"there are more than {MOST_CELLS:,} {what}; {_SWAPPED}")
+
+
+def too_many_arms_error(count: str, examples: Sequence[Any]) -> InputError:
+    """Return the error for a column of arms with too many distinct labels."""
+    listed = ", ".join(repr(label) for label in examples)
+    return InputError(
+        f"{count} distinct arms ({listed}, …) are more than the {MOST_ARMS:,} that can be compared; "
+        f"{_SWAPPED}"
+    )
+
+
+def not_numeric_error(name: str, what: object) -> InputError:
+    """Return the error for a column that must hold numbers, such as the reward."""
+    return InputError(f"column {name!r} must be numeric; it holds {what}")
+
+
+class MomentSums(NamedTuple):
+    """Sums of third and fourth powers of deviations from the mean of each group: (G,)."""
+
+    cubes: Floats
+    fourths: Floats
+
+
+def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
+    """Return whether rounding has made the squared deviations of some arm too inaccurate.
+
+    That happens if they are computed as the difference of two large sums.
+
+    >>> has_lost_digits(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
+    True
+    """
+    lost = np.bincount(arm, np.where(squares > 0.0, n * mean**2, 0.0))
+    return bool(np.any(_UNIT * lost > _BLUR * np.bincount(arm, squares)))
+
+
+def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
+    """Return the sums of powers about a point that is `off` below the mean, from those about the mean."""
+    cubes, fourths = tails
+    return MomentSums(
+        cubes + off * (3.0 * squares + n * off**2),
+        fourths + off * (4.0 * cubes + off * (6.0 * squares + n * off**2)),
+    )
+
+
+def from_power_sums(
+    n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
+) -> MomentSums | None:
+    """Return the sums of powers about the mean, from those about a point that is `off` below it.
+
+    Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
+    to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
+    clipped to values that are mathematically possible.
+
+    >>> one = np.array([1.0, 2.0, 6.0])
+    >>> about_zero = MomentSums(np.array([sum(one**3)]), np.array([sum(one**4)]))
+    >>> from_power_sums(np.array([3.0]), np.array([14.0]), about_zero, np.array([3.0]))
+    MomentSums(cubes=array([18.]), fourths=array([98.]))
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        cubes = powers.cubes - off * (3.0 * squares + n * off**2)
+        fourths = powers.fourths - off * (4.0 * cubes + off * (6.0 * squares + n * off**2))
+        varies = squares > 0.0
+        rounding = _UNIT * np.max(off[varies] ** 4, initial=0.0)
+        variance = np.sum(squares) / max(float(np.sum(n[varies])), 1.0)
+        if not np.all(np.isfinite(fourths)) or 0.0 < most * variance**2 < rounding:
+            return None
+        fourths = np.clip(fourths, squares**2 / n, squares**2)
+    limit = np.sqrt(squares * fourths)  # by the Cauchy-Schwarz inequality
+    return MomentSums(np.clip(cubes, -limit, limit), fourths)
 
 
 class RewardRange(NamedTuple):
@@ -169,3 +309,11 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return first[order], rank[of]
+
+
+def wants_logs(cells: Cells, logs: bool | None) -> bool:
+    """Return whether to read the logarithms of rewards; with `logs` None, only if they may help.
+
+    There are none if a reward is 0 or below.
+    """
+    return logs is not False and cells.positive and (logs is True or logs_may_help(cells))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from tideproof.data.column_spec import columns_behind
-from tideproof.data.sources.csv_header import looks_like_data
+from tideproof.data.sources.duckdb_files import looks_like_data
 from tideproof.data.sql_expressions import can_be_reward, is_text, is_timestamp
 from tideproof.errors import InputError
 

@@ -210,6 +210,21 @@ def columns_behind(environment: str) -> tuple[str, ...]:
     return tuple(inner.column if (inner := period_of(part)) else part.strip() for part in parts)
 
 
+def shorter_environments(environment: str, time: str | None, columns: Collection[str]) -> list[str]:
+    """Return environments that are shorter than the given one, the longest first.
+
+    >>> shorter_environments("week(ts)", None, ["ts"]), shorter_environments("shift", "ts", ["shift", "ts"])
+    (['day(ts)', 'hour(ts)'], ['shift:day(ts)', 'shift:hour(ts)'])
+    """
+    period = None if environment in columns else period_of(environment)
+    if period is not None:
+        after = {"week": ("day", "hour"), "day": ("hour",)}.get(period.every, ())
+        return [f"{each}({period.column})" for each in after]
+    if time is None or environment not in columns:
+        return []
+    return [f"{environment}:day({time})", f"{environment}:hour({time})"]
+
+
 def _check_long(
     arm: str | None,
     reward: str | None,

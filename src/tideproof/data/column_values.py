@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.cell_assembly import is_missing, not_numeric_error
 from tideproof.data.number_text import parse_numbers
-from tideproof.data.row_checks import is_missing, not_numeric_error
 from tideproof.errors import InputError
 
 

@@ -15,26 +15,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.data import row_checks
+from tideproof.data import cell_assembly
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells, index_labels
-from tideproof.data.central_moments import (
+from tideproof.data.cell_assembly import (
     USELESS,
     WORTH_ANOTHER_LOOK,
+    Groups,
     MomentSums,
-    from_power_sums,
-    has_lost_digits,
-)
-from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
-from tideproof.data.row_checks import (
+    RewardRange,
+    assemble_cells,
     check_fetched,
     check_finite,
     check_missing,
     check_rows,
+    from_power_sums,
+    has_lost_digits,
+    index_labels,
     is_missing,
     not_numeric_error,
     too_many_arms_error,
 )
+from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.sql_expressions import (
     base_type,
     can_be_nan,
@@ -251,7 +252,7 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
     """Raise an error, before a long query, if the column of arms has a label of its own for every row."""
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
-    if count > row_checks.MOST_ARMS:
+    if count > cell_assembly.MOST_ARMS:
         raise too_many_arms_error(f"{count:,} and more", [low, high])
 
 
@@ -274,7 +275,7 @@ def _fetch_groups(
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
         f"{mean}, {squares}, sum({d} * ({d} * {d})), "
         f"sum(({d} * {d}) * ({d} * {d})) FROM {table.rows} "
-        f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {row_checks.MOST_CELLS + 1}"
+        f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {cell_assembly.MOST_CELLS + 1}"
     )
     return list(zip(*table.run(query, progress), strict=True))
 
@@ -336,7 +337,7 @@ def _group_summaries(table: SqlRows, request: ColumnSpec, progress: Progress | N
         if not is_number(table.types[name]):
             raise not_numeric_error(name, table.types[name])
     columns = _label_sql(table, request) + [quote_name(name) for name in request.numbers]
-    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {row_checks.MOST_CELLS + 1}"
+    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {cell_assembly.MOST_CELLS + 1}"
     rows = table.run(query, progress)
     check_rows(len(rows))
     check_fetched(len(rows), "aggregated rows")

@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.data.cell_assembly import index_labels, merge_groups
-from tideproof.data.column_spec import ColumnSpec
-from tideproof.data.column_values import check_lengths, index_column, to_numbers
-from tideproof.data.row_checks import (
+from tideproof.data.cell_assembly import (
     check_arms,
     check_finite,
     check_missing,
     check_rows,
+    index_labels,
     is_missing,
+    merge_groups,
     too_many_arms_error,
 )
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.column_values import check_lengths, index_column, to_numbers
 from tideproof.data.time_periods import FIRST, UNITS, Period
 from tideproof.errors import InputError
 

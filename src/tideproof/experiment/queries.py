@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Prior, require_prior
 from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.experiment.events import event_records as e

@@ -16,7 +16,7 @@ import numpy as np
 
 from tideproof.analysis.arm_comparisons import finite_or_none
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_level
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError, NotComparable

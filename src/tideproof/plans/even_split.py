@@ -12,9 +12,8 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.plans.plan_question import Question
-from tideproof.stats.best.student_inference import dunnett_constants
+from tideproof.stats.best.student_inference import dunnett_constants, normal_from_student
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
-from tideproof.stats.pairs.skewed_tails import normal_from_student
 
 _STEP, _END = 0.05, 9.0  # step and end of the numerical integration, in standard deviations
 _SIGMAS = 100  # equally likely values that represent the distribution of the estimated sigma

@@ -12,8 +12,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.analysis.log_analysis import AnalysisObserver, LogColumns
-from tideproof.analysis.words.fit_answers import control_sentence
 from tideproof.analysis.words.fit_report import FitReport
+from tideproof.analysis.words.fit_text import control_sentence
 from tideproof.data.group_by_sql import Progress
 from tideproof.progress import is_stderr_interactive, progress_bar
 from tideproof.report.report_tables import arm_columns

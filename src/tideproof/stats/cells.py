@@ -165,6 +165,11 @@ class Cells:
         """(C,) weight of each cell in least squares: `other_weight`, or the number of rewards."""
         return self.n if self.other_weight is None else self.other_weight
 
+    @property
+    def positive(self) -> bool:
+        """True if every reward is known to be above 0."""
+        return self.low is not None and self.low.size > 0 and bool(self.low.min() > 0.0)
+
     @cached_property
     def binary(self) -> bool:
         """True if every reward was 0 or 1, up to rounding.

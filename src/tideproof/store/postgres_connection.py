@@ -19,7 +19,7 @@ from tideproof.store.backend import (
     check_schema_version,
 )
 from tideproof.store.postgres_schema import LOCK, TABLES
-from tideproof.store.store_urls import public
+from tideproof.text import public_url
 
 try:
     import psycopg
@@ -72,7 +72,7 @@ class PostgresConnection:
     """
 
     def __init__(self, url: str, read_only: bool = False) -> None:
-        self.name, self._read_only = public(url), read_only
+        self.name, self._read_only = public_url(url), read_only
         try:
             self.conninfo = make_conninfo(
                 url, **{k: v for k, v in CALLER.items() if k not in conninfo_to_dict(url)}

@@ -13,7 +13,8 @@ from tideproof.files import check_writable
 from tideproof.store.backend import Backend
 from tideproof.store.export_import import copy_all, start_session
 from tideproof.store.store_check import StoreFindings, fsck
-from tideproof.store.store_urls import open_backend, public, sqlite_path
+from tideproof.store.store_urls import open_backend, sqlite_path
+from tideproof.text import public_url
 
 Show = Callable[[float, str], None]
 
@@ -48,7 +49,7 @@ def _copy_to_store(source: Backend, url: str, show: Show) -> StoreFindings:
         tuple(experiment for each in checked for experiment in each.experiments),
     )
     if found.all_faults:
-        raise StoreError(f"the copy in {public(url)!r} is damaged: {found.all_faults[0]}")
+        raise StoreError(f"the copy in {public_url(url)!r} is damaged: {found.all_faults[0]}")
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.store.backend import Backend
+from tideproof.text import public_url
 
 # Module that opens a store, by the scheme of the URL
 SCHEMES = {
@@ -38,21 +39,9 @@ def open_backend(url: str, read_only: bool = False) -> Backend:
         raise InputError(f"a store must be a URL such as 'sqlite:///shop.db', not {describe_value(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
-        raise UnknownName.with_suggestion("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
+        raise UnknownName.with_suggestion("scheme", scheme, SCHEMES, f"in the URL {public_url(url)!r}")
     open_from_url: Callable[[str, bool], Backend] = import_module(SCHEMES[scheme]).open_from_url
     return open_from_url(url, read_only)
-
-
-def public(url: str) -> str:
-    """Return a URL without the parts that may be secret: user, password and options.
-
-    >>> public("postgresql://me:secret@host/db?password=x"), public("sqlite:///shop.db"), public("log.csv")
-    ('postgresql://host/db', 'sqlite:///shop.db', 'log.csv')
-    """
-    scheme, mark, rest = url.partition("://")
-    if not mark or scheme in ("sqlite", "duckdb"):
-        return url
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def sqlite_path(url: str) -> str:

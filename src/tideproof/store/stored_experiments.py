@@ -22,8 +22,9 @@ from tideproof.store.backend import Backend, ExperimentLog, Writer
 from tideproof.store.log_state import load_state
 from tideproof.store.option_check import check_options
 from tideproof.store.shared_log import SharedEventLog, summary_text
-from tideproof.store.store_urls import open_backend, public
+from tideproof.store.store_urls import open_backend
 from tideproof.table import Table
+from tideproof.text import public_url
 
 
 def open_experiment(
@@ -46,7 +47,7 @@ def open_experiment(
             if arms is None:
                 known = [each.name for each in backend.list_experiments()]
                 raise UnknownName.with_suggestion(
-                    "experiment", name, known, f"in {public(url)!r}; pass arms=[...] to create it"
+                    "experiment", name, known, f"in {public_url(url)!r}; pass arms=[...] to create it"
                 )
             made = cls(arms, clock=clock, **options)
             log = create(backend, name, made)

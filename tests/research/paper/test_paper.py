@@ -48,7 +48,7 @@ from tideproof.research.paper.panel_runs import missing_panels, run_panels
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN, contrast_panel_name, panels, ser3_panel_name
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import laplacian_matrix
+from tideproof.stats.solve.least_squares import laplacian_matrix
 
 pytest.importorskip("numba")
 

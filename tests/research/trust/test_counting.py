@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.analysis.decision import NOT_COMPARABLE, Decision
+from tideproof.analysis.arm_comparisons import NOT_COMPARABLE, Decision
 from tideproof.analysis.fit_result import Fit
 from tideproof.research.trust import outcome_counts
 from tideproof.research.trust.log_settings import Setting

@@ -11,13 +11,22 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells, merge_groups, merge_ranges
-from tideproof.data.central_moments import MomentSums
+from tideproof.data.cell_assembly import (
+    Groups,
+    MomentSums,
+    RewardRange,
+    assemble_cells,
+    check_finite,
+    check_missing,
+    check_rows,
+    is_missing,
+    merge_groups,
+    merge_ranges,
+    wants_logs,
+)
 from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.column_values import check_lengths, index_column, to_numbers
-from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.reward_logarithms import should_read_logs
 
 _MOST_KEYS = 2**62
 
@@ -33,7 +42,7 @@ def cells_from_arrays(
     request = ColumnSpec.of("arm", "environment", "reward")
     columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]
     found = _from_observations(columns, request)
-    if not should_read_logs(found, logs):
+    if not wants_logs(found, logs):
         return found
     return replace(found, logs=_from_observations(columns, replace(request, logarithm=True)))
 

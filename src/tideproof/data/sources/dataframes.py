@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.data import row_checks
+from tideproof.data import cell_assembly
 from tideproof.data.aggregated_rows import cells_from_summaries
-from tideproof.data.cell_assembly import Groups, RewardRange, assemble_cells
-from tideproof.data.central_moments import MomentSums, from_power_sums
-from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
-from tideproof.data.row_checks import (
+from tideproof.data.cell_assembly import (
+    Groups,
+    MomentSums,
+    RewardRange,
+    assemble_cells,
     check_fetched,
     check_finite,
     check_missing,
     check_rows,
+    from_power_sums,
     not_numeric_error,
 )
+from tideproof.data.column_spec import ARM, REWARD, ColumnSpec
 from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
 from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
 from tideproof.data.time_periods import UNITS, Period
@@ -81,7 +84,7 @@ def _group_summaries(
     import narwhals as nw
 
     named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
-    table = _collect(frame.select(*named).head(row_checks.MOST_CELLS + 1))
+    table = _collect(frame.select(*named).head(cell_assembly.MOST_CELLS + 1))
     check_fetched(len(table), "aggregated rows")
     lists = [table[name].to_list() for name in table.columns]
     return cells_from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
@@ -158,7 +161,7 @@ def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Gr
         table = keyed.agg(*statistics, first.min()).sort("first")
     else:
         grouped = rows.group_by(*keys).agg(*statistics)
-        table = grouped.head(row_checks.MOST_CELLS + 1).collect()
+        table = grouped.head(cell_assembly.MOST_CELLS + 1).collect()
     names = ("n", "mean", "variance", "low", "high", "cubes", "fourths")
     n, mean, variance, low, high, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)

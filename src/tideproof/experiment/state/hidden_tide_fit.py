@@ -21,7 +21,7 @@ from tideproof.kernels.fit.tide_paths import DRIFT, EACH
 from tideproof.stats.best.multiple_comparisons import critical_deviate, p_value
 from tideproof.stats.best.p_best import p_best
 from tideproof.stats.pairs.difference_pairs import WaldPairs
-from tideproof.stats.scales.scale_comparison import ScaleName
+from tideproof.stats.scales.scale_test import ScaleName
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import format_count, format_rounded
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.solve.laplacian import connected_components, invert_laplacian
-from tideproof.stats.solve.least_squares import Solution, group_labels
+from tideproof.stats.solve.least_squares import Solution, connected_components, group_labels, invert_laplacian
 
 Values = tuple[Floats, Floats, Floats]  # n, mean and squares
 

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from tideproof.core.array_layout import Floats
 from tideproof.research.paper.dummy_regression import covariance, dummies, estimate
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import connected_components, link_weights
+from tideproof.stats.solve.least_squares import connected_components, link_weights
 from tideproof.table import Table
 
 DESIGNS = 10

@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.lab.replay import replay
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import connected_components, laplacian_matrix, link_weights
+from tideproof.stats.solve.least_squares import connected_components, laplacian_matrix, link_weights
 from tideproof.table import Table
 from tideproof.worlds import mdm, slippage
 

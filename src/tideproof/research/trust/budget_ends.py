@@ -28,7 +28,7 @@ from tideproof.policies.selection_rules import Selection
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.wrong_stops import StopWorld, random_stop_worlds
 from tideproof.stats.best.multiple_comparisons import critical_deviate
-from tideproof.stats.pairs.skewed_tails import normals_from_student, student_from_normal
+from tideproof.stats.best.student_inference import normals_from_student, student_from_normal
 from tideproof.table import Table
 from tideproof.text import format_count
 from tideproof.worlds import mdm, slippage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tideproof.analysis.fit import fit
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.core.array_layout import Floats, Ints
 
 DAYS = 0.3  # days multiply rates by a factor whose logarithm lies between -0.3 and 0.3

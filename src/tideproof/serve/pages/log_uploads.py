@@ -15,7 +15,7 @@ from tideproof.analysis.log_options import (
     ComparisonOptions,
     StatisticsOptions,
 )
-from tideproof.analysis.scale_options import ScaleChoice
+from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.data.dataset import source_dataset
 from tideproof.data.sources.duckdb_connection import FileGuard
 from tideproof.data.sources.duckdb_files import open_files

@@ -31,10 +31,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.stats.best.student_inference import normal_tail, pair_variances
+from tideproof.stats.best.student_inference import normal_tail, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.skewed_tails import student_from_normal
-from tideproof.stats.scales.scale_comparison import ScaleName
+from tideproof.stats.scales.scale_test import ScaleName
 
 MIXTURE_EVENTS = 50  # Events of each arm; tests usually stop at hundreds to thousands of events.
 _SMALLEST = -690.0  # Logarithm of the smallest p-value.

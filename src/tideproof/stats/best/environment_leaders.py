@@ -15,10 +15,9 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.solve.least_squares import Solution, meat, solve
 from tideproof.stats.variance.interaction_reml import MixedModelFit, secant_root, visible_interactions
 from tideproof.stats.variance.kenward_roger import satterthwaite
-from tideproof.stats.variance.sandwich import meat
 
 _NUMBERS = 4_000_000  # Random numbers in total for the simulation.
 _FEWEST, _MOST = 64, 2_000  # Bounds of the number of draws.

@@ -30,11 +30,12 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.student_inference import (
     dunnett_constants,
     dunnett_probabilities,
+    normal_from_student,
     normal_quantile,
     normal_tail,
     pair_variances,
+    student_from_normal,
 )
-from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from_normal
 
 _MANY = 500  # With more arms, not all pairs are tested in detail.
 _FAR = 1.5  # Distance from the critical value at which standard errors suffice.

@@ -12,8 +12,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import laplacian_matrix
-from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.solve.least_squares import Solution, laplacian_matrix
 from tideproof.stats.variance.welch_f import welch_f
 from tideproof.table import to_json_values
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import pair_variances
+from tideproof.stats.best.student_inference import normal_from_student, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.pair_tests import (
     BinaryRewards,
@@ -19,12 +19,9 @@ from tideproof.stats.pairs.pair_tests import (
     PairTests,
     RewardDistribution,
 )
-from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from_normal
 from tideproof.stats.pairs.vectorised_pair_tests import DifferenceGrid, PairGrid
-from tideproof.stats.solve.laplacian import sandwich
-from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances
-from tideproof.stats.variance.sandwich import meat
 
 
 class DifferencePairScale:

@@ -18,8 +18,12 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import normal_tail, pair_variances, root_between
-from tideproof.stats.pairs.skewed_tails import student_from_normal
+from tideproof.stats.best.student_inference import (
+    normal_tail,
+    pair_variances,
+    root_between,
+    student_from_normal,
+)
 
 _MOST = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 

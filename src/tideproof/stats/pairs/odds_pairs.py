@@ -19,9 +19,7 @@ from tideproof.stats.scales.odds_likelihood import (
     solve_odds,
 )
 from tideproof.stats.solve.adjusted_means import MeansAndShifts
-from tideproof.stats.solve.laplacian import connected_components, invert_laplacian
-from tideproof.stats.solve.least_squares import Solution
-from tideproof.stats.variance.sandwich import meat
+from tideproof.stats.solve.least_squares import Solution, connected_components, invert_laplacian, meat
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
 _STEPS = 100  # Limit of Newton steps; about five are needed.

@@ -23,9 +23,8 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import pair_variances, root_between
+from tideproof.stats.best.student_inference import deviate, normal_from_student, pair_variances, root_between
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student
 from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
     PairBatch,

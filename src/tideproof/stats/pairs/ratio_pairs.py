@@ -23,10 +23,8 @@ from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
 from tideproof.stats.scales.conditional_likelihood import ConditionalFit
 from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
-from tideproof.stats.solve.laplacian import sandwich
-from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances
-from tideproof.stats.variance.sandwich import meat
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
 _FAR = 300.0  # exp(300) is practically infinite and does not overflow.

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.best.student_inference import deviates, normals_from_student
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.skewed_tails import deviates, normals_from_student
 from tideproof.stats.variance.cell_variances import CellVariances
 
 _CELLS = 2**24  # Largest dense matrix of arms x environments: 128 MB.

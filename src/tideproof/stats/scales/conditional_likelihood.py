@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.solve.laplacian import FactoredInverse, invert_laplacian
+from tideproof.stats.solve.least_squares import FactoredInverse, invert_laplacian
 
 _FAR = 1.0  # Longest step of theta: further away the likelihood is not quadratic.
 _CLOSE = 1e-7  # Iteration ends after a step shorter than this.

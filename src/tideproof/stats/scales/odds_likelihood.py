@@ -40,7 +40,7 @@ from tideproof.stats.scales.conditional_likelihood import (
     maximise,
     newton_step,
 )
-from tideproof.stats.solve.laplacian import link_weights
+from tideproof.stats.solve.least_squares import link_weights
 
 _BATCH_NUMBERS = 2**17  # Complex numbers in one batch: 2 MB.
 _NOTHING = 37.0  # exp(-37) is negligible compared with 1.

@@ -26,7 +26,7 @@ from tideproof.stats.scales.conditional_likelihood import (
     maximise,
     select_cells,
 )
-from tideproof.stats.solve.laplacian import FactoredInverse, factor_inverse, link_weights
+from tideproof.stats.solve.least_squares import FactoredInverse, factor_inverse, link_weights
 
 
 def solve_ratio(cells: Cells) -> ConditionalFit:

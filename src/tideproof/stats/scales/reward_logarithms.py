@@ -21,8 +21,7 @@ from tideproof.stats.pairs.difference_pairs import additive_pairs
 from tideproof.stats.pairs.log_pairs import LogPairs
 from tideproof.stats.pairs.ratio_pairs import factor_means_and_shifts, ratio_pairs
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
-from tideproof.stats.scales.scale_comparison import REJECTION_P, ScaleDecision
-from tideproof.stats.scales.scale_test import noise_grows
+from tideproof.stats.scales.scale_test import REJECTION_P, ScaleDecision, noise_grows
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
@@ -55,7 +54,7 @@ def logs_may_help(cells: Cells) -> bool:
     """
     if float(np.sum(cells.n)) > _MOST_REWARDS:
         return False
-    if cells.low is None or not cells.n.size or not cells.low.min() > 0.0 or not cells.squares.any():
+    if not cells.positive or not cells.squares.any():
         return False
     if cells.cubes is None:
         return noise_grows(cells)
@@ -66,17 +65,7 @@ def logs_may_help(cells: Cells) -> bool:
     return skewness > _SKEWED or noise_grows(cells)
 
 
-def should_read_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether the logarithms of the rewards should be read from the data, too.
-
-    The answer is no if a reward is 0 or below; if `logs` is None, it is yes only if logarithms may help.
-    """
-    if logs is False or cells.low is None or not cells.low.size or not cells.low.min() > 0.0:
-        return False
-    return logs is True or logs_may_help(cells)
-
-
-def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
+def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecision:
     """Return the decision to use logarithms of rewards if they are justified, otherwise `choice`.
 
     They are justified if the rewards are more likely under them than under the chosen scale (with the
@@ -84,8 +73,7 @@ def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
     additive tide (`additive_tide_p`), and if they have equal variances in all arms or are normal. Otherwise
     their variances do not determine the means.
     """
-    logs = cells.logs
-    if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
+    if not logs.squares.any() or not choice.tests or choice.name == "odds":
         return choice
     gain = (ratio_gain if choice.name == "ratio" else logarithm_gain)(cells, logs)
     if not gain > _NEEDED_GAIN or additive_tide_p(logs) < REJECTION_P or not _more_precise(cells):

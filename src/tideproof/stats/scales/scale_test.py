@@ -38,7 +38,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import competing_cells
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
-from tideproof.stats.solve.laplacian import (
+from tideproof.stats.solve.least_squares import (
     connected_components,
     factor_inverse,
     invert_laplacian,
@@ -46,6 +46,9 @@ from tideproof.stats.solve.laplacian import (
 )
 
 Scale = Literal["difference", "ratio", "odds"]
+ScaleName = Literal["difference", "ratio", "odds", "log"]  # "log": ratios, by logarithms
+
+REJECTION_P = 0.05  # A scale with a smaller p-value is rejected.
 
 # (scale, other scale): how a small difference between arms that is constant on the other scale varies on
 # this scale with the level x of the environment.
@@ -71,6 +74,26 @@ class ScaleTest(NamedTuple):
 
     z: float
     p: float
+
+
+class ScaleDecision(NamedTuple):
+    """Scale on which arms are compared, with the tests behind the choice.
+
+    Attributes
+    ----------
+    name : "difference", "ratio", "odds" or "log".
+    tests : for each possible scale, its test with the smallest p-value; with two rivals p is doubled.
+    told : whether the data reject another scale; if not, the choice is a convention.
+    sentence : explanation of the choice.
+    possible : the scales that were tested and not rejected, including `name`. A winner must win on each of
+        them, and confidence intervals must cover each of them.
+    """
+
+    name: ScaleName
+    tests: dict[Scale, ScaleTest]
+    told: bool
+    sentence: str
+    possible: tuple[ScaleName, ...] = ()
 
 
 class EnvironmentLevels(NamedTuple):

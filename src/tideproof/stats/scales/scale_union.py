@@ -19,7 +19,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import WaldPairs
-from tideproof.stats.scales.scale_comparison import ScaleName
+from tideproof.stats.scales.scale_test import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
 _AGREE = 0.2  # Differences between scales below this many standard errors are ignored.

@@ -20,8 +20,8 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells, group_members
-from tideproof.stats.solve.least_squares import Solution
-from tideproof.stats.variance.sandwich import Pools, arm_deviations, meat
+from tideproof.stats.solve.least_squares import Solution, meat
+from tideproof.stats.variance.sandwich import Pools, arm_deviations
 
 
 class DerivativeSums(NamedTuple):

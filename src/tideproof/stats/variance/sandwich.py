@@ -48,17 +48,6 @@ class WeightedFit(NamedTuple):
     freedom: Floats
 
 
-def meat(cells: Cells, q: Floats) -> Floats:
-    """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells with design rows g."""
-    cells.check_one_way("this variance model")
-    total = np.diag(cells.by_arm(q))
-    charges = cells.by_environment(q)
-    for rows, _, (charge, b) in cells.blocks(q, cells.shares):
-        cross = charge.T @ b
-        total += (b * charges[rows, None]).T @ b - cross - cross.T
-    return total
-
-
 def hc3(solution: Solution, cells: Cells) -> Floats:
     """Return the HC3 sum of (residual/(1 - leverage))^2 over the rewards of each cell: (C,).
 

@@ -24,7 +24,7 @@ from tideproof.stats.solve.adjusted_means import (
     environment_shifts,
     means_and_shifts,
 )
-from tideproof.stats.solve.least_squares import Solution, environment_components
+from tideproof.stats.solve.least_squares import Solution, environment_components, meat
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.clustered_units import clustered_covariance
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
@@ -192,7 +192,7 @@ def _robust(c: Cells, s: Solution) -> Estimate:
             f"reward can be compared with its single reward; use variance='common'"
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
-    C = s.P @ sandwich.meat(c, q) @ s.P
+    C = s.P @ meat(c, q) @ s.P
     return _estimate(c, s, C, means_and_shifts(s, C, c, q / c.n**2), _robust_freedom(c, s))
 
 

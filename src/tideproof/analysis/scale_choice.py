@@ -1,42 +1,77 @@
-"""Choice of the scale on which arms are compared: differences, ratios or odds."""
+"""Choice of the scale and the variance model: what "auto" means for the data, and the fit on a scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Literal, get_args
 
 import numpy as np
 
+from tideproof.analysis.scales.difference_scale import DifferenceScale
+from tideproof.analysis.scales.log_scale import LogScale
+from tideproof.analysis.scales.odds_scale import OddsScale
+from tideproof.analysis.scales.ratio_scale import RatioScale
+from tideproof.analysis.scales.scale_protocol import ScaleFit
+from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_test import Scale, ScaleTest, noise_grows, run_scale_test
+from tideproof.stats.scales.reward_logarithms import choose_logs, require_logs
+from tideproof.stats.scales.scale_test import (
+    REJECTION_P,
+    Scale,
+    ScaleDecision,
+    ScaleName,
+    ScaleTest,
+    noise_grows,
+    run_scale_test,
+)
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.variance_models import Variance
 
-ScaleName = Literal["difference", "ratio", "odds", "log"]  # "log": ratios, by logarithms
+ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
 
-REJECTION_P = 0.05  # A scale with a smaller p-value is rejected.
 _MANY = 500  # With more arms, testing scales would take longer than all else.
 _RARE = 0.1  # Below this overall rate odds and ratios are nearly equal.
 
 _SCALE_TEXTS: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
 
+_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], ScaleFit]] = {
+    "ratio": RatioScale,
+    "odds": OddsScale,
+    "log": LogScale,
+}
 
-class ScaleDecision(NamedTuple):
-    """Scale on which arms are compared, with the tests behind the choice.
 
-    Attributes
-    ----------
-    name : "difference", "ratio", "odds" or "log".
-    tests : for each possible scale, its test with the smallest p-value; with two rivals p is doubled.
-    told : whether the data reject another scale; if not, the choice is a convention.
-    sentence : explanation of the choice.
-    possible : the scales that were tested and not rejected, including `name`. A winner must win on each of
-        them, and confidence intervals must cover each of them.
-    """
+def resolve_variance(cells: Cells, variance: Variance) -> Variance:
+    """Return the variance model that replaces "auto" for data with units, covariates or two factors."""
+    if variance != "auto":
+        return variance
+    if cells.units is not None:
+        return "by-unit"
+    return "auto" if cells.factors is None and cells.slope is None else "common"
 
-    name: ScaleName
-    tests: dict[Scale, ScaleTest]
-    told: bool
-    sentence: str
-    possible: tuple[ScaleName, ...] = ()
+
+def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
+    """Return the requested scale, or the one that fits the data; a `ScaleDecision` is returned unchanged."""
+    if isinstance(scale, ScaleDecision):
+        return scale
+    if scale not in get_args(ScaleChoice):
+        allowed = ", ".join(map(repr, get_args(ScaleChoice)))
+        raise InputError(f"scale must be one of {allowed}, not {scale!r}")
+    if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
+        return ScaleDecision("difference", {}, False, "All rewards are equal.")
+    if scale == "auto" and variance == "auto":
+        choice = choose_scale(cells)
+        return choice if cells.logs is None else choose_logs(cells, cells.logs, choice)
+    if scale == "auto":
+        reason = f"Arms are compared by differences, because variance={variance!r} requires it."
+        return ScaleDecision("difference", {}, False, reason)
+    if scale != "difference" and variance != "auto":
+        raise InputError(
+            f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
+        )
+    if scale == "log":
+        require_logs(cells)
+    return ScaleDecision(scale, {}, False, f"scale={scale!r} was requested.")
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:
@@ -122,3 +157,19 @@ def _join_scales(scales: Iterable[Scale], name: Scale) -> str:
 def _p_text(p: float) -> str:
     """Return a p-value as text for a sentence."""
     return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
+
+
+def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
+    """Return whether to read logarithms of rewards: True, False, or None for "if they may help"."""
+    if scale == "log":
+        return True
+    return None if scale == variance == "auto" else False
+
+
+def fit_on_scale(
+    name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
+) -> ScaleFit:
+    """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
+    if name == "difference":
+        return DifferenceScale(cells, solution, variance, adaptive)
+    return _SCALES[name](cells, solution, variance)
