@@ -90,7 +90,7 @@ def compare_arms(
     picked: bool = False,
     ever: tuple[float, float] | None = None,
 ) -> Contrast:
-    """Compare two arms on a scale, using the tests of their pair; unknown numbers become None.
+    """Return the estimated difference or lift of one arm over another; numbers that are unknown become None.
 
     `ever` holds the critical value for this pair that is valid at all looks together, and the p-value of no
     difference under continuous monitoring.
@@ -128,7 +128,7 @@ def finite_or_none(x: float) -> float | None:
 def best_probabilities(
     found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior
 ) -> tuple[Floats, float]:
-    """Return the probability of each arm of being the best of its group, and their largest standard error.
+    """Return each arm's probability of being the best of its comparable arms, and the largest standard error.
 
     The probability is NaN for an arm that is alone in its group, where the noise is unknown, and without
     degrees of freedom (0/1 rewards can lack them, as their means determine their variance). A low reward is
@@ -153,7 +153,7 @@ def compare_with_group_best(
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
 ) -> Comparisons:
-    """Compare each arm with the best of the other arms of its group.
+    """Compare each arm with the best of the other arms to which shared environments connect it.
 
     An arm that is alone in its group gets NaN and counts as a candidate. `may` is the result of
     `find_candidates`, if the caller has it already.
@@ -172,7 +172,7 @@ def compare_with_group_best(
 def find_candidates(
     found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnytimeBounds | None = None
 ) -> NDArray[np.bool_]:
-    """Return for each arm whether the data allow it to be the best of its group."""
+    """Return for each arm whether the data allow it to be the best of the arms comparable with it."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
@@ -206,7 +206,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return the arms of a group as input of the comparisons with the best arm."""
+    """Return a group of comparable arms in the form that comparisons with the best arm take as input."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), level)
@@ -217,7 +217,7 @@ def _comparison_field(
 
 
 def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
-    """Return for each arm of a group the fewest degrees of freedom of its contrasts with the other arms."""
+    """Return for each arm the fewest degrees of freedom of its contrasts with other arms of its group."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)
     return np.asarray(freedom.min(axis=1))
@@ -245,7 +245,7 @@ class Decision:
 
     @property
     def standing(self) -> Standing:
-        """State of the comparison: "winner", "open" (several candidates) or "not_comparable"."""
+        """Status of the decision on the best arm: "winner", "open" (several candidates), "not_comparable"."""
         if self.doubt is None:
             return "winner"
         return "not_comparable" if self.doubt == "groups" else "open"
@@ -257,7 +257,7 @@ NOT_COMPARABLE = Decision(None, None, (), "groups")
 def decide(
     ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool, few: bool = False
 ) -> Decision:
-    """Decide between arms that can be compared; `ranked` lists them by adjusted mean, the best first.
+    """Decide which of several comparable arms is the best; `ranked` lists them by adjusted mean, best first.
 
     >>> decide("BAC", "B", freedom=9, exact=False).standing
     'winner'

@@ -40,7 +40,7 @@ class SingleRow(NamedTuple):
 
 
 def decisive_row(fit: Fit) -> SingleRow | None:
-    """Return the row without which another arm would lead, or less than half of the lead would remain.
+    """Return the row of a log without which the best arm would lose its lead or more than half of it.
 
     If the interval of the lead contains 0, small changes often change the leader. The row then counts only if
     another arm would lead and the lead changes by more than a sixth of the width of the interval. Return None
@@ -62,7 +62,7 @@ def decisive_row(fit: Fit) -> SingleRow | None:
 
 
 def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
-    """Return the row whose removal makes the lead smallest, or None if no row can be removed.
+    """Return the row whose removal makes the lead of the best arm smallest; None if no row can be removed.
 
     Only the few rows that change differences most are tried.
     """
@@ -90,7 +90,7 @@ def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
 
 
 def _compared_cells(fit: Fit) -> Cells:
-    """Return the cells whose differences are compared: those of logarithms on the scale "log"."""
+    """Return the statistics that are compared: those of rewards or, on the log scale, of their logarithms."""
     c = fit.cells
     if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
         return c
@@ -98,7 +98,7 @@ def _compared_cells(fit: Fit) -> Cells:
 
 
 def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
-    """Return the fit on the scale of comparison without a row; None if too few rewards remain."""
+    """Repeat a fit without one row of the log, on the same scale; None if too few rewards remain."""
     left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
@@ -114,7 +114,7 @@ class ExtremeRow(NamedTuple):
     highest: bool
 
     def reward(self, c: Cells) -> float:
-        """Return the reward of this row: the lowest or the highest of its cell."""
+        """Return the reward of this row: the lowest or the highest of its arm in its environment."""
         ends = c.high if self.highest else c.low
         assert ends is not None
         return float(ends[self.cell])
@@ -148,7 +148,7 @@ def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
 
 
 def remove_row(c: Cells, cell: int, reward: float) -> Cells:
-    """Return the cells after the removal of one row, without the moments that only diagnostics need."""
+    """Return the cells of a log after the removal of one row, without third and fourth moments."""
     if c.n[cell] == 1.0:
         return c.select(np.delete(np.arange(c.n.size), cell))
     n, mean, squares = c.n.copy(), c.mean.copy(), c.squares.copy()

@@ -63,7 +63,7 @@ from tideproof.table import Table, render_notebook_html
 
 
 class Fit:
-    """Arms and shifts estimated from cells; arms are compared only if shared environments connect them.
+    """Estimated arm means and environment shifts; arms are compared only if shared environments connect them.
 
     Parameters
     ----------
@@ -206,14 +206,14 @@ class Fit:
 
     @cached_property
     def ranking(self) -> list[list[Any]]:
-        """The arms of each group, ordered by adjusted mean, the best first."""
+        """Lists of arms that can be compared with each other, ordered by adjusted mean, the best first."""
         value = -self._sign * self._estimate.mu
         ranked = (group[np.argsort(value[group], kind="stable")] for group in self._groups)
         return [[self.cells.arms[i] for i in group] for group in ranked]
 
     @property
     def bridge(self) -> list[Any]:
-        """Arms that would make all arms comparable if they ran in one environment; empty if all are."""
+        """Arms that would make all arms comparable by running in one environment; empty if not needed."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @cached_property
@@ -226,7 +226,7 @@ class Fit:
 
     @property
     def p_best(self) -> dict[Any, float | None]:
-        """Posterior probability of each arm of being the best of its group.
+        """Posterior probability of each arm of being the best of the arms that can be compared with it.
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
@@ -241,7 +241,7 @@ class Fit:
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
-        """Probability of each arm of being the best, and the largest standard error of these."""
+        """Probability of each arm of being the best, and the largest standard error of a probability."""
         return best_probabilities(self._estimate, self._groups, self._sign, self.prior)
 
     @cached_property
@@ -286,7 +286,7 @@ class Fit:
 
     @cached_property
     def comparisons(self) -> Table:
-        """Table that compares each arm with the best of the others, with simultaneous intervals.
+        """Table that compares each arm with the best other arm, with simultaneous confidence intervals.
 
         Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals cover the
         true values, and the best arm is among the candidates. Arms are compared inside each connected group.
@@ -309,7 +309,7 @@ class Fit:
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """For each arm, whether it can be the best of its group on at least one scale that fits the data."""
+        """For each arm, whether it can be the best on at least one scale of comparison that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
             find_candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
@@ -319,7 +319,7 @@ class Fit:
 
     @cached_property
     def _others(self) -> dict[ScaleName, Estimate]:
-        """The estimates on other scales that fit the data."""
+        """Estimates of the arms on the other scales (difference, ratio, odds or log) that fit the data."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
             return {}  # always so with a hidden tide, which has no least-squares solution
@@ -328,7 +328,7 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """The estimate, whose tests of two arms also allow for all other scales that fit the data."""
+        """Estimates of the arms, with tests of pairs of arms that hold on all scales that fit the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -349,13 +349,13 @@ class Fit:
         return verdict(self)
 
     def rival(self, arm: Any) -> Any:
-        """Return the best of the other arms that can be compared with `arm`, or None if there is none."""
+        """Return the best of the other arms that can be compared with `arm`; None if no arm can."""
         self._position(arm)  # raises an error if the arm is unknown
         group = next(group for group in self.ranking if arm in group)
         return next((other for other in group if other != arm), None)
 
     def lead(self, arm: Any) -> float:
-        """Return the smallest z statistic of the lead of `arm` over another arm, on any scale that fits.
+        """Return the smallest z statistic of the lead of `arm` over any other arm, on all scales that fit.
 
         It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """
@@ -422,7 +422,7 @@ class Fit:
         return self._contrasts[asked]
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
-        """Return bounds that stay valid if a growing log is analyzed repeatedly; None without `anytime`."""
+        """Return confidence bounds that hold if a growing log is analyzed repeatedly; None if not needed."""
         if not self.anytime:
             return None
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
@@ -455,7 +455,7 @@ class Fit:
         return summarize_interactions(self, self._estimate, self._groups, self._sign)
 
     def additivity(self, worst: int = 5) -> Additivity:
-        """Test whether the shifts are the same for all arms, and list the cells furthest from the model.
+        """Test whether environments shift all arms equally; list the arms and environments that deviate most.
 
         The test compares the variation of the cells around the model with that inside cells. It needs an arm
         with two rewards in one environment, and two arms in two environments. It is exact for normal noise
@@ -490,7 +490,7 @@ class Fit:
 
     @cached_property
     def _influence(self) -> Table:
-        """The table that `influence` returns, computed once."""
+        """Table of how the best arm and its lead would change without each environment, computed once."""
         mu, without = self._on.left_out()
         return influence_table(self.cells, mu, without, self._sign, lifts=self.lifts)
 
@@ -503,7 +503,7 @@ class Fit:
         return fit_to_dict(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw the arms, the tide, and the lead in each environment; save the picture if a path is given.
+        """Draw charts of the arms, the tide, and the lead in each environment; save them if a path is given.
 
         The returned picture displays itself in a notebook; `.save(path)` writes it as `.svg` or `.html`.
         """

@@ -61,13 +61,13 @@ class InteractionSummary:
     chance: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the summary as a dictionary of plain values, for JSON."""
+        """Return the summary of interactions as a dictionary of plain values, for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> InteractionSummary:
-    """Summarize the interactions of a fit; `found` is an estimate of a model with interactions."""
+    """Summarize the arm-by-environment interactions of a fit; `found` is an estimate of a model with them."""
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)

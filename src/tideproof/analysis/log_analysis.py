@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogColumns:
-    """The columns that were read, and which of arm, environment and reward were guessed.
+    """The columns that were read from a log, and which of arm, environment and reward were guessed.
 
     Attributes
     ----------
@@ -56,13 +56,13 @@ class LogColumns:
         return ", ".join(f"{role} = {name}" for role, name in said if name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return arm, environment, reward and which of them were guessed, for JSON."""
+        """Return the columns of arm, environment and reward, and which of them were guessed, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "others"}
 
 
 @dataclass(frozen=True, eq=False)
 class LogReading:
-    """Columns and cells of a log.
+    """The columns that were read from a log, and the statistics of each arm in each environment.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ SILENT = AnalysisObserver()
 
 @contextmanager
 def open_log(data: Any, options: AnalysisOptions) -> Iterator[Dataset]:
-    """Check the options, and open a log; one that is open already, as a `Dataset`, is used unchanged."""
+    """Check the options of an analysis, and open a log; a log that is open already is used unchanged."""
     options.check()
     if isinstance(data, Dataset):
         yield data
@@ -114,7 +114,7 @@ def open_log(data: Any, options: AnalysisOptions) -> Iterator[Dataset]:
 
 
 def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogReading:
-    """Find the columns of a log, and group its rows into cells."""
+    """Find the columns of a log, and group its rows by arm and environment."""
     with open_log(data, options) as rows:
         asked, comparisons = options.columns, options.comparisons
         columns = _find_columns(rows, options)
@@ -141,7 +141,7 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
 
 
 def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
-    """Return the columns of a log; those that are not given are guessed if that was requested."""
+    """Return the columns of a log; columns that are not given are guessed if that was requested."""
     asked = options.columns
     others = {
         "time": asked.time,
@@ -180,7 +180,7 @@ def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
 
 
 def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
-    """Return the specification of the columns to read; with a hidden tide the times replace environments."""
+    """Return which columns of a log to read; a column of times replaces environments that are not given."""
     return ColumnSpec.of(
         columns.arm,
         asked.time if asked.hidden_tide else columns.environment,
@@ -199,7 +199,7 @@ def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
 def _test_shorter_environments(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, cells: Cells, options: AnalysisOptions
 ) -> WithinLabelTest | None:
-    """Test whether the shift changes within environments, if that is requested and the log allows it.
+    """Test whether the mean reward of all arms moves within environments, if requested and possible.
 
     A large log is tested only if a time column is given, because the test takes long.
     """
@@ -230,12 +230,12 @@ class LogAnalysis:
 
     @property
     def columns(self) -> LogColumns:
-        """The columns that were read."""
+        """The columns that were read from the log."""
         return self.reading.columns
 
     @property
     def cells(self) -> Cells:
-        """The cells of the deciding reward, before outlying cells were excluded."""
+        """Statistics of the deciding reward by arm and environment, before outlying ones were excluded."""
         return self.reading.found.cells
 
     @property
@@ -260,7 +260,7 @@ class LogAnalysis:
 
     @cached_property
     def metrics(self) -> Metrics | None:
-        """The comparison of all rewards; None if there is only one."""
+        """The comparison of arms in several reward columns; None if there is only one reward column."""
         if not self.guardrails:
             return None
         from tideproof.analysis.several_metrics import combine_metrics
@@ -269,7 +269,7 @@ class LogAnalysis:
 
     @cached_property
     def segments(self) -> Segments | None:
-        """The fits of the segments; None without segments."""
+        """The separate analyses of segments of the rows, such as countries; None if not requested."""
         if self.options.comparisons.by is None:
             return None
         from tideproof.analysis.segments import fit_segments
@@ -278,7 +278,7 @@ class LogAnalysis:
 
     @cached_property
     def expected(self) -> dict[Any, float] | None:
-        """The intended share of each arm; None if none were given."""
+        """The intended share of each arm in the traffic; None if no shares were given."""
         shares, arms = self.options.comparisons.expected, self.fit.cells.arms
         if shares is None:
             return None
@@ -294,7 +294,7 @@ class LogAnalysis:
 
     @cached_property
     def report(self) -> FitReport:
-        """The decision in words: verdict, notes, warnings and answers."""
+        """The report of the analysis in words: verdict, notes, warnings and answers."""
         from tideproof.analysis.words.fit_report import ExtraParts, describe_fit
 
         expected = self.expected
@@ -309,12 +309,12 @@ class LogAnalysis:
         return describe_fit(self.fit, extra)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all results as a dictionary of plain values, for JSON."""
+        """Return all results of the analysis of a log as a dictionary of plain values, for JSON."""
         return self.report.to_dict() | {"columns": self.columns.to_dict()}
 
 
 def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogAnalysis:
-    """Read a log from any source and fit its arms; the report is written when it is first used."""
+    """Read a log from any source and estimate its arms; the report is written when it is first used."""
     reading = read_log(data, options, observer)
     low, reward = options.comparisons.low, reading.columns.reward
     lower = options.statistics.direction == "minimize" or reward in low
@@ -327,7 +327,7 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
-    """Fit the cells of one reward; with `lower`, low rewards are good.
+    """Estimate the arms from the cells of one reward column; with `lower`, low rewards are good.
 
     `reading` is given for the deciding reward only: its tide, time bins and direction do not apply to
     guardrails, which are maximized unless `lower`.

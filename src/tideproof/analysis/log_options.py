@@ -49,12 +49,12 @@ class ColumnOptions:
 
     @property
     def covariate_columns(self) -> tuple[str, ...]:
-        """The columns of covariates."""
+        """The columns of covariates in the log."""
         return (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
 
     @property
     def hidden_tide(self) -> bool:
-        """Whether the log has times instead of environments, so that the tide is estimated over time."""
+        """Whether the log has times, no environments, so that shifts of all arms are estimated over time."""
         return self.time is not None and not self.environment
 
 
@@ -98,7 +98,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """All options of the analysis of a log; `spell` writes a parameter as users of this interface know it."""
+    """All options of the analysis of a log; `spell` writes an option as in Python or on the command line."""
 
     columns: ColumnOptions = field(default_factory=ColumnOptions)
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
@@ -116,7 +116,7 @@ class AnalysisOptions:
         return "by-unit"
 
     def check(self) -> None:
-        """Raise an error for options that cannot be combined, before the log is read."""
+        """Raise an error for options of the analysis that cannot be combined, before the log is read."""
         columns, statistics, comparisons = self.columns, self.statistics, self.comparisons
         if columns.environment == "" and columns.time is None and not columns.guess:
             raise InputError(
@@ -139,7 +139,7 @@ class AnalysisOptions:
         _ = self.variance
 
     def _check_hidden_tide(self) -> None:
-        """Raise an error for options that an analysis with a hidden tide does not support."""
+        """Raise an error for options that the analysis of a log without environments does not support."""
         columns, statistics, comparisons = self.columns, self.statistics, self.comparisons
         asked = {
             "n": columns.n,
@@ -186,7 +186,7 @@ class LogOptions(TypedDict, total=False):
 
 
 def check_segments(adaptive: bool, anytime: bool) -> None:
-    """Raise an error for options that segments do not support."""
+    """Raise an error for options that cannot be combined with separate analyses of segments of the rows."""
     if adaptive and not anytime:
         raise InputError(
             "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
@@ -195,7 +195,7 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if no metrics are given, if one is given twice, or if `low` contains another name."""
+    """Raise an error if no metrics are given, if one is given twice, or if `low` names something else."""
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
             f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"

@@ -1,4 +1,4 @@
-"""Choice of the scale and the variance model: what "auto" means for the data, and the fit on a scale."""
+"""Choice of the scale on which arms are compared and of the variance model, where the user chose "auto"."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def resolve_variance(cells: Cells, variance: Variance) -> Variance:
 
 
 def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
-    """Return the requested scale, or the one that fits the data; a `ScaleDecision` is returned unchanged."""
+    """Return the scale on which arms are compared: the requested one or, with "auto", one that fits."""
     if isinstance(scale, ScaleDecision):
         return scale
     if scale not in get_args(ScaleChoice):
@@ -113,7 +113,7 @@ def choose_scale(cells: Cells) -> ScaleDecision:
 
 
 def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
-    """Test a scale against rival scales; return the test with the smallest p-value, Bonferroni-corrected.
+    """Test a scale of comparison against rivals; return the test with the smallest corrected p-value.
 
     Differences are tested against odds alone if odds are possible: from differences, odds and ratios look
     almost equal.
@@ -125,7 +125,7 @@ def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
 
 
 def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
-    """Return the sentence that explains which scale was chosen and which scales were rejected."""
+    """Return the sentence that explains which scale of comparison was chosen and which were rejected."""
     every = "at every level of the environments"
     if not wrong:
         either = f"{_SCALE_TEXTS[name]} or {_join_scales(tests, name)}"
@@ -140,7 +140,7 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
 
 
 def explain_misfits(choice: ScaleDecision) -> str:
-    """Return the sentence on the chosen scale, adapted if that scale does not fit either."""
+    """Return the sentence on the chosen scale of comparison; it says so if that scale does not fit either."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
@@ -160,7 +160,7 @@ def _p_text(p: float) -> str:
 
 
 def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether to read logarithms of rewards: True, False, or None for "if they may help"."""
+    """Return whether to read logarithms of rewards: True, False, or None for "only if they may help"."""
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False
@@ -169,7 +169,7 @@ def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
 def fit_on_scale(
     name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
 ) -> ScaleFit:
-    """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
+    """Estimate arms and environments on a scale of comparison, such as differences or odds ratios."""
     if name == "difference":
         return DifferenceScale(cells, solution, variance, adaptive)
     return _SCALES[name](cells, solution, variance)

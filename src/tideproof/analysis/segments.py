@@ -1,4 +1,4 @@
-"""Separate fits for segments of the rows, such as countries, and a test whether they agree."""
+"""Separate analyses of segments of the rows of a log, such as countries, and a test whether they agree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tideproof.text import format_count, format_p, join_names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """One fit for each segment of a log, and a test whether the segments agree.
+    """One analysis for each segment of a log, such as a country, and a test whether the segments agree.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Segments:
 
     @property
     def winners(self) -> dict[Any, list[Any]]:
-        """The arms that are the winner in some segment, each with the list of these segments."""
+        """The arms that win in at least one segment of the log, each with the list of these segments."""
         found: dict[Any, list[Any]] = {}
         for segment, fit in self.fits.items():
             if fit.decision.standing == "winner":
@@ -93,7 +93,7 @@ class Segments:
 
     @property
     def verdict(self) -> str:
-        """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
+        """One sentence on which arm wins in which segments, and whether arms differ equally in all."""
         sure = f"{100 * self.level:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
@@ -109,7 +109,7 @@ class Segments:
 
     @property
     def _alike(self) -> str:
-        """End of the verdict: the result of the heterogeneity test, or an empty text if it was not made."""
+        """Words on whether arms differ equally in all segments; empty if that was not tested."""
         test = self.heterogeneity
         if test is None:
             return ""
@@ -119,7 +119,7 @@ class Segments:
         return f"; no evidence that differences between arms vary between segments ({p})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as a dictionary of plain values, for JSON."""
+        """Return the results of all segments as a dictionary of plain values, for JSON."""
         return {
             "by": self.by,
             "verdict": self.verdict,
@@ -139,7 +139,7 @@ class Segments:
         )
 
     def _missing(self) -> list[str]:
-        """Return one line for each segment without a fit."""
+        """Return one line for each segment that could not be analyzed, with the reason."""
         return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
 
 
@@ -159,7 +159,7 @@ def segments(
     cap: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Segments:
-    """Fit the arms of a log separately in each segment, such as each country or device.
+    """Estimate the arms of a log separately in each segment, such as each country or device.
 
     Use it to ask whether the winner is the same everywhere. The statements about all segments hold at once,
     however many segments there are.
@@ -197,7 +197,7 @@ def segments(
 def fit_segments(
     found: CellReading, options: AnalysisOptions, direction: Direction | None = None
 ) -> Segments:
-    """Fit each segment of a log; `direction`, if given, overrides that of the options.
+    """Estimate the arms in each segment of a log, such as each country; `direction` overrides that option.
 
     Confidence levels are adjusted by Sidak's method: with S segments, each is judged at level^(1/S), so that
     all statements hold at once with probability `level`. If pulls depended on rewards, segments are not
@@ -228,7 +228,7 @@ def fit_segments(
 
 
 def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
-    """Return the scale of a segment: the pooled scale, unless the rewards of the segment contradict it."""
+    """Return the scale for comparing arms in a segment: that of all rows, unless the segment rejects it."""
     own = select_scale(part, scale, resolve_variance(part, variance))
     if shared == own.name or shared not in own.possible:
         return own
@@ -236,7 +236,7 @@ def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: 
 
 
 def _reason_without_fit(part: Cells) -> str | None:
-    """Return the reason why a segment cannot be fitted, or None."""
+    """Return the reason why the arms of a segment cannot be estimated; None if they can."""
     seen = np.unique(part.arm)
     return f"its only arm is {part.arms[seen[0]]}" if seen.size < 2 else None
 

@@ -25,7 +25,7 @@ from tideproof.text import format_rounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metrics:
-    """Fits of several metrics of the same rows: one that decides, and guardrails.
+    """Analyses of several metrics of the same rows: one metric that decides, and guardrail metrics.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Metrics:
 
     @property
     def deciding(self) -> Fit:
-        """The fit of the metric that decides."""
+        """The analysis of the metric that decides which arm is the best."""
         return next(iter(self.fits.values()))
 
     @property
@@ -58,7 +58,7 @@ class Metrics:
 
     @property
     def verdict(self) -> str:
-        """One sentence on how the best arm of the first metric performs in each guardrail."""
+        """One sentence on how the best arm of the first metric performs in each guardrail metric."""
         decision, metrics = self.deciding.decision, list(self.fits)
         if decision.best is None or len(metrics) < 2:
             return ""
@@ -72,7 +72,7 @@ class Metrics:
 
     @property
     def harmed(self) -> list[str]:
-        """The guardrails in which the best arm of the first metric is worse."""
+        """The guardrail metrics in which the best arm of the first metric is worse."""
         best = self.deciding.decision.best
         first = next(iter(self.fits))
         return [
@@ -82,7 +82,7 @@ class Metrics:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as a dictionary of plain values, for JSON."""
+        """Return the results of all metrics as a dictionary of plain values, for JSON."""
         return {
             "control": self.control,
             "verdict": self.verdict,
@@ -97,7 +97,7 @@ class Metrics:
         return render_notebook_html("\n".join(self._said()), self.table)
 
     def _said(self) -> list[str]:
-        """Return the verdict of the deciding metric, and that of the guardrails, if any."""
+        """Return the verdict on the best arm and, with guardrail metrics, on its performance in them."""
         return [self.deciding.verdict, *filter(None, [self.verdict])]
 
 
@@ -116,7 +116,7 @@ def metrics(
     cap: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Metrics:
-    """Fit the arms of a log by several metrics of the same rows.
+    """Estimate the arms of a log in each of several metrics (reward columns) of the same rows.
 
     Use it where one metric decides and others must not get worse: sales, but also clicks and latency.
 
@@ -151,7 +151,7 @@ def metrics(
 
 
 def combine_metrics(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
-    """Return the `Metrics` of several fits, or raise an error if the control is unknown."""
+    """Combine the analyses of several metrics; raise an error if the control arm is unknown."""
     found = Metrics(dict(fits), control)
     if control is not None:
         against(found.deciding, control)
@@ -181,7 +181,7 @@ def _best_reading(row: dict[str, Any], direction: str) -> str:
 
 
 def _comparison_text(row: dict[str, Any]) -> str:
-    """Return the comparison of one arm in one metric as text."""
+    """Return the comparison of an arm with the control or the best arm, in one metric, as text."""
     if row["estimate"] is None:
         return "not comparable"
     if row["low"] is None:

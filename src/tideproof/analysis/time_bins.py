@@ -1,4 +1,4 @@
-"""Time bins that replace environments where single rewards cannot show a hidden tide."""
+"""Time bins that replace environments where individual rewards are too coarse to show shifts over time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TimeBins(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Note for users: why rows were grouped into bins, and which option is better."""
+        """Note for users on why rows were grouped into time bins, and which option may be better."""
         label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
         return (
             f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide. Rows were grouped "
@@ -48,12 +48,12 @@ class TimeBins(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bins as a dictionary of plain values, for JSON."""
+        """Return the time bins as a dictionary of plain values, for JSON."""
         return {"binned_by": self.column, "bins": self.bins, "rewards_a_bin": self.each}
 
 
 def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[Cells, TimeBins]:
-    """Group time-ordered rows into bins, which become environments.
+    """Group time-ordered rows of a log into time bins, which serve as environments.
 
     `logs` says whether to read also the logarithms of rewards, as in `ReadOptions`.
     """
@@ -76,13 +76,13 @@ def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[C
 
 
 def _with_arm_names(cells: Cells, arms: list[Any], dropped: int) -> Cells:
-    """Return cells with the names of the arms in place of their indices."""
+    """Return statistics by arm and environment with names of arms in place of their indices."""
     logs = None if cells.logs is None else replace(cells.logs, arms=arms)
     return replace(cells, arms=arms, logs=logs, dropped=dropped)
 
 
 def _assign_bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
-    """Return the bin of each row, and the start of each bin; rows of the same time share a bin.
+    """Return the time bin of each row, and the start of each bin; rows of the same time share a bin.
 
     Rows must be sorted by time.
 

@@ -1,4 +1,4 @@
-"""Analysis of a log without environments, with an estimated tide or with time bins."""
+"""Analysis of a log without environments: shifts of all arms are estimated over time or by time bins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = 2_000_000  # largest number of rows without bins, if the estimation is co
 
 
 class TideEstimate:
-    """Estimate of a hidden tide, as a curve over time with jumps.
+    """Estimate of a hidden tide (the common shift of all arms) as a curve over time with jumps.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class TideEstimate:
 
     @property
     def changes(self) -> Table:
-        """Table of the jumps with a probability of at least 0.5, in order of time.
+        """Table of the jumps of the estimated tide with a probability of at least 0.5, in order of time.
 
         Columns: time, jump (of all arms), probability.
         """
@@ -87,22 +87,22 @@ class TideEstimate:
 
     @property
     def places(self) -> list[float]:
-        """Positions of the jumps, counted in time segments: 2.5 is the middle of the third segment."""
+        """Positions of the tide's jumps, counted in time segments: 2.5 is the middle of the third segment."""
         return [self._followed.points.where(each.place) for each in self._followed.changes]
 
     @property
     def starts(self) -> Floats:
-        """Start of each segment in `points`, in seconds since 1970 or in units of the column."""
+        """Start of each time segment of the tide, in seconds since 1970 or in the unit of the time column."""
         return self._followed.curve.time[self._followed.points.start]
 
     @property
     def jumped(self) -> list[int]:
-        """For each jump, the index of the first time after it among all times."""
+        """For each jump of the tide, the index of the first time after it among all times of the log."""
         return [each.place for each in self._followed.changes]
 
     @property
     def expected(self) -> float:
-        """Expected number of jumps of the tide."""
+        """Posterior expectation of the number of jumps of the tide (the common shift of all arms)."""
         return float(self._followed.curve.chance.sum())
 
     @property
@@ -119,7 +119,7 @@ class TideEstimate:
         ]
 
     def still(self) -> bool:
-        """Return whether the most likely tide does not move at all."""
+        """Return whether the most likely tide is constant over time."""
         return self.law.drift == 0.0 and self.law.chance == 0.0
 
     def sentences(self, most: int = 5) -> list[str]:
@@ -137,7 +137,7 @@ class TideEstimate:
         return said
 
     def _binned(self) -> str:
-        """Return the note that rows were grouped into bins because there are too many of them."""
+        """Return the note that times were rounded to bins because the log has too many rows."""
         unit = " s" if self._clock else ""
         compiled = "" if _can_compile() else " pip install 'tideproof[lab]' allows more rows without bins."
         return (
@@ -147,7 +147,7 @@ class TideEstimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as a dictionary of plain values, for JSON."""
+        """Return the estimated tide as a dictionary of plain values, for JSON."""
         return {
             "followed_by": self.column,
             "first": self.first,
@@ -163,7 +163,7 @@ class TideEstimate:
 
 
 class UnlabelledCells(NamedTuple):
-    """Cells of a log without environments, and the estimated tide or time bins that define them."""
+    """Statistics of a log without environments, by arm and time segment of an estimated tide or time bin."""
 
     cells: Cells
     tide: TideEstimate | None
@@ -171,7 +171,7 @@ class UnlabelledCells(NamedTuple):
 
 
 def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> UnlabelledCells:
-    """Estimate the tide of rows without environments, or group them into time bins.
+    """Estimate the common shift of all arms over time from rows without environments, or group rows by time.
 
     Bins are used where single rewards cannot show a tide. `logs` is described in `ReadOptions`.
     """
@@ -183,17 +183,17 @@ def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> Unlabe
 
 
 def most_rows() -> int:
-    """Return the largest number of rows for which the tide is estimated without bins."""
+    """Return the largest number of rows for which shifts over time are estimated without time bins."""
     return MOST if _can_compile() else MOST_INTERPRETED
 
 
 def _can_compile() -> bool:
-    """Return whether numba is installed, so that the estimation is compiled."""
+    """Return whether numba is installed, so that the estimation of a hidden tide is compiled and fast."""
     return find_spec("numba") is not None
 
 
 def _estimate_tide(rows: TimeOrderedRows) -> UnlabelledTideFit:
-    """Estimate the tide of time-ordered rows."""
+    """Estimate the tide (the common shift of all arms over time) of time-ordered rows."""
     return follow_tide(rows.arms, rows.arm, rows.time, rows.n, rows.mean, rows.squares, rows.clock)
 
 

@@ -1,4 +1,4 @@
-"""Comparison of every arm with a control: difference, two-sided confidence interval, and lift."""
+"""Comparison of every arm with a control arm: difference, two-sided confidence interval, and lift."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.table import Table
 
 
 class ControlComparison(NamedTuple):
-    """A control, and the table that compares each other arm with it.
+    """Table that compares each arm with a control arm.
 
     Columns: arm; estimate, low and high (a difference, or a lift where arms are compared by lifts); reading
     ("better", "worse", "unclear" or "not comparable"); lift on the scale of differences.
@@ -24,7 +24,7 @@ class ControlComparison(NamedTuple):
     table: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as a dictionary of plain values, for JSON."""
+        """Return the comparison of all arms with the control as a dictionary of plain values, for JSON."""
         return {"control": self.control, "arms": self.table.to_dicts()}
 
 
@@ -93,7 +93,7 @@ _COLUMNS = ("arm", "estimate", "low", "high", "p", "lift", "lift_low", "lift_hig
 
 
 def read_interval(low: float | None, high: float | None, direction: str) -> str:
-    """Return "better", "worse" or "unclear" for the interval of a difference.
+    """Return "better", "worse" or "unclear" for the confidence interval of the difference of two arms.
 
     >>> read_interval(0.1, 0.3, "maximize"), read_interval(0.1, 0.3, "minimize")
     ('better', 'worse')
@@ -106,7 +106,7 @@ def read_interval(low: float | None, high: float | None, direction: str) -> str:
 
 
 def _sidak(count: int, p: float) -> float:
-    """Return Sidak's adjustment of a p-value that is the smallest of `count` independent ones.
+    """Return Sidak's adjustment of a p-value that is the smallest of `count` independent p-values.
 
     >>> round(_sidak(2, 0.1), 3), _sidak(3, 1.0), _sidak(1, 1e-20)
     (0.19, 1.0, 1e-20)
@@ -122,7 +122,7 @@ def _lift(
     lifts: bool,
     anytime: bool,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the lift of an arm over the control, with lower and upper bound.
+    """Return the lift of an arm over the control arm, with its lower and upper confidence bound.
 
     Where arms are compared by lifts, it is the contrast itself. Otherwise the covariance of the two means is
     computed from their variances and that of their difference.

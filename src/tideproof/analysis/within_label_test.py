@@ -1,4 +1,4 @@
-"""Test whether the tide moves inside the given environments, by comparison with shorter environments.
+"""Test whether the mean reward of all arms moves inside environments, such as days, using shorter ones.
 
 If one shift per environment describes the log, environments that are split by day or hour explain no more
 than chance allows. This is the F test of nested least-squares models; its size is exact for normal noise
@@ -24,7 +24,7 @@ MOST = 20_000_000  # largest number of rewards for which the test is made withou
 
 
 class WithinLabelTest(NamedTuple):
-    """F test of the given environments against shorter ones.
+    """F test whether shorter environments, such as hours, fit better than the given ones, such as days.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class WithinLabelTest(NamedTuple):
 def compare_with_shorter(
     rows: Dataset, request: ColumnSpec, cells: Cells, shorter: Sequence[str]
 ) -> WithinLabelTest | None:
-    """Test the environments of a log, read as `cells`, against shorter ones, the longest of these first.
+    """Test whether shorter environments, such as hours instead of days, fit a log better.
 
     Return None if there are too few rewards.
     """
@@ -64,7 +64,7 @@ def compare_with_shorter(
 
 
 def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTest | None:
-    """Return the F test of environments against shorter ones, or None if too few rewards remain.
+    """Return the F test whether shorter environments fit better, or None if too few rewards remain.
 
     With residual sums of squares RSS and degrees of freedom f of the coarse and the fine environments,
     F = [(RSS_coarse - RSS_fine) / (f_coarse - f_fine)] / (RSS_fine / f_fine).

@@ -42,7 +42,7 @@ def cells(
     decimal: Decimal | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Cells:
-    """Group the rows of a table by arm and environment.
+    """Return statistics of the rewards in a table, with its rows grouped by arm and environment.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cells from aggregated rows, which hold a count and a mean with a variance, or a number of successes."""
+"""Tables of aggregated rows: each holds a count of rewards with mean and variance, or with successes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tideproof.stats.cells import Cells, bernoulli_moments
 
 
 def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, *, ordered: bool) -> Cells:
-    """Return the cells of aggregated rows.
+    """Return statistics by arm and environment from aggregated rows (counts, means and variances).
 
     `columns` are the label columns, then mean, n, and variance or standard deviation; or successes and n.
     """
@@ -68,12 +68,12 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
 
 def _single_reward_moments(n: Floats) -> MomentSums | None:
-    """Return third and fourth moments, which are 0 if all rows are single rewards; else None."""
+    """Return third and fourth central moments of rows: 0 if each row is one individual reward, else None."""
     return MomentSums(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 
 def _from_variances(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
-    """Return means and sums of squared deviations of rows that hold a variance or standard deviation."""
+    """Return means and sums of squares of aggregated rows that hold a variance or standard deviation."""
     mean, n, spread = values
     wrong = (spread < 0.0) | ~np.isfinite(spread)
     if wrong.any():
@@ -83,7 +83,7 @@ def _from_variances(values: list[Floats], request: ColumnSpec) -> tuple[Floats, 
 
 
 def _from_successes(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
-    """Return means and sums of squared deviations of rows that hold the number of rewards that were 1."""
+    """Return means and sums of squared deviations of aggregated rows that hold the number of rewards of 1."""
     ones, n = values
     _check_counts(ones, request.reward)
     more = np.flatnonzero(ones > n)
@@ -98,7 +98,7 @@ def _from_successes(values: list[Floats], request: ColumnSpec) -> tuple[Floats, 
 
 
 def _check_counts(counts: Floats, name: str) -> None:
-    """Raise an error unless all counts are whole numbers of 0 or more."""
+    """Raise an error unless all counts of rewards are whole numbers of 0 or more."""
     wrong = (counts != np.floor(counts)) | (counts < 0.0) | ~np.isfinite(counts)
     if wrong.any():
         raise InputError(

@@ -1,4 +1,4 @@
-"""Conversion of the groups of rows that an engine returns to cells: checked, merged and sorted.
+"""Conversion of grouped rows from a database engine to checked statistics of each arm and environment.
 
 Checks and their error messages are shared by all sources. Sums of third and fourth powers of deviations are
 converted between two reference points: about a point that is `off` below the mean, the deviations of n
@@ -66,7 +66,7 @@ def check_finite(name: str, infinite: int, rows: int) -> None:
 
 
 def check_arms(arms: Sequence[Any]) -> None:
-    """Raise an error for fewer than two arms, or for more than can be compared."""
+    """Raise an error if a log has fewer than two arms, or more than can be compared."""
     if not arms:
         raise InputError(
             "no row is complete (a complete row has a value in every column that is used); a fit needs at "
@@ -81,7 +81,7 @@ def check_arms(arms: Sequence[Any]) -> None:
 
 
 def check_fetched(fetched: int, what: str) -> None:
-    """Raise an error if a result was cut off; engines are asked for one row more than is allowed."""
+    """Raise an error if a query returned more rows than are allowed (it asks for one more than that)."""
     if fetched > MOST_CELLS:
         raise InputError(f"there are more than {MOST_CELLS:,} {what}; {_SWAPPED}")
 
@@ -101,7 +101,7 @@ def not_numeric_error(name: str, what: object) -> InputError:
 
 
 class MomentSums(NamedTuple):
-    """Sums of third and fourth powers of deviations from the mean of each group: (G,)."""
+    """Sums of third and fourth powers of deviations from the mean, for each of G groups of rows."""
 
     cubes: Floats
     fourths: Floats
@@ -120,7 +120,7 @@ def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool
 
 
 def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
-    """Return the sums of powers about a point that is `off` below the mean, from those about the mean."""
+    """Convert sums of powers about the mean to sums of powers about a point that is `off` below the mean."""
     cubes, fourths = tails
     return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
@@ -131,7 +131,7 @@ def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) 
 def from_power_sums(
     n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
 ) -> MomentSums | None:
-    """Return the sums of powers about the mean, from those about a point that is `off` below it.
+    """Convert sums of powers about a point that is `off` below the mean to sums of powers about the mean.
 
     Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
     to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
@@ -156,7 +156,7 @@ def from_power_sums(
 
 
 class RewardRange(NamedTuple):
-    """The lowest and the highest reward of each group."""
+    """The lowest and the highest reward of each group of rows."""
 
     low: Floats
     high: Floats
@@ -189,7 +189,7 @@ class Groups:
 
 
 def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
-    """Convert groups to cells, and merge the groups of the same arm and environment.
+    """Merge the statistics of groups of rows that belong to the same arm and environment.
 
     Several groups belong to one environment if it is a week, for example, and they are days.
     """
@@ -220,7 +220,7 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
 
 
 def merge_ranges(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:
-    """Return the lowest and the highest reward of each cell from those of its groups.
+    """Merge the lowest and highest rewards of groups of rows that belong to the same arm and environment.
 
     >>> groups = RewardRange(np.array([1.0, 5.0, 0.0]), np.array([2.0, 6.0, 1.0]))
     >>> merge_ranges(np.array([0, 1, 0]), groups, 2)
@@ -233,7 +233,7 @@ def merge_ranges(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:
 
 
 class MergedGroups(NamedTuple):
-    """Count, mean, sum of squared deviations and higher moments of each cell."""
+    """Count, mean, sum of squared deviations and higher moments of the rewards, by arm and environment."""
 
     n: Floats
     mean: Floats
@@ -244,7 +244,7 @@ class MergedGroups(NamedTuple):
 def merge_groups(
     cell: Ints, n: Floats, mean: Floats, squares: Floats, cells: int, tails: MomentSums | None = None
 ) -> MergedGroups:
-    """Merge the groups of each cell; `cell` is the index of the cell of each group.
+    """Merge counts, means and moments of groups of rows; groups with the same number in `cell` become one.
 
     The squared deviations are those inside the groups plus those of their means, n (mean - merged mean)^2.
 
@@ -266,7 +266,7 @@ def merge_groups(
 
 
 def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
-    """Return the distinct labels, sorted unless `ordered`, and the index of each entry among them."""
+    """Return the distinct labels, sorted unless `ordered`, and the index of each given label among them."""
     if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
         found, of = _index_codes(numbers, ordered)  # the same as below, but fast for millions of labels
         return numbers[found].tolist(), of
@@ -281,7 +281,7 @@ def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]
 
 
 def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:
-    """Return the distinct tuples of labels, and the index of each entry, as `index_labels` does.
+    """Return the distinct tuples of labels, sorted unless `ordered`, and the index of each tuple among them.
 
     The tuples are given column by column, which is fast for millions of them.
 
@@ -298,7 +298,7 @@ def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[
 
 
 def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
-    """Return the position of the first entry of each distinct number, and the index of each entry among them.
+    """Return where each distinct number first occurs, and the index of each number among the distinct ones.
 
     The distinct numbers are sorted, or in the order of first appearance if `ordered`.
     """
@@ -312,7 +312,7 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
 
 
 def wants_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read the logarithms of rewards; with `logs` None, only if they may help.
+    """Return whether to read logarithms of rewards, too; with `logs` None, only if they may help.
 
     There are none if a reward is 0 or below.
     """

@@ -1,4 +1,4 @@
-"""Reading of cells with ratio metrics, winsorizing, covariates, units, two factors or segments.
+"""Reading of logs with ratio metrics, winsorizing, covariates, units, two factors or segments.
 
 A `ReadOptions` holds the options beyond the three columns. Names that contain an operator are parsed here:
 "revenue / sessions" is a ratio metric, and "cow + period" two factors, unless a column has that name.
@@ -40,7 +40,7 @@ from tideproof.stats.solve.ratio_metric import ratio_cells
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options for reading cells beyond arm, environment and reward.
+    """Options for reading a log beyond its columns of arm, environment and reward.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class WinsorizingThreshold(NamedTuple):
 
 
 class CellReading(NamedTuple):
-    """Cells of a log, of all rows and of each segment.
+    """Statistics of each arm in each environment of a log, for all rows and for each segment.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class CellReading(NamedTuple):
 
 
 class JointMoments(NamedTuple):
-    """Cells of the reward, with means and products of other numbers of the same rows.
+    """Rewards by arm and environment, with means and products of other numbers in the same rows.
 
     Attributes
     ----------
@@ -95,11 +95,11 @@ class JointMoments(NamedTuple):
     products: Floats
 
     def select(self, cells: Ints) -> JointMoments:
-        """Return the statistics of the cells whose indices are given."""
+        """Return the statistics of some cells (an arm in an environment), given by their indices."""
         return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, JointMoments]:
-        """Return the statistics for each value at position `key` of the label tuples, by first appearance."""
+        """Split the statistics by the label at position `key` of the environments' label tuples."""
         c = self.cells
         labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
@@ -108,7 +108,7 @@ class JointMoments(NamedTuple):
 def group_jointly(
     rows: Dataset, request: ColumnSpec, others: Sequence[str], progress: Progress | None = None
 ) -> JointMoments:
-    """Group rows, and return means and products of the reward and the columns `others` in each cell.
+    """Return means and products of the reward and the columns `others`, by arm and environment.
 
     Rows that lack any of these numbers are refused, or skipped for all of them.
     """
@@ -123,7 +123,7 @@ def group_jointly(
     every = request.missing == "drop"
 
     def group(factors: Sequence[float]) -> Cells:
-        """Return the cells of a weighted sum of the columns."""
+        """Return statistics by arm and environment of a weighted sum of the reward and other columns."""
         used = [(factor, name) for factor, name in zip(factors, names, strict=True) if factor or every]
         if len(used) == 1 and used[0][1] == request.reward:
             return rows.group(request, progress)
@@ -149,7 +149,7 @@ def group_jointly(
 
 
 def merge_cells(j: JointMoments, kept: int) -> tuple[JointMoments, Ints]:
-    """Merge the cells that agree in the first `kept` labels; also return the merged cell of each cell."""
+    """Merge statistics of one arm if the first `kept` labels of their environments agree."""
     c = j.cells
     environments, of = index_tuples(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
@@ -182,7 +182,7 @@ def _standard_deviation(cells: Cells) -> float:
 
 
 class LabelStructure(NamedTuple):
-    """Structure of the environment labels, and the columns beside the reward."""
+    """What the labels of environments consist of, and which columns are read besides the reward."""
 
     factors: bool
     by: bool
@@ -199,7 +199,7 @@ class LabelStructure(NamedTuple):
 def read_cells(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None = None
 ) -> CellReading:
-    """Group the rows of a log by arm and environment and return the cells."""
+    """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
     with _pause_garbage_collection():
         return _read_cells(rows, request, wish, progress)
 
@@ -222,7 +222,7 @@ def _pause_garbage_collection() -> Iterator[None]:
 def _read_cells(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None
 ) -> CellReading:
-    """Group the rows of a log and return its cells; the garbage collector is disabled."""
+    """Group the rows of a log by arm and environment, while the garbage collector is disabled."""
     request, shape = _parse_names(request, wish, rows.columns)
     cap = None
     if wish.cap is not None:
@@ -247,7 +247,7 @@ def _read_cells(
 
 
 def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, dict[Any, Cells]]:
-    """Return the cells of all rows, and the cells of each segment."""
+    """Return the statistics by arm and environment of all rows, and of each segment of the rows."""
     place = 2 if shape.factors else 1
     parts = found.of(place) if shape.by else {}
     return _make_cells(found, shape), {
@@ -258,7 +258,7 @@ def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, 
 def _parse_names(
     request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
 ) -> tuple[ColumnSpec, LabelStructure]:
-    """Parse names such as "a / b", and add the columns of segments, units and a second factor."""
+    """Parse column names such as "a / b", and add the columns of segments, units and a second factor."""
     reward, per = _split_name(request.reward, "/", columns)
     environment, second = _split_name(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
@@ -277,7 +277,7 @@ def _parse_names(
 
 
 def _check_by(environment: str, by: str) -> None:
-    """Raise an error if the environment contains the segment column, as segments are separate anyway."""
+    """Raise an error if the environment contains the column of segments, which are analyzed separately."""
     parts = [part.strip() for part in environment.split(":")]
     rest = ":".join(part for part in parts if part != by)
     if by in parts and rest:
@@ -288,7 +288,7 @@ def _check_by(environment: str, by: str) -> None:
 
 
 def _split_name(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
-    """Split a name at an operator between spaces, unless a column has that name.
+    """Split a name such as "a / b" at the operator into two column names, unless a column has that name.
 
     >>> _split_name("a / b", "/", ["a", "b"]), _split_name("a / b", "/", ["a / b"])
     (('a', 'b'), ('a / b', ''))
@@ -315,7 +315,7 @@ def columns_in_name(name: str, columns: Collection[str]) -> list[str]:
 
 
 def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> WinsorizingThreshold:
-    """Return the winsorizing threshold for a quantile."""
+    """Return the reward above which rewards are winsorized, for a given quantile."""
     if not 0.0 < share < 1.0:
         raise InputError(
             f"cap must be a quantile between 0 and 1, such as 0.999 (--cap 99.9%), not {share!r}"
@@ -327,7 +327,7 @@ def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> 
 
 
 def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) -> Cells:
-    """Return the cells of grouped rows; with `apart`, labels of environments do not name the segment."""
+    """Return adjusted rewards by arm and environment; with `apart`, environment labels omit the segment."""
     if shape.unit:
         found, cell = merge_cells(fine, len(fine.cells.environments[0]) - 1)
     else:
@@ -356,7 +356,7 @@ def _check_alone(shape: LabelStructure) -> None:
 def _make_units(
     fine: JointMoments, found: JointMoments, made: Cells, cell: Ints, shape: LabelStructure
 ) -> UnitRewards:
-    """Return the rewards of each unit in each cell, transformed in the same way as the cell."""
+    """Return the rewards of each unit, such as a user, in each cell (an arm in an environment)."""
     c = fine.cells
     _, of = index_labels([label[-1] for label in c.environments], ordered=True)
     mean = c.mean
@@ -383,7 +383,7 @@ def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
 
 
 def _with_readable_labels(c: Cells, shape: LabelStructure, apart: bool) -> Cells:
-    """Return the cells with readable labels of environments, from their factors and their segment."""
+    """Give environments readable labels, made of their factors and their segment."""
     own = 2 if shape.factors else 1
     labels: list[Any] = [
         f"{label[0]} + {label[1]}" if shape.factors else label[0] for label in c.environments

@@ -47,7 +47,7 @@ def guess_columns(
     needed: Collection[str] = ROLES,
     taken: Collection[str] = (),
 ) -> GuessedColumns:
-    """Fill in the columns that are `needed` and not given, from the names and SQL types of all columns.
+    """Guess the `needed` columns that are not given, from the names and SQL types of all columns of a table.
 
     Columns that are `taken` for another purpose are ignored.
 
@@ -78,7 +78,7 @@ def guess_columns(
 
 
 def _successes_hint(free: list[str]) -> str:
-    """Return a hint if columns look like clicks and impressions; else an empty text.
+    """Return a hint for the user if columns look like clicks and impressions; else an empty text.
 
     >>> _successes_hint(["impressions", "Clicks"]), _successes_hint(["clicks", "price"])
     ('; for Clicks out of impressions use --successes Clicks --n impressions', '')
@@ -90,7 +90,7 @@ def _successes_hint(free: list[str]) -> str:
 
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
-    """Return the only unused column whose name is typical of the role; a timestamp becomes `day(...)`."""
+    """Return the only unused column whose name is typical of arms, environments or rewards."""
     free = _free_columns(types, columns)
     names = [name for name in free if name.lower() in _NAMES[role].split()]
     if role == "reward":
@@ -107,7 +107,7 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
 def _only_one_left(
     role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
 ) -> str | None:
-    """Return the only unused column, if its type fits and only this role still lacks a column."""
+    """Return the only unused column of a table, if its type fits and only one role still lacks a column."""
     free = _free_columns(types, columns)
     others = [name for other, name in columns.items() if other != role and other in needed]
     if len(free) != 1 or None in others:

@@ -1,4 +1,4 @@
-"""Specification of the columns to read from a table, and of how the environment is made of them."""
+"""Specification of the columns to read from a table, and of how they form the environment."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ColumnSpec:
         wide: Sequence[str] | None = None,
         extra: Sequence[str] = (),
     ) -> ColumnSpec:
-        """Check the arguments as far as possible without the table, and return the column specification."""
+        """Check column options as far as possible without the table, and return the column specification."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
         named = {"arm": arm, "environment": environment, "reward": reward, "successes": successes}
@@ -117,22 +117,22 @@ class ColumnSpec:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The columns of labels: the arm, then those of the environment."""
+        """The columns of labels to read from a table: the arm, then the columns of the environment."""
         return tuple(name for name in (self.arm, *self.columns) if name)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The columns that must hold numbers: the reward, then the others."""
+        """Columns of a table that must hold numbers: the reward, then others such as counts."""
         names = tuple(name for _, name in self.mix) or (self.reward, self.n, self.variance, self.sd)
         return self.wide or tuple(name for name in names if name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns to read: those of labels, then those of numbers."""
+        """All columns to read from a table: first columns of labels, then columns of numbers."""
         return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> ColumnSpec:
-        """Return the specification with the environment resolved to `columns` of the table.
+        """Resolve the environment of a column specification, such as "rep:day(ts)", to columns of the table.
 
         Raise an error if a column does not exist.
 
@@ -155,12 +155,12 @@ class ColumnSpec:
         return resolved
 
     def long(self, arm: str, reward: str) -> ColumnSpec:
-        """Return the specification for a wide table whose rows were split into one row per arm."""
+        """Return the column specification for a wide table after its rows were split into one row per arm."""
         return replace(self, arm=arm, reward=reward, wide=())
 
     @property
     def as_they_are(self) -> bool:
-        """Whether labels of environments are unchanged tuples: a column's value, then those of `extra`."""
+        """Whether labels of environments are tuples of unchanged column values."""
         plain = not any(isinstance(part, Period) for part in self.parts)
         return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 
@@ -188,7 +188,7 @@ class ColumnSpec:
 
 
 def _join_labels(labels: list[Any]) -> Any:
-    """Return one label for the labels of the parts of an environment."""
+    """Join the labels of the parts of an environment, such as block and day, to one label."""
     if len(labels) == 1:
         return labels[0]
     if not labels:
@@ -200,7 +200,7 @@ def _join_labels(labels: list[Any]) -> Any:
 
 
 def columns_behind(environment: str) -> tuple[str, ...]:
-    """Return the columns from which an environment may be read.
+    """Return the columns that an environment such as "rep:week(ts)" may refer to.
 
     >>> columns_behind("day(ts)"), columns_behind("day"), columns_behind("rep:week(ts)")
     (('ts',), ('day',), ('rep', 'ts'))
@@ -211,7 +211,7 @@ def columns_behind(environment: str) -> tuple[str, ...]:
 
 
 def shorter_environments(environment: str, time: str | None, columns: Collection[str]) -> list[str]:
-    """Return environments that are shorter than the given one, the longest first.
+    """Return the periods, such as days and hours, that are shorter than the given environment, longest first.
 
     >>> shorter_environments("week(ts)", None, ["ts"]), shorter_environments("shift", "ts", ["shift", "ts"])
     (['day(ts)', 'hour(ts)'], ['shift:day(ts)', 'shift:hour(ts)'])
@@ -233,7 +233,7 @@ def _check_long(
     sd: str | None,
     successes: str | None,
 ) -> None:
-    """Raise an error for options that contradict each other in a table with one arm per row."""
+    """Raise an error for column options that contradict each other in a table with one arm per row."""
     if arm is None:
         raise InputError("give the column of the arms (arm), or the columns that are arms (wide)")
     if successes is not None:
@@ -256,7 +256,7 @@ def _check_long(
 
 
 def _check_wide(wide: Sequence[str], others: dict[str, str | None]) -> None:
-    """Raise an error for invalid columns of a wide table, or for options that contradict it."""
+    """Raise an error for invalid columns of a wide table (one column per arm), or conflicting options."""
     if isinstance(wide, str) or len(wide) < 2 or not all(isinstance(name, str) for name in wide):
         raise InputError(f"wide must be at least two columns, one per arm, such as ['A', 'B'], not {wide!r}")
     if given := [name for name, value in others.items() if value is not None]:
@@ -264,7 +264,7 @@ def _check_wide(wide: Sequence[str], others: dict[str, str | None]) -> None:
 
 
 def _check_different(names: tuple[str, ...]) -> None:
-    """Raise an error if one column is used twice."""
+    """Raise an error if one column is used twice, for example as arm and environment."""
     if len(set(names)) < len(names):
         what = "arm, environment and reward" if len(names) == 3 else "the columns"
         raise InputError(f"{what} must be {_COUNT.get(len(names), 'all')} different columns, not {names}")

@@ -40,7 +40,7 @@ class Grouping(Protocol):
     """Function that groups rows by arm and environment; it calls `progress` with the percentage done."""
 
     def __call__(self, request: ColumnSpec, progress: Progress | None = None, /) -> Cells:
-        """Return the cells of the rows: statistics of each arm in each environment."""
+        """Return the statistics of the rewards of each arm in each environment of a log."""
 
 
 class Dataset(NamedTuple):
@@ -96,12 +96,12 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
 
 
 def source_dataset(source: Source) -> Dataset:
-    """Return the operations of an opened source as a `Dataset`."""
+    """Return the operations of an opened file or database table as a `Dataset`."""
     return Dataset(source.types, source.group, source.quantile, source.timed, source.types)
 
 
 def _without_progress(group: Callable[[Any, ColumnSpec], Cells], data: Any) -> Grouping:
-    """Return a grouping function that does not report progress."""
+    """Wrap a function that groups rows by arm and environment, so that it does not report progress."""
     return lambda request, progress=None, /: group(data, request)
 
 
@@ -111,20 +111,20 @@ def _package(data: Any) -> str:
 
 
 class Source(Protocol):
-    """Opened table: the types of its columns, its cells, a quantile of its rewards, its rows by time."""
+    """Opened table: column types, statistics by arm and environment, quantiles of rewards, rows by time."""
 
     @property
     def types(self) -> dict[str, str]:
-        """The SQL type of each column, in capitals."""
+        """The SQL type of each column of the table, in capitals."""
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
-        """Return the cells: the rows grouped by arm and environment; `progress` gets the percentage done."""
+        """Group the rows of a table by arm and environment; `progress` is called with the percentage done."""
 
     def quantile(self, request: ColumnSpec, share: float) -> float:
-        """Return the quantile of the rewards at `share`, NaN without rewards."""
+        """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
+        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
 
 
 def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
@@ -179,7 +179,7 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
 
 
 def _select_kind(path: str, found: str) -> str:
-    """Return the kind of a file: databases by their first bytes, other files by the extension of the name."""
+    """Detect the kind of a file: databases by their first bytes, other files by the file name extension."""
     return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
 
 

@@ -1,4 +1,4 @@
-"""SQL for DuckDB that reads rewards from text, and errors that name the lines without a number.
+"""SQL for DuckDB that reads rewards from text, and errors that name the lines that hold no number.
 
 The rules are those of `number_text`.
 """
@@ -46,7 +46,7 @@ def number_sql(run: Query, files: Files, name: str, decimal: str) -> str:
 
 
 def _count_kinds(run: Query, files: Files, text: str, word: str) -> ColumnText:
-    """Return how many entries of a column are truth values, other words, or numbers with a comma."""
+    """Count the entries of a text column that are truth values, other words, or numbers with a comma."""
     comma = f"contains({text}, ',')"
     truth = _in_sql(word, (*TRUE, *FALSE))
     others = f"NOT {_in_sql(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"

@@ -1,4 +1,4 @@
-"""Grouping of rows by SQL, for DuckDB and PostgreSQL.
+"""Grouping of the rows of a log by arm and environment in SQL, for DuckDB and PostgreSQL.
 
 One pass over the rows is enough in the usual case. The table is read again if a mean is not finite, to name
 the rows in the error, or if rewards are so far from 0 that their moments lost digits.
@@ -73,7 +73,7 @@ class Query(Protocol):
     """Function that sends a query to a database engine."""
 
     def __call__(self, query: str, progress: Progress | None = None, /) -> Rows:
-        """Return all rows of the result; call `progress` with the percentage done, if it is known."""
+        """Return all rows of a query's result; call `progress` with the percentage done, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +101,14 @@ class SqlRows:
     quick: bool = False
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
-        """Return the cells: the rows grouped by arm and environment."""
+        """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
         request = request.among(self.types)
         if request.wide:
             return unpivot(self, request).group(request.long(ARM, REWARD), progress)
         return (_group_summaries if request.n else _group_observations)(self, request, progress)
 
     def quantile(self, request: ColumnSpec, share: float) -> float:
-        """Return the quantile of the rewards at `share`, NaN without rewards."""
+        """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
         request = request.among(self.types)
         if request.wide:
             return unpivot(self, request).quantile(request.long(ARM, REWARD), share)
@@ -119,14 +119,14 @@ class SqlRows:
         return math.nan if found is None else float(found)
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
+        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
         request = request.among(self.types)
         check_time_columns(request)
         return _fetch_by_time(self, request, most)
 
 
 def _fetch_by_time(table: SqlRows, request: ColumnSpec, most: int) -> TimeOrderedRows:
-    """Return the rows ordered by time, fetched by column; if there are too many, grouped by time and arm."""
+    """Fetch the rows of a log ordered by time; if there are too many, group them by time and arm."""
     column = request.columns[0]
     arm, reward, moment = (
         label_sql(quote_name(request.arm), table.types[request.arm]),
@@ -165,7 +165,7 @@ def _fetch_by_time(table: SqlRows, request: ColumnSpec, most: int) -> TimeOrdere
 
 
 def _group_observations(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:
-    """Group rows that are one observation each by arm and environment, and return the cells."""
+    """Group rows with one reward each by arm and environment, and return the statistics of the rewards."""
     reward = _reward_sql(table, request)
     labels = _label_sql(table, request)
     if table.sampled:
@@ -208,7 +208,7 @@ def unpivot(table: SqlRows, request: ColumnSpec) -> SqlRows:
 
 
 def _label_sql(table: SqlRows, request: ColumnSpec) -> list[str]:
-    """Return SQL for the arm and for each part of the environment."""
+    """Return SQL expressions for the label of the arm and for each part of the label of the environment."""
     found = [label_sql(quote_name(request.arm), table.types[request.arm])]
     for part, name in zip(request.parts, request.columns, strict=True):
         column, sql_type = quote_name(name), table.types[name]
@@ -259,7 +259,7 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 def _fetch_groups(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Columns:
-    """Return the statistics of each group, column by column: labels, range, counts, mean, squares and powers.
+    """Fetch the statistics of each group of rows as columns: labels, range, counts, means and power sums.
 
     Powers are sums of third and fourth powers of deviations from `centre`. The result is empty without rows.
     """
@@ -281,7 +281,7 @@ def _fetch_groups(
 
 
 def _all_finite(groups: Columns) -> bool:
-    """Return whether all means and sums of squares are finite; groups without rewards are ignored."""
+    """Return whether means and sums of squares of all groups of rows are finite, where there are rewards."""
     for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
@@ -290,7 +290,7 @@ def _all_finite(groups: Columns) -> bool:
 
 
 def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0) -> Groups:
-    """Return the groups without missing values, after rows that lack a value were refused or skipped."""
+    """Return the groups of rows without missing values, after incomplete rows were refused or skipped."""
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
@@ -315,7 +315,7 @@ def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0)
 
 
 def _are_missing(column: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return for each label whether it is missing; whole numbers and text never are."""
+    """Return for each label whether it is missing; whole numbers and text are never missing."""
     if set(map(type, column)) <= {int, str}:
         return np.zeros(len(column), bool)
     return np.fromiter(map(is_missing, column), bool)
@@ -332,7 +332,7 @@ def _not_finite_error(table: SqlRows, request: ColumnSpec, reward: str, rows: in
 
 
 def _group_summaries(table: SqlRows, request: ColumnSpec, progress: Progress | None) -> Cells:
-    """Return the cells of aggregated rows."""
+    """Return statistics by arm and environment from aggregated rows (counts, means and variances)."""
     for name in request.numbers:
         if not is_number(table.types[name]):
             raise not_numeric_error(name, table.types[name])

@@ -71,7 +71,7 @@ def detect_style(seen: ColumnText, name: str, decimal: str) -> Style:
 
 
 def parse_numbers(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
-    """Return the entries of a column of text as floats, NaN if missing; entries may be numbers already.
+    """Convert the entries of a text column to floats, NaN if missing; entries may be numbers already.
 
     >>> parse_numbers(["3,5", "4", None], "r"), parse_numbers(["yes", "No"], "r")
     (array([3.5, 4. , nan]), array([1., 0.]))
@@ -93,7 +93,7 @@ def parse_numbers(entries: Iterable[Any], name: str, decimal: str = "") -> Float
 
 
 def not_a_number_error(name: str, count: int, places: list[str], of: str = "") -> InputError:
-    """Return the error for text that is not a number: how many rows have it, and the first of them."""
+    """Return the error for text in place of numbers: how many rows hold such text, and the first of them."""
     first = ", ".join(places) + (", …" if count > len(places) else "")
     return InputError(
         f"column {name!r} must be numeric; it holds text in {format_count(count, 'row')} ({first}{of})"
@@ -101,14 +101,14 @@ def not_a_number_error(name: str, count: int, places: list[str], of: str = "") -
 
 
 def _to_float(entry: Any, read: dict[str, float | None]) -> float:
-    """Return the number of a column entry, NaN if it is missing; `read` holds the numbers of texts."""
+    """Convert one entry of a column to a float, NaN if it is missing; `read` maps texts to numbers."""
     if isinstance(entry, str):
         return read.get(entry, math.nan)  # type: ignore[return-value]  # None was refused before
     return math.nan if entry is None else float(entry)
 
 
 def _count_kinds(texts: list[str]) -> ColumnText:
-    """Return the counts from which the number format of a column is detected."""
+    """Count the kinds of text in a column, such as decimals, from which its number format is detected."""
     words = [text.lower() for text in texts]
     truth = sum(word in TRUE or word in FALSE for word in words)
     commas = [text for text in texts if "," in text]

@@ -40,7 +40,7 @@ def number_literal(number: float) -> str:
 
 
 def base_type(sql_type: str) -> str:
-    """Return an SQL type without its size.
+    """Return an SQL type without its size: "VARCHAR(20)" becomes "VARCHAR".
 
     >>> base_type("DECIMAL(18,3)"), base_type("DOUBLE PRECISION")
     ('DECIMAL', 'DOUBLE')
@@ -83,7 +83,7 @@ def label_sql(column: str, sql_type: str) -> str:
 
 
 def truncated_time_sql(column: str, sql_type: str, period: Period) -> str:
-    """Return SQL that truncates a time as coarsely as its period allows, in UTC if it has a zone.
+    """Return SQL that truncates a time to its hour or day, in UTC if it has a zone.
 
     For numbers, such as seconds since 1970, the result is in seconds; for a date, which has no zone, it is
     the date.

@@ -34,7 +34,7 @@ MOST_SINGLE = 2_000_000  # largest number of single rewards that are fetched fro
 
 
 class TimedRewards(NamedTuple):
-    """Single rewards in any order: the arm, the time and the reward of each."""
+    """Individual rewards in any order, each with its arm and its time."""
 
     arm: Ints
     time: Floats
@@ -111,7 +111,7 @@ def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: 
 
 
 def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
-    """Return the columns of arm, time and reward; raise an error if the request asks for anything else."""
+    """Return the columns of arm, time and reward; raise an error if other columns are requested."""
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
         raise InputError(
@@ -122,7 +122,7 @@ def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
 
 
 def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[bool, float]:
-    """Check a log before it is ordered; return whether its column holds times, and their unit in seconds."""
+    """Check a log before sorting by time; return whether its time column holds timestamps, and their unit."""
     check_rows(survey.rows)
     if request.missing == "refuse":
         check_missing(request.names, survey.missing, survey.rows)
@@ -135,7 +135,7 @@ def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[b
 
 
 def bin_length(rows: int, survey: RowSurvey, factor: float, most: int, arms: int) -> float:
-    """Return the length of bins that leaves no more than `most` rows; 0 if there are no more than that."""
+    """Return the length of time bins that reduce a log to at most `most` rows; 0 if no bins are needed."""
     if rows <= most:
         return 0.0
     return (survey.last - survey.first) * factor * max(arms, 1) / most
@@ -144,7 +144,7 @@ def bin_length(rows: int, survey: RowSurvey, factor: float, most: int, arms: int
 def order_rewards(
     arms: list[Any], singles: TimedRewards, clock: bool, dropped: int, step: float, column: str
 ) -> TimeOrderedRows:
-    """Order single rewards by time; times are rounded down to multiples of `step`, unless it is 0."""
+    """Sort individual rewards by time; times are rounded down to multiples of `step`, unless `step` is 0."""
     arm, time, reward = singles
     if step:
         time = np.floor(time / step) * step
@@ -165,7 +165,7 @@ def order_rows(
     step: float,
     column: str,
 ) -> TimeOrderedRows:
-    """Sort rows by time, then by arm, and merge the rows that share both."""
+    """Sort rows by time, then by arm, and merge the rows that share time and arm."""
     check_arms(arms)
     if len(arms) > MOST_TIDE_ARMS:
         if len(arms) > 10 * MOST_TIDE_ARMS:
@@ -187,7 +187,7 @@ def order_rows(
 
 
 def parse_times(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
-    """Return times as numbers, NaN for missing ones, and whether they are seconds since 1970.
+    """Return times as numbers, NaN if missing, and whether these numbers are seconds since 1970.
 
     >>> parse_times(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
     (array([1.7147448e+09, 6.0000000e+01]), True)
@@ -208,7 +208,7 @@ def parse_times(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
 
 
 def _seconds(value: Any, name: str) -> float:
-    """Return a time as seconds since 1970; without a zone it is in UTC."""
+    """Return a time as seconds since 1970; a time without a zone is in UTC."""
     moment = value
     if isinstance(value, str):
         try:
@@ -233,7 +233,7 @@ def _not_a_time_error(name: str, what: str) -> InputError:
 def order_lists(
     lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
 ) -> TimeOrderedRows:
-    """Order rows that an engine returned column by column: arms, times, counts, means and squares.
+    """Sort by time the rows that a database engine returned as columns: arms, times and rewards.
 
     For single rewards the columns are arms, times and rewards.
     """

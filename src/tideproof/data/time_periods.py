@@ -38,7 +38,7 @@ class Period:
 
     @property
     def step(self) -> int:
-        """The length in seconds to which an engine may truncate times."""
+        """Length in seconds to which a database may truncate times before they are grouped by period."""
         if self.time_zone:
             return 900
         return 3600 if self.every == "hour" else 86400
@@ -70,13 +70,13 @@ class Period:
         return date - dt.timedelta(days=date.weekday()) if self.every == "week" else date
 
     def not_a_timestamp(self, what: object) -> InputError:
-        """Return the error for a column that does not hold timestamps."""
+        """Return the error for a column that must hold timestamps and does not."""
         return InputError(
             f"{self.every}({self.column}) needs timestamps; column {self.column!r} holds {what}"
         )
 
     def _here(self, moment: dt.datetime) -> dt.datetime:
-        """Return a time in the time zone of the period."""
+        """Return a time converted to the time zone whose hours, days or weeks are the environments."""
         if self._zone is not None:
             here = moment.replace(tzinfo=moment.tzinfo or dt.UTC).astimezone(self._zone)
             return here.replace(tzinfo=dt.timezone(here.utcoffset() or dt.timedelta()))
@@ -84,11 +84,11 @@ class Period:
 
     @cached_property
     def _zone(self) -> ZoneInfo | None:
-        """The time zone of the period; None is UTC."""
+        """Time zone whose hours, days or weeks are the environments; None is UTC."""
         return ZoneInfo(self.time_zone) if self.time_zone else None
 
     def _parsed(self, text: str) -> dt.datetime:
-        """Return the time that a text represents, or raise an error."""
+        """Parse the text of a date and time, or raise an error."""
         try:
             return dt.datetime.fromisoformat(text.strip())
         except ValueError:
@@ -109,7 +109,7 @@ class Period:
 
 
 def period_of(text: str, time_zone: str = "") -> Period | None:
-    """Return the period for `hour(ts)`, `day(ts)` or `week(ts)`; None for any other text."""
+    """Parse the text `hour(ts)`, `day(ts)` or `week(ts)` for a column `ts`; None for any other text."""
     derived = _DERIVED.fullmatch(text.strip())
     return Period(derived[1], derived[2].strip(), time_zone) if derived else None
 

@@ -1,1 +1,1 @@
-"""Reports of a fit or an experiment: as text, HTML pages and terminal tables, without any statistics."""
+"""Reports of a log's analysis or of an experiment, as text, HTML pages and tables in a terminal."""

@@ -1,4 +1,4 @@
-"""Table of arms and chart of the tide for an experiment without environments, whose tide is estimated."""
+"""Table of arms and chart of the estimated tide (shift of all arms) of an experiment without environments."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class OrderedRewards(NamedTuple):
 
 
 def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
-    """Return the columns of the table of arms, the best first."""
+    """Return the table of arms of an experiment without environments as columns, the best arm first."""
     best = fit.best
     order = sorted(range(len(fit.names)), key=lambda i: (not fit.counts[i], -_sign(fit) * fit.now[i]))
     gaps = {i: fit.contrast(fit.names[i], best) for i in order if fit.names[i] != best and fit.counts[i]}
 
     def column(header: str, write: Callable[[int], str], left: bool = False) -> Column:
-        """Return a column with one text for each arm."""
+        """Return a table column with one text for each arm."""
         return Column(header, [write(i) for i in order], left)
 
     def apart(i: int) -> str:
-        """Return the contrast of an arm with the best arm as text."""
+        """Return the difference of an arm from the best arm, with its interval, as text."""
         gap = gaps.get(i)
         if gap is None:
             return MISSING
@@ -56,7 +56,7 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
         return f"{number} ({PLAIN.format_interval(gap.low, gap.high, '+')})"
 
     def may_be_best(i: int) -> str:
-        """Return "yes" or "no": whether the interval allows an arm to be the best."""
+        """Return "yes" or "no": whether the confidence interval allows an arm to be the best."""
         gap = gaps.get(i)
         if gap is None:
             return "yes" if fit.names[i] == best else MISSING
@@ -80,7 +80,7 @@ def best_raw_arm(fit: TideFit, raw: Floats) -> str:
 
 
 def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
-    """Return a chart of the tide: rewards minus the estimates of their arms, averaged over time."""
+    """Return a chart of the tide: rewards minus the estimated means of their arms, averaged over time."""
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
         return None
@@ -98,7 +98,7 @@ def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
 
 
 def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[ShiftInfo]:
-    """Return the points of the chart of the tide, one for each piece of the sequence of rewards."""
+    """Return the points of the chart of shifts over time, one for each piece of the sequence of rewards."""
     found, first = [], 1
     for piece in pieces:
         shift, reach = float(piece.mean()) - middle, 2.0 * fit.noise / math.sqrt(piece.size)

@@ -42,7 +42,7 @@ POINTS = 240  # largest number of environments in a chart, or of groups of conse
 
 
 class Card(NamedTuple):
-    """A picture with a title and an explanation."""
+    """A chart in a report, with a title and an explanation."""
 
     title: str
     words: str
@@ -50,7 +50,7 @@ class Card(NamedTuple):
 
 
 def html_report(analysis: FitReport, source: str, columns: str) -> str:
-    """Return the report as HTML; `source` and `columns` describe the data."""
+    """Return the report of an analysis as HTML; `source` and `columns` describe the data."""
     style = (
         css()
         + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
@@ -90,14 +90,14 @@ def _with_full_stop(text: str) -> str:
 
 
 def _control_html(analysis: FitReport) -> str:
-    """Return the paragraph on the comparison with the control; empty without a control."""
+    """Return the HTML paragraph on the comparison with the control arm; empty without a control arm."""
     if analysis.against is None:
         return ""
     return f'<p class="control">{html.escape(control_sentence(analysis.fit, analysis.against))}</p>\n'
 
 
 def _model_text(fit: Fit) -> str:
-    """Return the statement of the statistical model, for the footer."""
+    """Return the statement of the statistical model, for the footer of a report."""
     said = {
         "difference": "reward = arm + environment + noise; an environment adds the same amount to all arms.",
         "ratio": "mean reward = arm * environment; an environment multiplies all arms by the same factor.",
@@ -113,7 +113,7 @@ def _model_text(fit: Fit) -> str:
 
 
 def cards(analysis: FitReport) -> Iterator[Card]:
-    """Yield the pictures of the report, each with a title and an explanation."""
+    """Yield the charts of a report, each with a title and an explanation."""
     fit = analysis.fit
     limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
     bar = " and bar" if fit.freedom else ""
@@ -184,7 +184,7 @@ def _everywhere_text(fit: Fit) -> str:
 
 
 def _card_html(card: Card) -> str:
-    """Return a picture with its title and explanation as HTML."""
+    """Return a chart of a report with its title and explanation as HTML."""
     said = f"<h2>{html.escape(card.title)}</h2><p>{html.escape(card.words)}</p>"
     return f"<section>{said}{card.picture}</section>"
 
@@ -207,12 +207,12 @@ def _legend_html(analysis: FitReport) -> str:
 
 
 def _details_html(analysis: FitReport) -> str:
-    """Return the detail tables as HTML, each collapsed."""
+    """Return the tables of details of a report as HTML, each collapsed."""
     return "".join(_collapsed_html(*each) for each in detail_tables(analysis))
 
 
 def _collapsed_html(title: str, cut: str, columns: list[Column]) -> str:
-    """Return a collapsed table as HTML."""
+    """Return a table as HTML that is collapsed until the reader opens it."""
     said = f'<p class="legend">{cut}</p>' if cut else ""
     return f"<details><summary>{html.escape(title)}</summary>{said}{html_table(columns)}</details>"
 
@@ -227,14 +227,14 @@ def arms_info(analysis: FitReport) -> list[ArmInfo]:
 
 
 def means_axis(fit: Fit) -> Axis:
-    """Return the axis of adjusted means; rates end at 0 and 1."""
+    """Return the axis of adjusted means in a chart of arms; for rates it ends at 0 and 1."""
     if fit.cells.binary:
         return Axis("share of rewards that are 1", mean_format(fit), 0.0, 1.0)
     return Axis("mean reward", mean_format(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
 
 
 def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
-    """Return the axis for the difference or lift of one arm over another."""
+    """Return the axis of a chart for the difference or lift of one arm over another."""
     names = {
         "difference": f"{shorten(info.a, 16)} minus {shorten(info.b, 16)}{_unit(fit)}",
         "ratio": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
@@ -245,7 +245,7 @@ def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
 
 
 def shifts_axis(fit: Fit) -> Axis:
-    """Return the axis of the shifts."""
+    """Return the axis of a chart for the shifts of environments."""
     if not fit.lifts:
         return Axis(f"shift of all arms{_unit(fit)}", contrast_format(fit))
     what = "the odds of all arms" if fit.scale == "odds" else "all arms"
@@ -253,12 +253,12 @@ def shifts_axis(fit: Fit) -> Axis:
 
 
 def _unit(fit: Fit) -> str:
-    """Return the unit after an axis label: percentage points for 0/1 rewards."""
+    """Return the unit in an axis label of a chart: percentage points for 0/1 rewards, else none."""
     return ", percentage points" if fit.cells.binary else ""
 
 
 class ShiftChart(NamedTuple):
-    """Data of the chart of shifts: one point per environment, or per group of environments if they are many.
+    """Data of the chart of shifts: one point per environment, or per group of environments if there are many.
 
     `each` is the number of environments of a group. The point of a group is the mean of its shifts, and the
     interval spans their range.
@@ -293,7 +293,7 @@ def tide_info(fit: Fit) -> ShiftChart | None:
 
 
 def _merge_points(part: list[ShiftInfo]) -> ShiftInfo:
-    """Return neighbouring shifts as one point: their mean, with their range as interval."""
+    """Merge neighbouring shifts into one point of the chart: their mean, with their range as interval."""
     n = sum(each.n for each in part)
     mean = sum(each.n * each.shift for each in part) / n
     ends = min(each.shift for each in part), max(each.shift for each in part)
@@ -368,21 +368,21 @@ def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
 
 
 def _row_bounds(row: Mapping[str, Any]) -> Limits:
-    """Return the bounds of the interval in a row; None if one of them is unknown."""
+    """Return the interval bounds in a table row of an arm; None if one of the bounds is unknown."""
     return _bounds(row["low"], row["high"])
 
 
 def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
-    """Return the bounds of an interval minus `one`, the neutral value; None if one of them is unknown."""
+    """Return the bounds of an interval minus the neutral value (1 for ratios); None if a bound is unknown."""
     low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)
 
 
 def _finite(x: float | None, one: float = 0.0) -> float | None:
-    """Return a number minus `one`; None if the number is unknown or infinite."""
+    """Return a number minus the neutral value `one`; None if the number is unknown or infinite."""
     return None if x is None or not math.isfinite(x) else x - one
 
 
 def _can_be_best(row: dict[str, Any]) -> bool:
-    """Return whether the data allow the arm of a row to be the best."""
+    """Return whether the data allow the arm of a table row to be the best."""
     return row.get("can be best") == "yes"

@@ -17,7 +17,7 @@ POINTS = 120  # largest number of points in a chart; of more environments, evenl
 
 
 class LeadHistory(NamedTuple):
-    """Two arms, and the lead of the first over the second after each environment."""
+    """Lead of one arm over another after each environment of a log."""
 
     best: str
     rival: str
@@ -67,13 +67,13 @@ def lead_info(fit: Fit) -> LeadHistory | None:
 
 
 def lead_axis(fit: Fit, lead: LeadHistory) -> Axis:
-    """Return the axis of the lead."""
+    """Return the axis of a chart for the lead of one arm over another."""
     low = " (lower is better)" if fit.direction == "minimize" else ""
     return Axis(f"lead of {shorten(lead.best, 14)} over {shorten(lead.rival, 14)}{low}", mean_format(fit))
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
-    """Return the arms' shares of the rewards in each environment; None if there is only one."""
+    """Return the arms' shares of the rewards in each environment; None if there is only one environment."""
     if len(cells.environments) < 2:
         return None
     n, _ = _dense_arrays(cells)
@@ -125,5 +125,5 @@ def _lead_series(
 
 
 def _times_sign(x: float | None, sign: float) -> float | None:
-    """Return a number times the sign; None if there is no number."""
+    """Return a number times 1 or -1; None if there is no number."""
     return None if x is None else sign * float(x)

@@ -9,7 +9,7 @@ DRAWN = 60  # largest number of environments in the chart
 
 
 def draw_leads(found: InteractionSummary) -> str:
-    """Draw the probability of each arm of leading in each of the first environments."""
+    """Draw a chart of the probability of each arm of leading in each of the first environments."""
     names = found.arms["arm"]
     K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
     rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]
@@ -19,7 +19,7 @@ def draw_leads(found: InteractionSummary) -> str:
 
 
 def leads_explanation(found: InteractionSummary) -> str:
-    """Return the explanation of the chart of leading arms."""
+    """Return the explanation of the chart of which arm leads in each environment."""
     total = found.environments
     few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
     return (

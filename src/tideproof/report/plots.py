@@ -1,4 +1,4 @@
-"""Pictures that `fit.plot()` and `run.plot()` return, and the charts of a fit on web pages."""
+"""Charts of an analysis or an experiment, as `fit.plot()` and `run.plot()` return and web pages show them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_picture(fit: Fit) -> Picture:
-    """Return the charts of a fit as one picture."""
+    """Return the charts of a log's analysis as one picture."""
     analysis = describe_fit(fit)
     return Picture(analysis.verdict, list(cards(analysis)))
 
@@ -55,7 +55,7 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
 
 
 def fit_cards(analysis: FitReport) -> list[Card]:
-    """Return the charts of a fit: first the history of the lead, then those of the report."""
+    """Return the charts of a log's analysis: first the history of the lead, then the charts of its report."""
     fit, found = analysis.fit, []
     lead = lead_info(fit) if analysis.standing != "not_comparable" else None
     if lead is not None:

@@ -1,4 +1,4 @@
-"""Documentation page for each policy, generated from its docstring by `make docs`; a test compares them.
+"""Documentation page of each policy, generated from the policy's docstring by `make docs`.
 
 Docstrings are Markdown; formulas are paragraphs indented by four spaces.
 """
@@ -46,7 +46,7 @@ def _shift_awareness(p: Policy) -> str:
 
 
 def policy_page(p: Policy) -> str:
-    """Return the page of a policy as Markdown."""
+    """Return the documentation page of a policy as Markdown."""
     facts = {
         "needs the horizon": "yes" if p.needs_horizon else "no",
         "shifts": _shift_awareness(p),
@@ -68,14 +68,14 @@ def _smallest_budget(p: Policy) -> int:
         options["hi"] = 1.0
 
     def least(budget: int) -> int:
-        """Return the number of pulls that the policy needs if it is configured for this budget."""
+        """Return the number of pulls that a policy needs if it is configured for a given budget of pulls."""
         return p.minimum(5, p.configure(5, budget, p.selections[0].name, **options))
 
     return next(budget for budget in count(1) if least(budget) <= budget)
 
 
 def policy_pages() -> dict[str, str]:
-    """Return the Markdown pages of all policies, and an index page, by file name."""
+    """Return the documentation pages of all policies, and an index page, as Markdown by file name."""
     made = {f"{p.name}.md": policy_page(p) for p in registered_policies()}
     made["reduce.md"] = f"# `reduce:`\n\n{(reduce_to_mab.__doc__ or '').strip()}\n"
     links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in registered_policies()]

@@ -1,4 +1,4 @@
-"""Tables of the report of a fit, for terminals and web pages: the arms, the shifts, and further details."""
+"""Tables in the report of a log's analysis, for terminals and web pages: arms, shifts and further details."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENVIRONMENTS = 500  # largest number of rows in a table of environments
 
 
 class Heading(NamedTuple):
-    """Heading of a column and the format of its numbers; a column without a format holds text."""
+    """Heading of a table column and the format of its numbers; a column without a format holds text."""
 
     text: str
     figures: NumberFormat | None = None
@@ -32,21 +32,21 @@ Headings = Mapping[str, Heading]  # the heading of each column
 
 
 def arm_columns(analysis: FitReport) -> list[Column]:
-    """Return the columns of the table of arms; numbers have as many digits as their interval justifies."""
+    """Return the table of arms as columns; numbers have as many digits as their intervals justify."""
     fit, rows = analysis.fit, analysis.arms.to_dicts()
     means = mean_format(fit)
     points = ", points" if fit.cells.binary else ""  # percentage points
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
-        """Return a column with one text for each row."""
+        """Return a table column with one text for each row."""
         return Column(header, [write(row) for row in rows], left)
 
     def ends(row: dict[str, Any]) -> tuple[float | None, float | None]:
-        """Return the interval bounds in a row; (None, None) if the fit is exact and has no intervals."""
+        """Return the interval bounds in a row of a table of arms; (None, None) if the noise is unknown."""
         return (None, None) if fit.exact else (row["low"], row["high"])
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        """Return a function that formats the mean in column `name` of a row."""
+        """Return a function that formats the mean in column `name` of a table row."""
         return lambda row: MISSING if row[name] is None else means.format_estimate(row[name], *ends(row))
 
     columns = [
@@ -90,7 +90,7 @@ def format_chance(p: float | None) -> str:
 
 
 def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
-    """Return the detail tables: for each the title, a note on omitted rows, and the columns."""
+    """Return a report's tables of details, each as a title, a note on omitted rows, and columns."""
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)
     changes, points = change_format(fit), ", points" if fit.cells.binary else ""
@@ -148,7 +148,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
 
 
 def _averages_with_intervals(fit: Fit) -> Table:
-    """Return the table of averages plus interval bounds, which set the number of decimals shown."""
+    """Return the table of raw and adjusted means, with interval bounds that set the number of decimals."""
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
 
@@ -160,7 +160,7 @@ def _leading_days_table(found: InteractionSummary) -> Table:
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return the title, a note on omitted rows, and the columns; tables of environments are cut.
+    """Return a report's table as title, note on omitted rows and columns; long tables are cut.
 
     At most the first `ENVIRONMENTS` environments are shown, but always all arms.
     """

@@ -21,7 +21,7 @@ from tideproof.table import to_json_values
 
 
 def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
-    """Return one row of a list of experiments; an experiment that cannot be read shows the error."""
+    """Return one row of a list of experiments; for an experiment that cannot be read, it shows the error."""
     row: dict[str, Any] = {
         "name": each.name,
         "arms": [],

@@ -50,14 +50,14 @@ _LEAST = 8  # smallest width of the first column, in which names are broken if t
 
 
 class Column(NamedTuple):
-    """A column of a table: its header, its cells, and whether they are aligned to the left."""
+    """A column of a table: its header, its texts, and whether they are aligned to the left."""
 
     header: str
     cells: Sequence[str]
     left: bool = False
 
     def width(self, broken: bool = False) -> int:
-        """Return the width of the column in characters; `broken` allows line breaks in its header."""
+        """Return the width of a table column in characters; `broken` allows line breaks in its header."""
         from rich.cells import cell_len
 
         headers = self.header.split() if broken else self.header.splitlines()
@@ -76,7 +76,7 @@ def make_tables(
     space: int = 3,
     **style: Any,
 ) -> Iterator[RichTable]:
-    """Yield tables that consist of the column `first` and as many of the `others` as fit the width.
+    """Yield tables for a terminal, each with the column `first` and as many of the `others` as fit its width.
 
     Numbers are never broken if the terminal has room for one of them. The title is above the first table, the
     caption below the last. A column takes `space` characters for its line and its margins.
@@ -107,7 +107,7 @@ def make_tables(
 
 
 def first_column_width(others: Sequence[int], room: int) -> int:
-    """Return the width of the first column: what the others leave or, if that is little, at most half."""
+    """Return the width of a table's first column: what others leave or, if that is little, at most half."""
     left = room - sum(others)
     if left < room // 5:
         left = min(room - max(others), room // 2)
@@ -115,7 +115,7 @@ def first_column_width(others: Sequence[int], room: int) -> int:
 
 
 def _fit_columns(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
-    """Yield lists of columns with their widths: as many at a time as fit, but at least one."""
+    """Split table columns into lists that fit the width of a terminal, each with at least one column."""
     fitting: list[tuple[Column, int]] = []
     for each in sized:
         if fitting and sum(size for _, size in (*fitting, each)) > room:
@@ -126,7 +126,7 @@ def _fit_columns(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[lis
 
 
 def html_table(columns: Sequence[Column]) -> str:
-    """Return columns as an HTML table that scrolls sideways on a narrow screen."""
+    """Return columns of text as an HTML table that scrolls sideways on a narrow screen."""
     names = max(map(len, (columns[0].header, *columns[0].cells)))
     styles = (f' style="min-width: min({min(names, _WIDE) + 4}ch, 30vw)"', *repeat("", len(columns) - 1))
     heads = "".join(

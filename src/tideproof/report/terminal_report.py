@@ -1,4 +1,4 @@
-"""Report of a fit in a terminal, and messages while a log is analyzed."""
+"""Report of a log's analysis in a terminal, and messages while a log is analyzed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TerminalObserver(AnalysisObserver):
         self._moving = progress and is_stderr_interactive()
 
     def show_columns(self, columns: LogColumns) -> None:
-        """Print the columns if some were guessed."""
+        """Print which columns of the log are read, if some were guessed."""
         if columns.guessed:
             guessed = ", ".join(columns.guessed)
             message = f"columns: {columns} (guessed: {guessed}; options such as --arm override them)"
@@ -40,20 +40,20 @@ class TerminalObserver(AnalysisObserver):
             )
 
     def reading(self) -> AbstractContextManager[Progress | None]:
-        """Show a progress bar while a log is read."""
+        """Show a progress bar in the terminal while a log is read."""
         return progress_bar("reading", 100.0) if self._moving else nullcontext()
 
     def working(self, message: str) -> AbstractContextManager[Any]:
-        """Show a message during a longer computation."""
+        """Show a message in the terminal during a longer computation."""
         return self._messages.status(message) if self._moving else nullcontext()
 
     def note(self, message: str) -> None:
-        """Print a message."""
+        """Print a message on stderr."""
         self._messages.print(message, highlight=False, markup=False)
 
 
 def print_report(report: FitReport) -> None:
-    """Print a report: the verdict, the table of arms, answers, warnings and notes."""
+    """Print the report of an analysis: the verdict, the table of arms, answers, warnings and notes."""
     console = Console()
     verdict = escape_control_characters(f"{report.verdict}.")
     console.print(Text(verdict, style=_COLOURS[report.standing]))

@@ -22,7 +22,7 @@ from tideproof.stats.variance.variance_models import Variance, estimate, model_o
 
 
 class DifferenceScale:
-    """Least-squares fit of additive shifts, with a variance model of the noise."""
+    """Least-squares fit of arm means and additive shifts of environments, with a model of the variance."""
 
     name: Literal["difference"] = "difference"
     lifts = False
@@ -43,12 +43,12 @@ class DifferenceScale:
         return (rate_intervals if self._rates else student_mean_intervals)(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the difference of the means of arms `i` and `k` in each environment with both."""
+        """Return the difference of the means of arms `i` and `k` in each environment that contains both."""
         noise = self._model.cell_noise(self._cells, self._solution, self.found)
         return environment_gaps(self._cells, noise, i, k)
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether shifts are the same for all arms, as the variance model requires."""
+        """Test whether environments shift all arms equally, with the test that suits the variance model."""
         pools, pairs = self._model.pools, self.found.pairs
         if pools is not None:
             return weighted_additivity(self._cells, pools(self._cells), worst)
@@ -57,11 +57,11 @@ class DifferenceScale:
         return additivity(self._cells, self._solution, worst)
 
     def spread(self) -> Spread:
-        """Test whether all arms, and all environments, have the same variance inside cells."""
+        """Test whether all arms, and all environments, have the same variance of rewards."""
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm means with all environments, and with each one left out, by least squares.
+        """Return the arm means estimated from all environments, and with each environment left out in turn.
 
         A model with interactions uses its own weights.
         """

@@ -31,7 +31,7 @@ class HiddenTideScale:
         return student_mean_intervals(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the difference of arms `i` and `k` in each time segment, with the tide removed."""
+        """Return the difference of arms `i` and `k` in each time segment, without the estimated shifts."""
         return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
@@ -43,9 +43,9 @@ class HiddenTideScale:
         return unequal_variances(self._followed.still)
 
     def left_out(self) -> NoReturn:
-        """Raise an error, because a log without environments has none to leave out."""
+        """Raise an error, because a log without environments has no environment that could be left out."""
         raise self._needs_labels("leaving environments out")
 
     def _needs_labels(self, what: str) -> InputError:
-        """Return the error for an analysis that needs environments."""
+        """Return the error for an analysis that a log without environments does not allow."""
         return InputError(f"{what} needs environments, but this fit has a hidden tide")

@@ -28,7 +28,7 @@ from tideproof.table import Table
 
 
 class LogScale:
-    """Least-squares fit of the logarithms of rewards."""
+    """Least-squares fit of arms and environments to the logarithms of rewards."""
 
     name: Literal["log"] = "log"
     lifts = True
@@ -41,7 +41,7 @@ class LogScale:
         self._half = log_means(self._logs, self._solution).half
 
     def shown(self, values: Floats) -> Floats:
-        """Return logarithms of ratios as lifts."""
+        """Return logarithms of ratios as lifts, the form that users read: log(1.12) becomes 0.12."""
         return to_lift(values)
 
     def means(self, level: float) -> dict[str, Floats]:
@@ -49,7 +49,7 @@ class LogScale:
         return log_scale_intervals(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the logarithm of the ratio of arms `i` and `k` in each environment with both.
+        """Return the logarithm of the ratio of arms `i` and `k` in each environment that contains both.
 
         Ratios of geometric means are corrected to ratios of means, as those of the arms are.
         """
@@ -60,7 +60,7 @@ class LogScale:
         return found._replace(estimate=found.estimate + self._half[i] - self._half[k])
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether shifts of the logarithms are the same for all arms.
+        """Test whether environments shift the logarithms of rewards equally for all arms.
 
         The means of the cells furthest from the model are given as geometric means.
         """
@@ -70,9 +70,9 @@ class LogScale:
         return replace(found, worst=Table(columns))
 
     def spread(self) -> Spread:
-        """Test whether the logarithms have the same variance in all arms and in all environments."""
+        """Test whether logarithms of rewards have the same variance in all arms and in all environments."""
         return unequal_variances(self._logs)
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm means with all environments, and with each one left out, in logarithms."""
+        """Return arm means of logarithms from all environments, and with each environment left out."""
         return LeaveOneOut(self.found.mu, leave_one_out_effects(self._logs, self._solution) + self._half)

@@ -1,4 +1,4 @@
-"""Base class of the ratio and odds scales, which estimate logarithms and compare arms by score tests."""
+"""Base class of comparisons by ratios and by odds ratios, which estimate logarithms and use score tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 class MultiplicativeScale:
-    """Fit of multiplicative shifts by score equations, conditional on the totals of the environments."""
+    """Fit in which an environment multiplies all arms, by score equations given the environments' totals."""
 
     lifts = True
     of_odds = False
@@ -29,26 +29,26 @@ class MultiplicativeScale:
         self.found = found
 
     def shown(self, values: Floats) -> Floats:
-        """Return logarithms of ratios as lifts."""
+        """Return logarithms of ratios as lifts, the form that users read: log(1.12) becomes 0.12."""
         return to_lift(values)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the logarithm of the ratio of arms `i` and `k` in each environment with both."""
+        """Return the logarithm of the ratio of arms `i` and `k` in each environment that contains both."""
         both = paired_cells(self._cells, i, k)
         return log_environment_gaps(
             self._cells, self._tests, self.of_odds, *both, float(self._solution.freedom)
         )
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether shifts are the same for all arms, from the residuals of the cells."""
+        """Test whether environments affect all arms by the same factor, using the residuals of the fit."""
         return lack_of_fit(self._cells, self._solution, self._tests, worst)
 
     def spread(self) -> Spread:
-        """Test whether all arms, and all environments, have the same variance inside cells."""
+        """Test whether all arms, and all environments, have the same variance of rewards."""
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm values with all environments and, to first order, without each one."""
+        """Return the arm values from all environments and, approximately, with each environment left out."""
         scale: Any = self._tests.scale
         return LeaveOneOut(self.found.mu, leave_one_out_theta(self._cells, scale))
 

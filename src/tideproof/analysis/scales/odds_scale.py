@@ -16,7 +16,7 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class OddsScale(MultiplicativeScale):
-    """Conditional logistic fit; two arms with few events are tested by the exact distribution."""
+    """Conditional logistic fit of 0/1 rewards; two arms with few ones are tested by an exact test."""
 
     name: Literal["odds"] = "odds"
     of_odds = True

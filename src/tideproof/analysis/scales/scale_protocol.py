@@ -1,4 +1,4 @@
-"""Protocol `ScaleFit`, the interface between a `Fit` and the scale on which it compares arms."""
+"""Protocol `ScaleFit` of estimates on one scale (difference, ratio, odds or log), used to compare arms."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 class LeaveOneOut(NamedTuple):
-    """Arm values on the scale of comparison: with all environments (K,), and with each left out (J, K)."""
+    """Values of the K arms, estimated from all J environments (K,) and with each one left out (J, K)."""
 
     mu: Floats
     without: Floats
 
 
 class ScaleFit(Protocol):
-    """Cells fitted on one scale, on which arms are compared.
+    """Estimates of arms and environments on one scale (difference, ratio, odds or log) of comparison.
 
     Attributes
     ----------
@@ -32,15 +32,15 @@ class ScaleFit(Protocol):
 
     @property
     def name(self) -> ScaleName:
-        """Name of the scale."""
+        """Name of the scale on which arms are compared: "difference", "ratio", "odds" or "log"."""
 
     @property
     def lifts(self) -> bool:
-        """Whether arms are compared by lifts."""
+        """Whether arms are compared by lifts (0.12 for 12 %) instead of differences."""
 
     @property
     def exact(self) -> bool:
-        """Whether tests and intervals are exact."""
+        """Whether tests and intervals of two arms use an exact distribution instead of an approximation."""
 
     @property
     def found(self) -> Estimate:
@@ -53,13 +53,13 @@ class ScaleFit(Protocol):
         """Return standard errors and confidence intervals of adjusted means: "se", "low" and "high"."""
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the difference of arms `i` and `k` in each environment with both of them."""
+        """Return the difference of arms `i` and `k` in each environment that contains both."""
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether the shifts are the same for all arms; list the `worst` cells."""
+        """Test whether environments shift all arms equally; list the `worst` deviations."""
 
     def spread(self) -> Spread:
-        """Test whether all arms, and all environments, have the same variance."""
+        """Test whether all arms, and all environments, have the same variance of rewards."""
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm values with all environments, and with each one left out."""
+        """Return the arm values from all environments, and with each environment left out in turn."""

@@ -1,4 +1,4 @@
-"""Report of a fit: the verdict, the table of arms, notes, warnings and answers.
+"""Report of the analysis of a log: the verdict, the table of arms, notes, warnings and answers.
 
 The terminal, HTML reports, web pages and JSON all show these contents.
 """
@@ -40,7 +40,7 @@ _NAMED = 4  # largest number of cells in a sentence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtraParts:
-    """Optional parts of a report, such as segments; parts that are None or False are omitted.
+    """Optional parts of the report of a log's analysis; parts that are None or False are omitted.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ExtraParts:
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """Contents of the report of a fit, as texts and tables.
+    """Contents of the report of a log's analysis, as texts and tables.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class FitReport:
 
 
 def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
-    """Return the contents of the report of a fit, with the additional parts that were requested."""
+    """Return the report of the analysis of a log, with the additional parts that were requested."""
     extra = ExtraParts() if extra is None else extra
     standing = fit.decision.standing
     comparable = standing != "not_comparable"
@@ -131,7 +131,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
 
 
 def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the notes about the data."""
+    """Return the notes of a report about its data, such as excluded outliers or the scale of comparison."""
     c = fit.cells
     rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]
@@ -165,14 +165,14 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
 
 
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the note on which scale arms are compared and why, unless that is a warning."""
+    """Return the note on the scale on which arms are compared, and why; None if a warning says so."""
     if all_scales_fail(fit):
         return []
     return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
 
 
 def _two_arms_note(fit: Fit) -> list[str]:
-    """Return the note with the one-sided p-value, for two arms."""
+    """Return the note with the one-sided p-value of the best arm, if there are only two arms."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
@@ -190,7 +190,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
 
 
 def _disagreement_note(fit: Fit) -> list[str]:
-    """Return a note if the verdict and the probability of being best seem to disagree, and why."""
+    """Return a note that explains why the verdict and the probability of being best seem to disagree."""
     decision, chance = fit.decision, fit.p_best
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
         return []
@@ -289,7 +289,7 @@ def _arms_table(fit: Fit) -> Table:
 
 
 def _remove_rounding(x: float | None, largest: float) -> float | None:
-    """Return a difference of numbers of size `largest`, with 0 for a pure rounding error.
+    """Return a difference of numbers of size `largest`; a mere rounding error becomes 0.
 
     >>> [_remove_rounding(x, 3.5) for x in (-4.4e-16, 1e-9, None)], _remove_rounding(1e-9, 1e5)
     ([0.0, 1e-09, None], 0.0)

@@ -1,4 +1,4 @@
-"""Texts of a fit: number formats, verdict, the summary that `repr` shows, and answers to further questions.
+"""Texts on the analysis of a log: number formats, verdict, the summary that `repr` shows, and answers.
 
 The answers are on comparisons with a control, on interactions of arms and environments, and on segments.
 Numbers are percent for rates and lifts, and plain numbers for other means and differences.
@@ -46,7 +46,7 @@ def change_format(fit: Fit) -> NumberFormat:
 
 
 def contrast_format(fit: Fit) -> NumberFormat:
-    """Return the number format of contrasts between two arms."""
+    """Return the number format of differences or lifts between two arms."""
     if fit.lifts:
         return PERCENT
     return POINTS if fit.cells.binary else PLAIN
@@ -106,7 +106,7 @@ def lead(fit: Fit) -> str:
 
 
 def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
-    """Return a difference as percent of the runner-up's mean, or an empty text.
+    """Return the lead of the best arm as percent of the runner-up's mean; empty if that has no meaning.
 
     The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
     arm is not above 0.
@@ -123,7 +123,7 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 
 def _too_few_text(fit: Fit) -> str:
-    """Return a sentence on how many events the best arm and a candidate have, and how many are needed."""
+    """Return a sentence on how many rewards the best arm and a candidate have, and how many are needed."""
     events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
@@ -152,7 +152,7 @@ def anytime_suffix(anytime: bool) -> str:
 
 
 def groups_text(fit: Fit) -> str:
-    """Return a sentence that lists the unconnected groups of arms, and the pulls that would connect them."""
+    """Return a sentence on groups of arms that share no environment, and on pulls that would connect them."""
     return (
         f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
         f"pull {join_names(fit.bridge)} in one environment"
@@ -196,7 +196,7 @@ def control_sentence(fit: Fit, against: ControlComparison) -> str:
 
 
 def comparison_text(fit: Fit, row: dict[str, Any]) -> str:
-    """Return the comparison of one arm with the control as text: estimate, interval, lift and reading."""
+    """Return the comparison of one arm with the control as text: estimate, interval, lift and conclusion."""
     if row["estimate"] is None:
         return "cannot be compared"
     figures, low, high = contrast_format(fit), row["low"], row["high"]
@@ -269,13 +269,13 @@ def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
 
 
 def _candidates_text(arms: tuple[object, ...]) -> str:
-    """Return the best arm, with the other candidates, as text."""
+    """Return the best arm, with the other arms that may be the best, as text."""
     first, *others = arms
     return f"{first} is best" if not others else f"{first} leads and {join_names(others)} cannot be excluded"
 
 
 def segment_lines(found: Segments) -> list[str]:
-    """Return one line for each segment on its best arm, after a line on whether segments differ."""
+    """Return a line on whether segments of the rows differ, and a line on the best arm of each segment."""
     lines = [f"By {found.by}: {found.verdict}."]
     lines += [
         f"{row['segment']}: {_segment_text(row, found.fits[row['segment']])}."
@@ -289,7 +289,7 @@ def segment_lines(found: Segments) -> list[str]:
 
 
 def _segment_text(row: dict[str, Any], fit: Fit) -> str:
-    """Return the best arm of a segment and its lead as text."""
+    """Return the best arm of one segment of the rows, such as a country, and its lead as text."""
     if row["best"] is None:
         return "no best arm, because some arms share no environment"
     figures, low, high = contrast_format(fit), row["low"], row["high"]

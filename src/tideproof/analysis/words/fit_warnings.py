@@ -1,4 +1,4 @@
-"""Warnings about a fit: sentences about violated assumptions, each with what to do about it."""
+"""Warnings about the analysis of a log: sentences on violated assumptions, each with what to do about it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
 
 
 def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the warnings about assumptions of the fit that are violated."""
+    """Return the warnings about violated assumptions of the analysis of a log."""
     found = within_label_warning(fit.inside)
     checks = (
         _scale_warning,
@@ -89,7 +89,7 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
 
 
 def _scale_warning(fit: Fit) -> list[str]:
-    """Return a warning if the scale fails its test; an automatically chosen scale was tested before."""
+    """Return a warning if the data reject the requested scale on which arms are compared."""
     if fit.choice.tests:
         return [fit.choice.sentence] if all_scales_fail(fit) else []
     if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
@@ -108,7 +108,7 @@ def _scale_warning(fit: Fit) -> list[str]:
 
 
 def all_scales_fail(fit: Fit) -> bool:
-    """Return whether all scales that were tried fail their test, so that the least bad is used."""
+    """Return whether the data reject all scales of comparison that were tried."""
     return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
 
 
@@ -126,7 +126,7 @@ def _log_warning(fit: Fit) -> list[str]:
 
 
 def failed_additivity(fit: Fit) -> Additivity | None:
-    """Return the test of additivity if it fails, unless the model allows for different shifts."""
+    """Return the test whether environments shift all arms equally, if it fails and the model assumes it."""
     if fit.interaction is not None or fit.tide is not None:
         return None
     try:
@@ -137,7 +137,7 @@ def failed_additivity(fit: Fit) -> Additivity | None:
 
 
 def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
-    """Return the warning that shifts differ between arms, with the cell furthest from the model."""
+    """Return the warning that shifts differ between arms, with the arm and environment that deviate most."""
     if test is None:
         return []
     what = "Shift factors" if fit.lifts else "Shifts"
@@ -232,7 +232,7 @@ def _traffic_warning(fit: Fit) -> list[str]:
 
 
 def within_label_warning(found: WithinLabelTest | None) -> list[str]:
-    """Return the warning that the tide moves inside the environments, and which ones to use instead."""
+    """Return the warning that all arms shift inside environments, and which shorter environments to use."""
     if found is None or found.p >= ALARM:
         return []
     return [

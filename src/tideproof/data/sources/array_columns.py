@@ -1,4 +1,4 @@
-"""Cells from columns in memory, as plain sequences or NumPy arrays."""
+"""Logs given as columns in memory, which are plain sequences or NumPy arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cells_from_arrays(
 
 
 def cells_from_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> Cells:
-    """Return the cells of a mapping of columns."""
+    """Return statistics by arm and environment of a log that is given as a mapping of columns."""
     request = request.among(data)
     if request.wide:
         return cells_from_columns(_unpivot(data, request), request.long(ARM, REWARD))
@@ -59,7 +59,7 @@ def cells_from_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -
 
 
 def _unpivot(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> dict[str, Iterable[Any]]:
-    """Return a wide table with one row per reward, in the order of its rows; empty values are skipped."""
+    """Convert a wide table (one column per arm) to one row per reward; empty values are skipped."""
     rewards = [to_numbers(data[name], name, request.decimal) for name in request.wide]
     parts = [list(data[name]) for name in request.columns]
     names = (*request.columns, *request.wide)
@@ -73,7 +73,7 @@ def _unpivot(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> dict[str
 
 
 def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) -> Cells:
-    """Return the cells of columns in which each row is one observation."""
+    """Return statistics by arm and environment of columns in which each row is one reward."""
     names = request.names
     own = len(request.labels)
     found = [index_column(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
@@ -123,7 +123,7 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) ->
 
 
 def combine_columns(values: Sequence[Floats], request: ColumnSpec) -> Floats:
-    """Return the rewards: one column, or a weighted sum of several; the reward column is winsorized."""
+    """Return the rewards of a log from one column, winsorized, or as a weighted sum of several columns."""
     found = np.zeros(values[0].size)
     factors = [factor for factor, _ in request.mix] or [1.0]
     for factor, name, value in zip(factors, request.numbers, values, strict=True):
@@ -137,7 +137,7 @@ def combine_columns(values: Sequence[Floats], request: ColumnSpec) -> Floats:
 
 
 def column_quantile(data: Mapping[str, Iterable[Any]], request: ColumnSpec, share: float) -> float:
-    """Return the quantile of the rewards at `share`, NaN without rewards."""
+    """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
     request = request.among(data)
     values = [to_numbers(data[name], name, request.decimal) for name in request.numbers]
     finite = np.concatenate([value[np.isfinite(value)] for value in values])

@@ -1,4 +1,4 @@
-"""Cells from any data frame that narwhals supports, eager or lazy, grouped by its own engine."""
+"""Logs given as any data frame that narwhals supports, eager or lazy, grouped by the frame's own engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def cells_from_frame(data: Any, request: ColumnSpec) -> Cells:
-    """Return the cells of a data frame."""
+    """Return statistics by arm and environment of a log that is given as a data frame."""
     import narwhals as nw
 
     frame = _to_frame(data)
@@ -68,7 +68,7 @@ def frame_columns(data: Any) -> list[str]:
 
 
 def _unpivot(frame: Frame, request: ColumnSpec) -> Frame:
-    """Return a wide table as a table with one row per reward; empty values are skipped."""
+    """Convert a wide table (one column per arm) to one row per reward; empty values are skipped."""
     import narwhals as nw
 
     wide = frame.with_columns(nw.col(name).cast(nw.Float64()) for name in request.wide)
@@ -80,7 +80,7 @@ def _unpivot(frame: Frame, request: ColumnSpec) -> Frame:
 def _group_summaries(
     frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
 ) -> Cells:
-    """Return the cells of aggregated rows."""
+    """Return statistics by arm and environment from aggregated rows (counts, means and variances)."""
     import narwhals as nw
 
     named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
@@ -93,7 +93,7 @@ def _group_summaries(
 def _group_observations(
     frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
 ) -> Cells:
-    """Group rows that are one observation each, after missing and infinite values are counted."""
+    """Group rows with one reward each by arm and environment, after counting missing and infinite values."""
     import narwhals as nw
 
     labels, values = columns[: len(request.labels)], columns[len(request.labels) :]
@@ -146,7 +146,7 @@ def _to_frame(data: Any) -> Frame:
 
 
 def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
-    """Group rows in the engine; deviations from `centre` keep all their digits."""
+    """Group rows in the data frame's engine; deviations are taken from `centre` to keep their digits."""
     import narwhals as nw
 
     reward, first = nw.col("reward"), nw.col("first")
@@ -173,7 +173,7 @@ def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Gr
 
 
 def _combine_columns(values: list[nw.Expr], request: ColumnSpec) -> nw.Expr:
-    """Return the reward: one column, or a weighted sum of several; the reward column is winsorized."""
+    """Return an expression for the reward: one column, winsorized, or a weighted sum of several columns."""
     import narwhals as nw
 
     terms = []
@@ -188,7 +188,7 @@ def _combine_columns(values: list[nw.Expr], request: ColumnSpec) -> nw.Expr:
 
 
 def frame_quantile(data: Any, request: ColumnSpec, share: float) -> float:
-    """Return the quantile of the rewards at `share`, NaN without rewards."""
+    """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
     import narwhals as nw
 
     frame = _to_frame(data)
@@ -205,7 +205,7 @@ def frame_quantile(data: Any, request: ColumnSpec, share: float) -> float:
 
 
 def order_frame(data: Any, request: ColumnSpec, most: int) -> TimeOrderedRows:
-    """Return the rows ordered by time; all of them are fetched into memory."""
+    """Return the rows of a data frame ordered by time; all rows are fetched into memory."""
     import narwhals as nw
 
     frame = _to_frame(data)
@@ -221,7 +221,7 @@ def order_frame(data: Any, request: ColumnSpec, most: int) -> TimeOrderedRows:
 
 
 def _truncate_time(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
-    """Return a time truncated as coarsely as its period allows, in UTC if it has a zone.
+    """Return a frame expression that truncates a time to its hour or day, in UTC if it has a zone.
 
     Text is returned unchanged, because engines differ in how they parse it.
     """
@@ -250,14 +250,14 @@ def _is_missing(column: nw.Expr, dtype: DType) -> nw.Expr:
 
 
 def _count_rows(condition: nw.Expr) -> nw.Expr:
-    """Return how many rows satisfy a condition; the cast is needed because Spark cannot sum truth values."""
+    """Return a frame expression for the number of rows that satisfy a condition."""
     import narwhals as nw
 
-    return condition.cast(nw.Int64()).sum()
+    return condition.cast(nw.Int64()).sum()  # Spark cannot sum truth values
 
 
 def _collect(frame: Frame) -> nw.DataFrame[Any]:
-    """Return an eager data frame; a lazy one is computed."""
+    """Return an eager data frame; a lazy data frame is computed."""
     import narwhals as nw
 
     return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

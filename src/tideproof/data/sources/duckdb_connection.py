@@ -1,4 +1,4 @@
-"""DuckDB connections with progress reports and readable errors, and relations of the user's connection."""
+"""DuckDB connections with progress reports and readable errors, and relations that the user passes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class FileGuard(NamedTuple):
 
 @contextmanager
 def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
-    """Open a relation in the connection that created it."""
+    """Open a DuckDB relation for reading, in the connection that created it."""
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
-        """Run a query and return all rows."""
+        """Run an SQL query and return all rows of its result."""
         answer = relation.query("tideproof_rows", query)
         return [] if answer is None else answer.fetchall()
 
@@ -38,7 +38,7 @@ def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
 
 
 def compensated_mean_sql(reward: str, rows: str) -> str:
-    """Return SQL for a mean by compensated summation.
+    """Return SQL for a mean by compensated (Kahan) summation.
 
     A plain sum loses digits of rewards far from 0.
     """
@@ -46,7 +46,7 @@ def compensated_mean_sql(reward: str, rows: str) -> str:
 
 
 def fetch_types(run: Query, rows: str) -> dict[str, str]:
-    """Return the SQL type of each column."""
+    """Return the SQL type of each column of a table in DuckDB."""
     return {row[0]: row[1] for row in run(f"DESCRIBE SELECT * FROM {rows}")}
 
 
@@ -70,7 +70,7 @@ def open_connection(database: str = ":memory:", guard: FileGuard | None = None) 
         )
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
-        """Run a query and return all rows."""
+        """Run an SQL query and return all rows of its result."""
         with report_progress(connection, progress):
             return connection.execute(query).fetchall()
 
@@ -82,7 +82,7 @@ def open_connection(database: str = ":memory:", guard: FileGuard | None = None) 
 
 @contextmanager
 def readable_errors(what: str) -> Iterator[None]:
-    """Convert an error of DuckDB to one sentence about the source `what`."""
+    """Context manager that converts an error of DuckDB to one sentence about the data source `what`."""
     import duckdb
 
     try:
@@ -111,14 +111,14 @@ def error_sentence(error: Exception) -> str:
 
 @contextmanager
 def report_progress(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
-    """Report the progress of the query inside the `with` block from a thread, a few times per second."""
+    """Context manager that reports the progress of a DuckDB query from a thread, a few times per second."""
     if progress is None:
         yield
         return
     done = threading.Event()
 
     def report() -> None:
-        """Call `progress` with the percentage done, again and again until the query ends."""
+        """Call `progress` with the percentage done, a few times per second until the query ends."""
         while not done.wait(_PAUSE):
             progress(max(0.0, connection.query_progress()))
 

@@ -44,7 +44,7 @@ def is_query(table: str | None) -> bool:
 
 
 def table_sql(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
-    """Return the SQL after FROM: one of the `tables`, each (schema, name), or a query in parentheses.
+    """Return the SQL after FROM that reads a table or a query; `tables` lists (schema, name) of all tables.
 
     A table in the schema `home` may be given by its name alone; the only table needs no name.
 

@@ -65,7 +65,7 @@ class Files:
 
     @property
     def rows(self) -> str:
-        """SQL table function that reads these files, for use after FROM."""
+        """Call of a DuckDB table function that reads these files, for use after FROM."""
         listed = ", ".join(quote_text(path) for path in self.paths)
         options = "".join(f", {name} = {value}" for name, value in self.options.items())
         return f"{self.function}([{listed}]{options})"
@@ -76,7 +76,7 @@ class Files:
         return sum(os.path.getsize(path) for path in self.paths)
 
     def using(self, **options: str) -> Files:
-        """Return the same files with other options."""
+        """Return the same files with changed options for DuckDB's reader."""
         return replace(self, options=self.options | options)
 
 
@@ -116,13 +116,13 @@ def _paths(place: str) -> list[str]:
 
 
 def _suffix(path: str) -> str:
-    """Return the file name extension without that of a compression."""
+    """Return the extension of a file name, ignoring one for compression such as ".gz"."""
     name = Path(path)
     return (name.with_suffix("") if name.suffix.lower() in _PACKED else name).suffix.lower()
 
 
 def _csv_files(run: Query, paths: list[str], together: dict[str, str]) -> Files:
-    """Return CSV files with the options for their delimiter, header and encoding."""
+    """Return CSV files with the reader's options for their delimiter, header and encoding."""
     first = next(path for path in paths if os.path.getsize(path))
     encoding = _guess_encoding(first)
     lines = first_lines(run, first, encoding)
@@ -174,19 +174,19 @@ class FileSource:
     types: dict[str, str]
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
-        """Return the cells: the rows grouped by arm and environment."""
+        """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
         return self._ask(request, lambda rows: rows.group(request, progress))
 
     def quantile(self, request: ColumnSpec, share: float) -> float:
-        """Return the quantile of the rewards at `share`, NaN without rewards."""
+        """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
         return self._ask(request, lambda rows: rows.quantile(request, share))
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
+        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
         return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer]) -> Answer:
-        """Run an operation on the rows; if their types do not fit, repeat it with types of all rows."""
+        """Run an operation on rows; if the types inferred from the first rows do not fit, use all rows."""
         import duckdb
 
         if self.files.header:
@@ -199,7 +199,7 @@ class FileSource:
         return what(self._all_rows_looked_at(request))
 
     def _as_announced(self, request: ColumnSpec) -> SqlRows:
-        """Return the rows with the column types that DuckDB infers from the first rows.
+        """Return the rows of the files with the column types that DuckDB infers from the first rows.
 
         Columns of a CSV file that must hold numbers are read as numbers, unless DuckDB infers text or truth
         values.
@@ -210,19 +210,19 @@ class FileSource:
         return self._table(self.files.using(types=_types_sql(types)), self.types | types, request)
 
     def _announced(self, name: str, decimal: str) -> str:
-        """Return the type with which a numeric column of a CSV file is read at first."""
+        """Return the SQL type with which a numeric column of a CSV file is read at first."""
         sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 
     def _all_rows_looked_at(self, request: ColumnSpec) -> SqlRows:
-        """Return the rows with types inferred from all of them; numbers in CSV files are read as text."""
+        """Return the rows of the files with types inferred from all rows; CSV numbers are read as text."""
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
             files = files.using(types=_types_sql(dict.fromkeys(request.numbers, "VARCHAR")))
         return self._table(files, fetch_types(self.run, files.rows), request)
 
     def _table(self, files: Files, types: dict[str, str], request: ColumnSpec) -> SqlRows:
-        """Return the rows, with numbers converted from text and labels converted from JSON."""
+        """Return the rows of the files, with numbers converted from text and labels converted from JSON."""
         rows = files.rows
         for name, sql_type in types.items():
             if name in request.numbers and base_type(sql_type) in ("VARCHAR", "JSON"):
@@ -238,7 +238,7 @@ class FileSource:
 
 
 def _fetch_file_types(run: Query, files: Files) -> dict[str, str]:
-    """Return the SQL type of each column; the error for a CSV file names the lines that do not fit."""
+    """Return the SQL type of each column of files; errors name lines of a CSV file that do not fit."""
     import duckdb
 
     try:
@@ -257,7 +257,7 @@ def _check_lines(run: Query, files: Files) -> None:
 
 
 def _types_sql(types: dict[str, str]) -> str:
-    """Return SQL for a mapping of columns to types."""
+    """Return the DuckDB option that sets the SQL types of columns of a CSV file."""
     return "{" + ", ".join(f"{quote_text(name)}: '{sql_type}'" for name, sql_type in types.items()) + "}"
 
 
@@ -283,7 +283,7 @@ def first_lines(run: Query, path: str, encoding: str) -> list[str]:
 
 
 def find_header(lines: Sequence[str]) -> Header | None:
-    r"""Return the header among the first lines of a file; None if they are all empty or comments.
+    r"""Return the header line of a CSV file; None if its first lines are all empty or comments.
 
     >>> find_header(["# from the shop", "", 'variant;"day; or night"; sales'])
     Header(delimiter=';', names=['variant', 'day; or night', 'sales'], skip=2)
@@ -302,14 +302,14 @@ def find_header(lines: Sequence[str]) -> Header | None:
 
 
 def _split_line(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter of a line, and its fields."""
+    """Return the delimiter of a line of a CSV file, and the fields of the line."""
     delimiter = max(_DELIMITERS, key=line.count)
     fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
     return delimiter, [field.strip() for field in fields]
 
 
 def looks_like_data(fields: Sequence[str]) -> bool:
-    """Return whether a line holds values instead of names: one of its fields is a number or empty.
+    """Return whether a line of a CSV file holds values, not column names: a field is a number or empty.
 
     >>> looks_like_data(["A", "mon", "3.5"]), looks_like_data(["A", ""]), looks_like_data(["variant", "day"])
     (True, True, False)
@@ -318,7 +318,7 @@ def looks_like_data(fields: Sequence[str]) -> bool:
 
 
 def check_header(path: str, names: Sequence[str], request: ColumnSpec) -> None:
-    """Raise an error unless the header names each requested column exactly once."""
+    """Raise an error unless the header of a CSV file names each requested column exactly once."""
     try:
         wanted = request.among(names).names
     except UnknownName:

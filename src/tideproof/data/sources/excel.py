@@ -13,7 +13,7 @@ from tideproof.text import join_names
 
 @contextmanager
 def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
-    """Open a sheet of a file; the name may be omitted if only one sheet is not empty."""
+    """Open a sheet of an Excel file; its name may be omitted if only one sheet is not empty."""
     try:
         import python_calamine as calamine
     except ImportError:
@@ -30,14 +30,14 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
     types = {name: infer_type(values) for name, values in columns.items()}
 
     def fetch(names: Sequence[str]) -> list[list[Any]]:
-        """Return the values of the named columns, one list for each name."""
+        """Return the values of the named columns of a table, one list for each name."""
         return [columns[name] for name in names]
 
     yield InMemoryTable(types, fetch)
 
 
 def _choose_sheet(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> list[list[Any]]:
-    """Return the rows of a sheet, without empty rows."""
+    """Return the rows of one sheet of an Excel file, without empty rows."""
     kept = {title: [row for row in rows if any(x != "" for x in row)] for title, rows in sheets.items()}
     if name is not None:
         if name not in kept:
@@ -51,7 +51,7 @@ def _choose_sheet(path: str, sheets: dict[str, list[list[Any]]], name: str | Non
 
 
 def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
-    """Return the columns of a sheet by name, without columns that have no name."""
+    """Return the columns of an Excel sheet by name, without columns that have no name."""
     if not rows:
         raise InputError(f"the sheet of {path!r} is empty")
     names = [str(_cell_value(name) or "").strip() for name in rows[0]]
@@ -65,7 +65,7 @@ def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
 
 
 def _cell_value(cell: Any) -> Any:
-    """Return the value of a cell: None if it is empty, and an integer if it is a whole number."""
+    """Return the value of an Excel cell: None if it is empty, and an integer if it is a whole number."""
     if isinstance(cell, str):
         return None if cell == "" or cell in ("#N/A", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?") else cell
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

@@ -1,4 +1,4 @@
-"""Tables that are read into memory and grouped there: those of Excel and SQLite files."""
+"""Tables that are read into memory and grouped there, from Excel and SQLite files."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class InMemoryTable:
     fetch: Callable[[Sequence[str]], Iterable[list[Any]]]
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
-        """Return the cells: the rows grouped by arm and environment."""
+        """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
         names = request.among(self.types).names
         return cells_from_columns(dict(zip(names, self.fetch(names), strict=True)), request)
 
     def quantile(self, request: ColumnSpec, share: float) -> float:
-        """Return the quantile of the rewards at `share`, NaN without rewards."""
+        """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
         names = request.among(self.types).names
         return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
+        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
         names = request.among(self.types).names
         return order_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
 

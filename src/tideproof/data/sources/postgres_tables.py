@@ -24,7 +24,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
             connection.read_only = True
 
             def run(query: str, progress: Progress | None = None, /) -> Rows:
-                """Run a query and return all rows."""
+                """Run an SQL query and return all rows of its result."""
                 return connection.execute(query.encode()).fetchall()
 
             rows = table_sql(table, run(LIST_TABLES), home="public")
@@ -35,7 +35,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
 
 
 def _fetch_types(connection: Any, rows: str) -> dict[str, str]:
-    """Return the SQL type of each column, from a query that returns no rows."""
+    """Return the SQL type of each column of a PostgreSQL table, from a query that returns no rows."""
     described = connection.execute(f"SELECT * FROM {rows} LIMIT 0".encode()).description
     listed = ", ".join(str(oid) for oid in sorted({column.type_code for column in described}))
     names = dict(
@@ -47,7 +47,7 @@ def _fetch_types(connection: Any, rows: str) -> dict[str, str]:
 
 
 def _factor_sql(d: str) -> str:
-    """Return SQL for a deviation, with very small and very large values replaced by 0 and NaN.
+    """Return SQL for a deviation from the mean, with tiny values replaced by 0 and huge ones by NaN.
 
     PostgreSQL raises an error if the fourth power of a deviation underflows or overflows.
     """
@@ -56,13 +56,13 @@ def _factor_sql(d: str) -> str:
 
 
 def _centred_mean_sql(run: Query) -> Callable[[str, str], str]:
-    """Return a function that returns SQL for an accurate mean, centered at one finite reward of the table.
+    """Return a function that writes SQL for an accurate mean, by subtracting one reward of the table first.
 
     That reward is fetched once: a subquery that is used twice could return two different rewards.
     """
 
     def mean(reward: str, rows: str) -> str:
-        """Return SQL for the mean of `reward` over `rows`."""
+        """Return SQL for the mean of the expression `reward` over `rows`."""
         finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # excludes NULL and NaN, too
         found = run(f"SELECT {reward} FROM {rows} WHERE {finite} LIMIT 1")
         centre = f"CAST('{found[0][0]!r}' AS DOUBLE PRECISION)" if found else "0"

@@ -34,7 +34,7 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
             types = {name: infer_type(values) for name, values in zip(names, sample, strict=True)}
 
             def fetch(wanted: Sequence[str]) -> list[list[Any]]:
-                """Return the values of the named columns, one list for each name."""
+                """Return the values of the named columns of a table, one list for each name."""
                 listed = ", ".join(map(quote_name, wanted))
                 return _columns(connection.execute(f"SELECT {listed} FROM {rows}").fetchall(), len(wanted))
 
@@ -44,5 +44,5 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
 
 
 def _columns(rows: list[tuple[Any, ...]], count: int) -> list[list[Any]]:
-    """Return rows as columns; `count` empty columns if there are no rows."""
+    """Transpose rows of a table to columns; return `count` empty columns if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]
