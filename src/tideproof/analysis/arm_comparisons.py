@@ -74,7 +74,7 @@ class Contrast:
     exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contrast as a dictionary of plain values, for JSON."""
+        """Return the comparison of two arms as a dictionary of plain values, for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 

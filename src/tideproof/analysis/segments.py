@@ -93,7 +93,7 @@ class Segments:
 
     @property
     def verdict(self) -> str:
-        """One sentence on which arm wins in which segments, and whether arms differ equally in all."""
+        """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
         sure = f"{100 * self.level:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())

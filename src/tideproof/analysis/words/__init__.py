@@ -1,1 +1,1 @@
-"""Sentences on the decision of a log: verdict, notes, warnings and answers; reports only lay them out."""
+"""Sentences on the best arm of a log: verdict, notes, warnings and answers; reports only lay them out."""

@@ -226,7 +226,7 @@ def interaction_sentences(fit: Fit) -> list[str]:
 
 
 def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
-    """Return the sentence with the estimate of omega, the standard deviation of interactions."""
+    """Return the sentence on omega, the standard deviation of interactions of arms and environments."""
     assert found.omega is not None
     assert found.sigma is not None
     figures = contrast_format(fit)
