@@ -47,7 +47,7 @@ def test_bandit_clicks_keep_the_best_items():
     assert fit.decision.doubt == "too few events"
     assert {"item 00", "item 33"} <= set(fit.candidates)
     assert raw_best(fit) not in ("item 00", "item 33")
-    plugged_in = tp.fit(log, **question, scale="difference", variance="robust")
+    plugged_in = tp.fit(log, **question, scale="difference", variance="sandwich")
     assert "item 00" not in plugged_in.candidates  # no click, no variance, no chance
 
 
@@ -108,7 +108,7 @@ def test_one_player_does_not_decide(tmp_path):
     log = synthetic_logs.players(SEED)
     names = ["--arm", "version", "--no-environment", "--reward", "sum_gamerounds"]
     code, said = analyze(tmp_path, log, *names)
-    capped, then = analyze(tmp_path, log, *names, "--cap", "99.9%")
+    capped, then = analyze(tmp_path, log, *names, "--winsorize", "99.9%")
 
     assert raw_best(tp.fit(log, arm="version", environment=None, reward="sum_gamerounds")) == "gate_30"
     assert code == 3

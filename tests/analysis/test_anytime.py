@@ -50,9 +50,9 @@ def test_wider_than_for_one_look_around_the_same_estimates(data, adaptive):
 
 def test_of_three_arms_a_pair_alone_is_narrower_than_all_pairs():
     fit = Fit.from_arrays(*draw(), anytime=True)
-    alone, all_pairs = fit.contrast(2, 0, level=0.95), fit.contrast(2, 0)
+    alone, all_pairs = fit.contrast(2, 0, confidence=0.95), fit.contrast(2, 0)
     assert all_pairs.low < alone.low < alone.high < all_pairs.high
-    assert all_pairs.low == pytest.approx(fit.contrast(2, 0, level=1.0 - 0.05 / 3.0).low)
+    assert all_pairs.low == pytest.approx(fit.contrast(2, 0, confidence=1.0 - 0.05 / 3.0).low)
 
 
 def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():

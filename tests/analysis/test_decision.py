@@ -57,8 +57,8 @@ def test_the_first_reason_counts():
 
 def test_the_leader_is_a_candidate_at_any_level():
     """Below one half the constants are negative; the leader may be the best even so."""
-    for level in (0.01, 0.3, 0.5, 0.95):
-        found = Fit.from_arrays(*LOGS["several"], level=level)
+    for confidence in (0.01, 0.3, 0.5, 0.95):
+        found = Fit.from_arrays(*LOGS["several"], confidence=confidence)
         assert found.candidates[0] == found.best == found.decision.best
         assert found.verdict.startswith("A is best" if found.candidates == ["A"] else "A leads")
 
@@ -82,7 +82,7 @@ def test_how_sure_a_verdict_says_that_it_is():
     noise = np.array([0.3, -0.3, 0.5, -0.1, -0.2, 0.4, 0.1, 0.2, -0.4, 0.1, 0.2, -0.1])
     seen = set()
     for gap in np.linspace(0.1, 2.0, 40):
-        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), level=0.8)
+        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), confidence=0.8)
         chance = found.p_best[found.best]
         said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (arms taken as exchangeable)")
         assert said == ("> 0.999" if chance > 0.9995 else f"{chance:.3f}")

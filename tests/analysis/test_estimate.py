@@ -352,7 +352,7 @@ def test_repr_leads_with_the_verdict():
 
 def test_repr_says_what_was_left_out():
     gaps = {**LOG, "sales": [*LOG["sales"][:-2], None, None]}
-    lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="robust")).splitlines()
+    lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="sandwich")).splitlines()
     assert lines[4:] == [
         "10 rewards in 3 environments; sigma 0.134 on 6 degrees of freedom",
         "standard errors: robust",
@@ -361,7 +361,7 @@ def test_repr_says_what_was_left_out():
 
 
 def test_verdict_in_the_other_direction():
-    found = fit(LOG, **COLUMNS, direction="minimize", level=0.9)
+    found = fit(LOG, **COLUMNS, direction="minimize", confidence=0.9)
     assert found.best == "A"
     assert found.verdict.startswith("A is best (90 %): 0.99 below B, the runner-up (-")
     assert found.p_best["A"] > 0.99
@@ -500,9 +500,9 @@ def test_direction_and_level():
     with pytest.raises(InputError, match="'maximize' or 'minimize', not 'up'"):
         fit(LOG, **COLUMNS, direction="up")
     with pytest.raises(InputError, match=r"between 0 and 1, such as 0\.95, not 95"):
-        fit(LOG, **COLUMNS, level=95)
+        fit(LOG, **COLUMNS, confidence=95)
     with pytest.raises(InputError, match="level must be a finite number, not '95 %'"):
-        fit(LOG, **COLUMNS, level="95 %")
+        fit(LOG, **COLUMNS, confidence="95 %")
 
 
 def test_additivity_names_at_least_one_cell():

@@ -104,7 +104,7 @@ def test_low_rewards_may_be_good(log):
     [
         ({}, r"environment='day'.* time='ts'.* environment=None"),
         ({"time": "ts", "scale": "ratio"}, "leave out scale='ratio'"),
-        ({"time": "ts", "variance": "robust"}, "leave out variance='robust'"),
+        ({"time": "ts", "variance": "sandwich"}, "leave out variance='sandwich'"),
         ({"time": "ts", "anytime": True}, "leave out anytime"),
         ({"time": "ts", "time_zone": "Europe/Berlin"}, "leave out time_zone"),
         ({"time": "ts", "unit": "arm"}, "leave out unit"),

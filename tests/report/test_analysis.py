@@ -38,7 +38,7 @@ def quiet(monkeypatch, **results):
 
 
 def test_the_table_of_arms():
-    fit = Fit.from_arrays(*log(), direction="minimize", level=0.8)
+    fit = Fit.from_arrays(*log(), direction="minimize", confidence=0.8)
     table = describe_fit(fit).arms
     assert table.columns == ["arm", "mean", "low", "high", "can be best", "p_best", "raw_mean", "bias", "n"]
     rows = {row["arm"]: row for row in fit.arms}
@@ -143,9 +143,9 @@ def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     equal = Fit.from_arrays(*log(), variance="common")
     assert describe_fit(equal).warnings == [  # one advice, not two that exclude each other
         "The variance of rewards differs between arms (p < 1e-6) and between environments (p = 1e-06); "
-        "try variance='robust' (--variance robust)."
+        "try variance='sandwich' (--variance sandwich)."
     ]
-    for variance in ("auto", "robust"):
+    for variance in ("auto", "sandwich"):
         assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):
         one = SimpleNamespace(**{"p_arm": ALARM, "p_environment": ALARM, f"p_{what}": 9e-7})

@@ -146,8 +146,8 @@ def test_a_fit_by_units_is_that_of_statsmodels():
     )
     assert found.freedom == 39
     assert fit.arms["se"][0] > tp.fit(log, arm="arm", environment="day", reward="reward").arms["se"][0]
-    with pytest.raises(InputError, match="leave out variance='robust'"):
-        tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="robust")
+    with pytest.raises(InputError, match="leave out variance='sandwich'"):
+        tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="sandwich")
 
 
 def unit_log(rows):

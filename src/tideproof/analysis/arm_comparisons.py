@@ -85,7 +85,7 @@ def compare_arms(
     pairs: Pairs,
     places: tuple[int, int],
     *,
-    level: float,
+    confidence: float,
     adaptive: bool,
     picked: bool = False,
     ever: tuple[float, float] | None = None,
@@ -99,7 +99,7 @@ def compare_arms(
     C = on.found.covariance
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)
-        z = critical_deviate(level, arms, adaptive=adaptive, picked=picked)
+        z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
         p = p_value(z_0, arms, adaptive=adaptive, picked=picked)
     else:
         z, p = ever
@@ -149,7 +149,7 @@ def compare_with_group_best(
     found: Estimate,
     groups: Sequence[Ints],
     sign: float,
-    level: float,
+    confidence: float,
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
 ) -> Comparisons:
@@ -163,20 +163,24 @@ def compare_with_group_best(
     for group in groups:
         if group.size > 1:
             known = None if may is None else may[group]
-            own = compare_with_best(_comparison_field(found, group, sign, level, always), known)
+            own = compare_with_best(_comparison_field(found, group, sign, confidence, always), known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
 
 
 def find_candidates(
-    found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnytimeBounds | None = None
+    found: Estimate,
+    groups: Sequence[Ints],
+    sign: float,
+    confidence: float,
+    always: AnytimeBounds | None = None,
 ) -> NDArray[np.bool_]:
     """Return for each arm whether the data allow it to be the best of its group."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            may[group] = may_be_best(_comparison_field(found, group, sign, level, always))
+            may[group] = may_be_best(_comparison_field(found, group, sign, confidence, always))
     return may
 
 
@@ -185,31 +189,33 @@ def anytime_critical_value(
     groups: Sequence[Ints],
     pair: tuple[int, int],
     always: AnytimeBounds | None,
-    level: float,
+    confidence: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
     """Return a critical value and a p-value for two arms that stay valid if the log is analyzed repeatedly.
 
-    Without `alone`, the critical value holds for all pairs of the group at once at confidence level `level`;
-    with `alone`, it holds for this pair only, at that confidence level. Return None without `always`,
-    that is for a log that is analyzed only once, or if the noise is unknown.
+    Without `alone`, the critical value holds for all pairs of the group at once at the level `confidence`;
+    with `alone`, it holds for this pair only, at that confidence level. Return None without `always`, that is
+    for a log that is analyzed only once, or if the noise is unknown.
     """
     if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
         return None
     group = next(group for group in groups if pair[0] in group)
     i, k = np.searchsorted(group, pair).tolist()
     both = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
-    bars = always.all_pairs(*both, 1.0 - level) if alone is None else always.alone(*both, 1.0 - alone)
+    bars = always.all_pairs(*both, 1.0 - confidence) if alone is None else always.alone(*both, 1.0 - alone)
     return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
 
 
 def _comparison_field(
-    found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None
+    found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
     """Return the arms of a group as input of the comparisons with the best arm."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
-    field = ArmGroup(pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), level)
+    field = ArmGroup(
+        pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), confidence
+    )
     if always is None or not field.known:
         return field
     bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)

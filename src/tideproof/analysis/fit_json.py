@@ -19,7 +19,7 @@ def fit_to_dict(fit: Fit) -> dict[str, Any]:
         "doubt": decision.doubt,
         "best": decision.best,
         "candidates": list(decision.candidates) or None,
-        "level": fit.level,
+        "confidence": fit.confidence,
         "anytime": fit.anytime,
         "direction": fit.direction,
         "variance": fit.variance,

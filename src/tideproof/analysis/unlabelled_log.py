@@ -68,7 +68,7 @@ class TideEstimate:
             }
         )
 
-    def points(self, level: float = 0.95) -> Table:
+    def points(self, confidence: float = 0.95) -> Table:
         """Return the estimated tide as a table with one row per time segment.
 
         If there are few times, each is a segment. Columns: time (the start of the segment), n, shift
@@ -81,7 +81,7 @@ class TideEstimate:
                 "time": moment_labels(self._followed.curve.time[points.start], self._clock),
                 "n": points.n.astype(np.int64),
                 "shift": points.shift,
-                **student_intervals(points.shift, points.variance, nu, level),
+                **student_intervals(points.shift, points.variance, nu, confidence),
             }
         )
 

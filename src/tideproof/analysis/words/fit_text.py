@@ -71,7 +71,7 @@ def verdict(fit: Fit) -> str:
         )
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_too_few_text(fit)}"
-    sure, chance = f"{100 * fit.level:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
+    sure, chance = f"{100 * fit.confidence:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
     p_best = (
         ""
         if chance is None
@@ -133,7 +133,7 @@ def _too_few_text(fit: Fit) -> str:
             return (
                 f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
                 f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones "
-                f"dominate; collect more rewards, or try cap=0.999 (--cap 99.9%)"
+                f"dominate; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
             )
         return (
             f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
@@ -230,7 +230,7 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     assert found.omega is not None
     assert found.sigma is not None
     figures = contrast_format(fit)
-    limits = f"{100 * fit.level:g} % interval: {figures.format_interval(found.low, found.high)}"
+    limits = f"{100 * fit.confidence:g} % interval: {figures.format_interval(found.low, found.high)}"
     if found.omega == 0.0:
         return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
     times = found.omega / found.sigma

@@ -56,7 +56,7 @@ class TideFit:
     tide: str
     direction: Direction
     adaptive: bool
-    level: float = 0.95
+    confidence: float = 0.95
     prior: Prior = "exchangeable"
     scale: ScaleName = field(default="difference", init=False)
 
@@ -81,7 +81,7 @@ class TideFit:
         self._index(arm)
         return next((other for other in self._ranking if other != arm), None)
 
-    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, confidence: float | None = None, picked: bool = False) -> Contrast:
         """Return the estimated difference between the mean rewards of arms `a` and `b`, with its interval.
 
         `picked` says that the arms are the selected arm and its runner-up, as in `tp.Fit`.
@@ -91,7 +91,7 @@ class TideFit:
             raise InputError(f"{a!r} and {b!r} cannot be compared: both need a recorded reward")
         pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
         z = critical_deviate(
-            self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked
+            self.confidence if confidence is None else confidence, arms, adaptive=self.adaptive, picked=picked
         )
         C = self.covariance
         unsure = not self.freedom or self.exact
@@ -157,7 +157,7 @@ def tide_fit(
     numbers: HiddenTideState,
     arms: Sequence[str],
     direction: Direction,
-    level: float = 0.95,
+    confidence: float = 0.95,
     prior: Prior = "exchangeable",
 ) -> TideFit:
     """Return the estimates of the filter of an experiment with a hidden tide; all data are copied."""
@@ -180,6 +180,6 @@ def tide_fit(
         tide=numbers.rewards.spec.policy.tide,
         direction=direction,
         adaptive=numbers.rewards.spec.policy.adaptive,
-        level=level,
+        confidence=confidence,
         prior=prior,
     )
