@@ -216,7 +216,7 @@ def test_latin_square_of_rows_and_columns():
     fit = tp.fit(log, **question, environment="row + column")
     lead = fit.contrast("C", "D")
 
-    assert fit.freedom == 36 - 1 - 3 * 5
+    assert fit.degrees_of_freedom == 36 - 1 - 3 * 5
     assert fit.decision.standing == "winner"
     assert fit.best == "C"
     assert lead.low < 2.0 < lead.high
@@ -254,7 +254,7 @@ def test_a_chain_of_fields_says_nothing_of_how_sure_it_is():
     assert fit.best == "C"
     assert fit.contrast("C", "A").estimate == pytest.approx(3.0)
     assert fit.decision.standing == "open"
-    assert fit.decision.doubt == "no freedom"
+    assert fit.decision.doubt == "no degrees of freedom"
     assert set(fit.candidates) == set("ABCD")
     assert raw_best(fit) == "A"
 

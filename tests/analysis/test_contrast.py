@@ -68,8 +68,8 @@ def test_an_interval_and_its_p_value():
     assert (found.a, found.b, found.estimate, found.se) == ("B", "A", -1.5, 0.5)
     assert (found.low, found.high) == pytest.approx((-1.5 - reach, -1.5 + reach), rel=1e-12)
     assert found.p == pytest.approx(2 * stats.t.sf(3.0, 7.5), rel=1e-12)
-    assert (found.freedom, found.adaptive, found.scale) == (7.5, False, "difference")
-    assert isinstance(student(1.0, 7.0).freedom, int)
+    assert (found.degrees_of_freedom, found.adaptive, found.scale) == (7.5, False, "difference")
+    assert isinstance(student(1.0, 7.0).degrees_of_freedom, int)
 
 
 def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says():
@@ -188,4 +188,4 @@ def test_intervals_of_means_and_shifts_have_their_own_freedom():
     for row in fit.shifts:
         freedom = 4 if row["environment"] < 5 else 2
         assert (row["high"] - row["low"]) / 2 / row["se"] == pytest.approx(stats.t.ppf(0.9, freedom))
-    assert [fit.contrast(*pair).freedom for pair in ("AB", "CD")] == [4, 2]
+    assert [fit.contrast(*pair).degrees_of_freedom for pair in ("AB", "CD")] == [4, 2]

@@ -16,7 +16,7 @@ NOISE = np.random.default_rng(1).normal(size=24)
 LOGS = {
     "winner": (ARMS, DAYS, 3.0 * (ARMS == "B") + NOISE + DAYS),
     "several": (ARMS, DAYS, 0.01 * (ARMS == "B") + NOISE + DAYS),
-    "no freedom": (list("ABBC"), [1, 1, 2, 2], [1.0, 3.0, 5.0, 1.5]),
+    "no degrees of freedom": (list("ABBC"), [1, 1, 2, 2], [1.0, 3.0, 5.0, 1.5]),
     "exact": (list("ABABC"), [1, 1, 2, 2, 2], [9.0, 10.0, 1.0, 2.0, 4.0]),
     "groups": (list("ABABCDCD"), [1, 1, 2, 2, 3, 3, 4, 4], [1.0, 2.0, 3.0, 5.0, 1.0, 2.0, 3.0, 5.0]),
 }
@@ -27,7 +27,7 @@ LOGS = {
     [
         ("winner", "winner", None, "B", "A", ("B",)),
         ("several", "open", "several candidates", "A", "B", ("A", "B")),
-        ("no freedom", "open", "no freedom", "B", "A", ("B", "A", "C")),
+        ("no degrees of freedom", "open", "no degrees of freedom", "B", "A", ("B", "A", "C")),
         ("exact", "open", "exact", "C", "B", ("C", "B", "A")),
         ("groups", "not_comparable", "groups", None, None, ()),
     ],
@@ -47,7 +47,7 @@ def test_why_there_is_no_winner(log, standing, doubt, best, runner_up, candidate
 
 def test_the_first_reason_counts():
     """Without freedom nothing is known to be exact, and an exact fit has no candidates worth the name."""
-    assert decide("AB", "AB", 0, True).doubt == "no freedom"
+    assert decide("AB", "AB", 0, True).doubt == "no degrees of freedom"
     assert decide("AB", "AB", 1, True).doubt == "exact"
     assert decide("AB", "AB", 1, False).doubt == "several candidates"
     assert decide("AB", "A", 1, False).doubt is None

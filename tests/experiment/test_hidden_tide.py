@@ -413,7 +413,11 @@ def test_with_tide_both_a_repeated_label_is_a_new_environment(told):
         runs.append(run)
     back, new = runs
     assert back.fit().arms == new.fit().arms
-    assert back.fit().freedom == new.fit().freedom == (21 if told else 14) - 2 - (3 if told else 2)
+    assert (
+        back.fit().degrees_of_freedom
+        == new.fit().degrees_of_freedom
+        == (21 if told else 14) - 2 - (3 if told else 2)
+    )
     assert back.ask(environment="mon").arm == new.ask(environment="another").arm
 
 

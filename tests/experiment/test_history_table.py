@@ -42,7 +42,7 @@ def test_fit_reads_the_history(variance, direction):
     read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, confidence=0.9)
     assert read.cells.dropped == 0
     assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 3 + 60 + 10 + 1 + 1 + 1 + 1
-    assert (read.best, read.freedom) == (own.best, own.freedom)
+    assert (read.best, read.degrees_of_freedom) == (own.best, own.degrees_of_freedom)
     assert [sorted(group) for group in read.groups] == own.groups == [["A", "B", "C"]]
     assert (own.variance, own.confidence) == (variance, 0.9)
     for a, b in (("A", "B"), ("B", "C")):

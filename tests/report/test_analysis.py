@@ -283,7 +283,7 @@ def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monke
     assert "“is best”" in winner
     assert "wrong in at most 5 % of logs" in winner
     assert seeming(monkeypatch, {"A": 0.05, "B": 0.95, "C": 0.0}, candidates=("B",)) == []
-    assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no freedom") == []
+    assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no degrees of freedom") == []
 
 
 def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_blamed(monkeypatch):

@@ -66,7 +66,7 @@ def test_arms_are_those_of_the_table_the_best_first(options):
     for arm in found:
         row = next(row for row in fit.arms if row["arm"] == arm.name)
         if "variance" not in options:
-            t = stats.t.ppf(0.5 + fit.confidence / 2, fit.freedom)
+            t = stats.t.ppf(0.5 + fit.confidence / 2, fit.degrees_of_freedom)
             assert arm.limits == pytest.approx((row["mean"] - t * row["se"], row["mean"] + t * row["se"]))
 
 
@@ -144,7 +144,7 @@ def test_gaps_are_the_best_arm_over_its_runner_up(variance):
 def test_gaps_of_common_noise_by_hand():
     arm, day, reward = log()
     fit = Fit.from_arrays(arm, day, reward, confidence=0.8, variance="common")
-    t = stats.t.ppf(0.9, fit.freedom)
+    t = stats.t.ppf(0.9, fit.degrees_of_freedom)
     here = {
         (a, d): [r for x, y, r in zip(arm, day, reward, strict=True) if (x, y) == (a, d)]
         for a in set(arm)

@@ -172,7 +172,7 @@ def test_weighted_errors_are_kenward_and_rogers_in_dense_matrices(by):
         c = np.eye(len(Phi))[a] - np.eye(len(Phi))[b]
         gap = ours.contrast(a + 1, b + 1)
         assert gap.se == pytest.approx(np.sqrt(c @ adjusted_Phi @ c), abs=CLOSE)
-        assert gap.freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
+        assert gap.degrees_of_freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
 
     # an adjusted mean: its level as if weights were known, its contrast with the others as above
     C = np.zeros((4, 4))
@@ -315,8 +315,8 @@ def test_environments_with_one_arm_change_no_contrast(variance):
     for i, k in combinations(range(4), 2):
         mine, theirs = more.contrast(i, k), base.contrast(i, k)
         if variance != "by-environment":
-            assert mine.freedom == theirs.freedom  # whole numbers
-        for name in ("estimate", "se", "low", "high", "p", "freedom"):
+            assert mine.degrees_of_freedom == theirs.degrees_of_freedom  # whole numbers
+        for name in ("estimate", "se", "low", "high", "p", "degrees_of_freedom"):
             assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=1e-9), name
     rows = {row["arm"]: row for row in base.comparisons}
     for row in more.comparisons:
@@ -339,7 +339,7 @@ def test_groups_that_never_met_have_each_its_own_freedom(variance):
         alone = Fit.from_arrays(*data, variance=variance)
         for i, k in combinations(range(arms), 2):
             mine, theirs = found.contrast(first + i, first + k), alone.contrast(i, k)
-            assert mine.freedom == theirs.freedom
+            assert mine.degrees_of_freedom == theirs.degrees_of_freedom
             assert (mine.se, mine.low, mine.p) == pytest.approx((theirs.se, theirs.low, theirs.p), rel=1e-9)
         for row, want in zip(
             [r for r in found.arms if r["arm"] // 10 == first // 10], alone.arms, strict=True
@@ -391,11 +391,11 @@ def test_an_arm_alone_is_known_by_its_own_rewards():
             "clustered": found.sigma / 2,
             "sandwich": np.sqrt(((own - own.mean()) ** 2).sum()) / 0.75 / 4,
         }[variance]
-        reach = stdtrit(found.freedom, 0.9)
+        reach = stdtrit(found.degrees_of_freedom, 0.9)
         assert (rows[9]["mean"], rows[9]["se"]) == pytest.approx((4.0, se))
         assert (rows[9]["low"], rows[9]["high"]) == pytest.approx((4.0 - reach * se, 4.0 + reach * se))
         assert (rows[8]["mean"], rows[8]["se"]) == pytest.approx((5.0, found.sigma))
-        assert found.freedom == reward.size + 5 - 4 - 7 + 1 - 2
+        assert found.degrees_of_freedom == reward.size + 5 - 4 - 7 + 1 - 2
 
 
 def test_standard_errors_of_clustered_means_in_a_balanced_log():

@@ -35,7 +35,7 @@ from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
 Standing = Literal["winner", "open", "not_comparable"]
-Doubt = Literal["no freedom", "exact", "too few events", "several candidates", "groups"]
+Doubt = Literal["no degrees of freedom", "exact", "too few events", "several candidates", "groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Contrast:
         covers the intervals of all scales that fit the data.
     p : two-sided p-value of the hypothesis of no difference. Where several scales fit the data, the largest
         of their p-values.
-    freedom : degrees of freedom of all rewards. With 0, all attributes above except `estimate` are None.
+    degrees_of_freedom : of all rewards. With 0, all attributes above except `estimate` are None.
     adaptive : whether an adaptive policy chose the pulls. The interval and `p` then allow for it.
     scale : "difference", "ratio", "odds" or "log".
     exact : whether the interval and `p` come from the exact distribution, conditional on the totals of the
@@ -68,7 +68,7 @@ class Contrast:
     low: float | None
     high: float | None
     p: float | None
-    freedom: float
+    degrees_of_freedom: float
     adaptive: bool
     scale: ScaleName = "difference"
     exact: bool = False
@@ -113,7 +113,7 @@ def compare_arms(
         low=finite_or_none(low),
         high=finite_or_none(high),
         p=finite_or_none(p),
-        freedom=int(nu) if nu.is_integer() else nu,
+        degrees_of_freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,
         exact=on.exact and pairs is on.found.pairs and not adaptive,
@@ -238,7 +238,7 @@ class Decision:
     best, runner_up : the arms with the best two adjusted means; None if arms cannot be compared.
     candidates : the arms that the data do not exclude as the best, ordered by adjusted mean, the best first.
         Empty if arms cannot be compared.
-    doubt : the reason why no winner can be named, or None if one can. "no freedom": no degrees of freedom are
+    doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
         cannot be estimated. "too few events": confidence intervals are not reliable. "several candidates":
         the data do not separate the best arms. "groups": no chain of shared environments connects all arms.
@@ -261,19 +261,19 @@ NOT_COMPARABLE = Decision(None, None, (), "groups")
 
 
 def decide(
-    ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool, few: bool = False
+    ranked: Sequence[Any], candidates: Sequence[Any], degrees_of_freedom: int, exact: bool, few: bool = False
 ) -> Decision:
     """Decide between arms that can be compared; `ranked` lists them by adjusted mean, the best first.
 
-    >>> decide("BAC", "B", freedom=9, exact=False).standing
+    >>> decide("BAC", "B", degrees_of_freedom=9, exact=False).standing
     'winner'
-    >>> decide("BAC", "BA", freedom=9, exact=False).doubt
+    >>> decide("BAC", "BA", degrees_of_freedom=9, exact=False).doubt
     'several candidates'
     """
     best, runner_up = ranked[:2]
     doubt: Doubt | None = None
-    if not freedom:
-        doubt = "no freedom"
+    if not degrees_of_freedom:
+        doubt = "no degrees of freedom"
     elif exact:
         doubt = "exact"
     elif any(arm != best for arm in candidates):

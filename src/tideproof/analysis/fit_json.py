@@ -27,7 +27,7 @@ def fit_to_dict(fit: Fit) -> dict[str, Any]:
         "interaction": to_json_values(fit.interaction),
         "left_out": None if fit.left_out is None else fit.left_out.to_dict(),
         "sigma": fit.sigma,
-        "freedom": fit.freedom,
+        "degrees_of_freedom": fit.degrees_of_freedom,
         "groups": fit.groups,
         "bridge": fit.bridge,
         "uninformative": fit.uninformative,

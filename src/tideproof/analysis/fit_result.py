@@ -101,7 +101,7 @@ class Fit:
     scale : "difference", "ratio", "odds" or "log".
     lifts : whether contrasts are lifts (0.12 for 12 %), as on all scales except that of differences.
     choice : why this scale is used, with the tests behind the choice.
-    freedom : degrees of freedom of the noise: rewards minus arms minus environments plus groups. With 0,
+    degrees_of_freedom : of the noise: rewards minus arms minus environments plus groups. With 0,
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
     groups : lists of arms; only arms of the same list can be compared.
@@ -141,11 +141,11 @@ class Fit:
             self.variance = resolve_variance(cells, variance)
             self._solution = cells.solution
             self.choice = select_scale(cells, scale, self.variance)
-            self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
+            self.degrees_of_freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
             self._on = fit_on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
         else:
             self.variance, self.choice = "common", tide.choice
-            self.freedom, self._sigma = tide.freedom, tide.sigma
+            self.degrees_of_freedom, self._sigma = tide.degrees_of_freedom, tide.sigma
             self._on = tide.on
         self.scale: ScaleName = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
@@ -222,7 +222,7 @@ class Fit:
         if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
-        return bool(self.freedom) and is_exact(self._sigma, largest)
+        return bool(self.degrees_of_freedom) and is_exact(self._sigma, largest)
 
     @property
     def p_best(self) -> dict[Any, float | None]:
@@ -344,7 +344,7 @@ class Fit:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
-        return decide(self.ranking[0], self.candidates, self.freedom, self.exact, few)
+        return decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
 
     @property
     def verdict(self) -> str:
@@ -365,7 +365,7 @@ class Fit:
         i, pairs = self._position(arm), self._widest.pairs
         others = np.delete(np.arange(self.cells.K), i)
         few = any(not pairs.enough(i, k) for k in others.tolist())
-        if few or not self.freedom or self.exact or len(self.groups) > 1:
+        if few or not self.degrees_of_freedom or self.exact or len(self.groups) > 1:
             return 0.0
         found = self._sign * pairs.deviates(np.full(others.size, i), others)
         return float(np.nan_to_num(found, nan=0.0).min())

@@ -135,8 +135,12 @@ def _lift(
     xx, yy = arm["se"] ** 2, control["se"] ** 2
     xy = 0.5 * (xx + yy - found.se**2)
     if anytime and found.low is not None and found.high is not None:  # confidence level of one look as wide
-        confidence = 1.0 - f_tail((0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.freedom)
+        confidence = 1.0 - f_tail(
+            (0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.degrees_of_freedom
+        )
     elif anytime:
         return lift, None, None
-    low, high = fieller_interval(arm["mean"], control["mean"], xx, xy, yy, found.freedom, confidence)
+    low, high = fieller_interval(
+        arm["mean"], control["mean"], xx, xy, yy, found.degrees_of_freedom, confidence
+    )
     return lift, finite_or_none(low - 1.0), finite_or_none(high - 1.0)

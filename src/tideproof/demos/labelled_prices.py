@@ -96,7 +96,7 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoR
                 pull = run.ask(environment=day.name)
                 run.tell(pull, TRUTH[pull.arm] + day.shift + random.standard_normal())
             fit = run.fit()
-            if len(fit.groups) == 1 and fit.freedom:
+            if len(fit.groups) == 1 and fit.degrees_of_freedom:
                 _record_day(demo_run, fit)
                 standings = _price_tables(demo_run, fit, d + 1, console.width)
                 live.update(Group(_headline(demo_run, d), *standings), refresh=True)

@@ -115,8 +115,8 @@ def _model_text(fit: Fit) -> str:
 def cards(analysis: FitReport) -> Iterator[Card]:
     """Yield the pictures of the report, each with a title and an explanation."""
     fit = analysis.fit
-    limits = f", with its {100 * fit.confidence:g} % interval" if fit.freedom else ""
-    bar = " and bar" if fit.freedom else ""
+    limits = f", with its {100 * fit.confidence:g} % interval" if fit.degrees_of_freedom else ""
+    bar = " and bar" if fit.degrees_of_freedom else ""
     comparable = analysis.standing != "not_comparable"
     green = " Green: can be the best." if comparable else ""
     total, few = len(analysis.arms), ""

@@ -40,7 +40,7 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
     """
     raw = OrderedRewards(*rewards).raw_means(len(fit.names)).tolist()
     z = critical_deviate(fit.confidence, len(fit.names), adaptive=False, picked=False)
-    unsure = not fit.freedom or fit.exact
+    unsure = not fit.degrees_of_freedom or fit.exact
     arms = []
     for place, arm in enumerate(fit.names):
         if fit.counts[place]:

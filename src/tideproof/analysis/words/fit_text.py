@@ -62,7 +62,7 @@ def verdict(fit: Fit) -> str:
         return f"no best arm: {groups_text(fit)}"
     best = quote_if_needed(decision.best)
     leads = f"{best} leads: {lead(fit)}"
-    if decision.doubt == "no freedom":
+    if decision.doubt == "no degrees of freedom":
         return f"{leads}; no degrees of freedom are left to estimate the noise, so the confidence is unknown"
     if decision.doubt == "exact":
         return (
@@ -167,7 +167,8 @@ def summary(fit: Fit) -> str:
         where = f"({fit.tide.said})"
     noise = "no degrees of freedom"
     if fit.sigma is not None:
-        noise = f"sigma {format_rounded(fit.sigma)} on {format_count(fit.freedom, 'degree')} of freedom"
+        freedom = f"{format_count(fit.degrees_of_freedom, 'degree')} of freedom"
+        noise = f"sigma {format_rounded(fit.sigma)} on {freedom}"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
     if fit.lifts:
         lines.append(f"scale: {fit.scale}")

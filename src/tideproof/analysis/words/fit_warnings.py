@@ -235,9 +235,10 @@ def within_label_warning(found: WithinLabelTest | None) -> list[str]:
     """Return the warning that the tide moves inside the environments, and which ones to use instead."""
     if found is None or found.p >= ALARM:
         return []
+    df1, df2 = found.degrees_of_freedom
     return [
-        f"The tide moves inside the environments (F = {found.F:.3g} on {found.freedom[0]:,} and "
-        f"{found.freedom[1]:,} degrees of freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
+        f"The tide moves inside the environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
+        f"freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
         f"--environment '{found.finer}', or --time without an environment."
     ]
 
