@@ -7,9 +7,9 @@ import pytest
 
 from tideproof.checks import (
     LARGEST_EXACT_INTEGER,
+    require_confidence,
     require_direction,
     require_finite,
-    require_level,
     require_list,
     require_whole_number,
 )
@@ -69,10 +69,10 @@ def test_lists():
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 95, -0.5])
 def test_a_confidence_level_is_strictly_between_0_and_1(value):
-    assert require_level(0.5) == 0.5
-    assert require_level(1e-9) == 1e-9
+    assert require_confidence(0.5) == 0.5
+    assert require_confidence(1e-9) == 1e-9
     with pytest.raises(InputError, match=f"between 0 and 1.* not {value}"):
-        require_level(value)
+        require_confidence(value)
 
 
 @pytest.mark.parametrize("value", ["Maximize", "", None, 1])

@@ -47,7 +47,7 @@ def test_bandit_clicks_keep_the_best_items():
     assert fit.decision.doubt == "too few events"
     assert {"item 00", "item 33"} <= set(fit.candidates)
     assert raw_best(fit) not in ("item 00", "item 33")
-    plugged_in = tp.fit(log, **question, scale="difference", variance="robust")
+    plugged_in = tp.fit(log, **question, scale="difference", variance="sandwich")
     assert "item 00" not in plugged_in.candidates  # no click, no variance, no chance
 
 
@@ -108,7 +108,7 @@ def test_one_player_does_not_decide(tmp_path):
     log = synthetic_logs.players(SEED)
     names = ["--arm", "version", "--no-environment", "--reward", "sum_gamerounds"]
     code, said = analyze(tmp_path, log, *names)
-    capped, then = analyze(tmp_path, log, *names, "--cap", "99.9%")
+    capped, then = analyze(tmp_path, log, *names, "--winsorize", "99.9%")
 
     assert raw_best(tp.fit(log, arm="version", environment=None, reward="sum_gamerounds")) == "gate_30"
     assert code == 3
@@ -216,7 +216,7 @@ def test_latin_square_of_rows_and_columns():
     fit = tp.fit(log, **question, environment="row + column")
     lead = fit.contrast("C", "D")
 
-    assert fit.freedom == 36 - 1 - 3 * 5
+    assert fit.degrees_of_freedom == 36 - 1 - 3 * 5
     assert fit.decision.standing == "winner"
     assert fit.best == "C"
     assert lead.low < 2.0 < lead.high
@@ -254,7 +254,7 @@ def test_a_chain_of_fields_says_nothing_of_how_sure_it_is():
     assert fit.best == "C"
     assert fit.contrast("C", "A").estimate == pytest.approx(3.0)
     assert fit.decision.standing == "open"
-    assert fit.decision.doubt == "no freedom"
+    assert fit.decision.doubt == "no degrees of freedom"
     assert set(fit.candidates) == set("ABCD")
     assert raw_best(fit) == "A"
 

@@ -63,15 +63,15 @@ def require_list(name: str, values: Any) -> list[Any]:
     return list(iterator)
 
 
-def require_level(value: Any, name: str = "level") -> float:
+def require_confidence(value: Any) -> float:
     """Return a confidence level as a float, or raise an error unless it is strictly between 0 and 1.
 
-    >>> require_level(95)
+    >>> require_confidence(95)
     Traceback (most recent call last):
-    tideproof.errors.InputError: level must be between 0 and 1, such as 0.95, not 95
+    tideproof.errors.InputError: confidence must be between 0 and 1, such as 0.95, not 95
     """
-    if not 0.0 < require_finite(name, value) < 1.0:
-        raise InputError(f"{name} must be between 0 and 1, such as 0.95, not {value!r}")
+    if not 0.0 < require_finite("confidence", value) < 1.0:
+        raise InputError(f"confidence must be between 0 and 1, such as 0.95, not {value!r}")
     return float(value)
 
 

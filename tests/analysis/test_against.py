@@ -29,7 +29,7 @@ def test_each_by_itself_is_the_contrast():
 
 def test_all_at_once_are_sidaks():
     arm, day, reward = draw()
-    fit = Fit.from_arrays(arm, day, reward, level=0.9, variance="common")
+    fit = Fit.from_arrays(arm, day, reward, confidence=0.9, variance="common")
     X = dummies(arm, day, 4, 6)[:, :-1]
     ols = sm.OLS(reward, X).fit()
     t = stats.t.ppf(0.5 + 0.5 * 0.9 ** (1 / 3), ols.df_resid)

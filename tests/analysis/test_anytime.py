@@ -42,7 +42,11 @@ def test_wider_than_for_one_look_around_the_same_estimates(data, adaptive):
         assert wider(row, other)
     for a, b in combinations(ever.cells.arms, 2):
         now, then = ever.contrast(a, b), once.contrast(a, b)
-        assert (now.estimate, now.se, now.freedom) == (then.estimate, then.se, then.freedom)
+        assert (now.estimate, now.se, now.degrees_of_freedom) == (
+            then.estimate,
+            then.se,
+            then.degrees_of_freedom,
+        )
         assert now.low < then.low < then.high < now.high
         assert now.p > then.p
     assert set(once.candidates) <= set(ever.candidates)
@@ -50,9 +54,9 @@ def test_wider_than_for_one_look_around_the_same_estimates(data, adaptive):
 
 def test_of_three_arms_a_pair_alone_is_narrower_than_all_pairs():
     fit = Fit.from_arrays(*draw(), anytime=True)
-    alone, all_pairs = fit.contrast(2, 0, level=0.95), fit.contrast(2, 0)
+    alone, all_pairs = fit.contrast(2, 0, confidence=0.95), fit.contrast(2, 0)
     assert all_pairs.low < alone.low < alone.high < all_pairs.high
-    assert all_pairs.low == pytest.approx(fit.contrast(2, 0, level=1.0 - 0.05 / 3.0).low)
+    assert all_pairs.low == pytest.approx(fit.contrast(2, 0, confidence=1.0 - 0.05 / 3.0).low)
 
 
 def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():
@@ -92,7 +96,7 @@ def test_first_looks():
     assert tiny.decision.standing == "open"
     assert tiny.contrast("A", "B").low is None
     none = Fit.from_arrays("AB", [1, 1], [1.0, 2.0], anytime=True)
-    assert none.decision.doubt == "no freedom"
+    assert none.decision.doubt == "no degrees of freedom"
     assert none.contrast("A", "B").p is None
     apart = Fit.from_arrays("AABB", [1, 1, 2, 2], [1.0, 1.5, 2.0, 2.5], anytime=True)
     assert apart.decision.standing == "not_comparable"

@@ -54,12 +54,12 @@ class On:
         return values if self.name == "difference" else to_lift(values)
 
 
-def student(variance, freedom, level=0.9, adaptive=False):
+def student(variance, freedom, confidence=0.9, adaptive=False):
     """Return the contrast of B and A, which are -1.5 apart."""
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = WaldPairs(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
     on = On(pairs, "difference", freedom, variance)
-    return compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
+    return compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=confidence, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -68,8 +68,8 @@ def test_an_interval_and_its_p_value():
     assert (found.a, found.b, found.estimate, found.se) == ("B", "A", -1.5, 0.5)
     assert (found.low, found.high) == pytest.approx((-1.5 - reach, -1.5 + reach), rel=1e-12)
     assert found.p == pytest.approx(2 * stats.t.sf(3.0, 7.5), rel=1e-12)
-    assert (found.freedom, found.adaptive, found.scale) == (7.5, False, "difference")
-    assert isinstance(student(1.0, 7.0).freedom, int)
+    assert (found.degrees_of_freedom, found.adaptive, found.scale) == (7.5, False, "difference")
+    assert isinstance(student(1.0, 7.0).degrees_of_freedom, int)
 
 
 def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says():
@@ -84,9 +84,9 @@ def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says(
 
 
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
-    """Five arms: each of four one-sided statements at the fourth root of the level."""
+    """Five arms: each of four one-sided statements at the fourth root of the confidence."""
     on = On(Normal(3.0), "difference", arms=5)
-    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False, picked=True)
+    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=0.95, adaptive=False, picked=True)
     reach = stats.norm.ppf(0.95**0.25)
     assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
     assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)
@@ -96,13 +96,13 @@ def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_d
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
     on = On(Normal(0.2), scale)
-    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False)
+    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=0.95, adaptive=False)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = compare_arms(("A", "B"), on, on.found.pairs, (1, 0), level=0.95, adaptive=False)
+    back = compare_arms(("A", "B"), on, on.found.pairs, (1, 0), confidence=0.95, adaptive=False)
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
@@ -110,9 +110,9 @@ def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
     names, places = ("B", "A"), (0, 1)
     below, above = On(Normal(-math.inf)), On(Normal(math.inf))
-    found = compare_arms(names, below, below.found.pairs, places, level=0.95, adaptive=False)
+    found = compare_arms(names, below, below.found.pairs, places, confidence=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = compare_arms(names, above, above.found.pairs, places, level=0.95, adaptive=False)
+    found = compare_arms(names, above, above.found.pairs, places, confidence=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 
@@ -180,7 +180,7 @@ def test_intervals_of_means_and_shifts_have_their_own_freedom():
     random = np.random.default_rng(6)
     arm = np.concatenate([np.tile(list("AABB"), 5), np.tile(list("CCDD"), 3)])
     day = np.repeat(np.arange(8), 4)
-    fit = Fit.from_arrays(arm, day, random.normal(size=32), variance="clustered", level=0.8)
+    fit = Fit.from_arrays(arm, day, random.normal(size=32), variance="clustered", confidence=0.8)
     for row in fit.arms:
         freedom = 4 if row["arm"] in "AB" else 2
         assert (row["high"] - row["low"]) / 2 / row["se"] == pytest.approx(stats.t.ppf(0.9, freedom))
@@ -188,4 +188,4 @@ def test_intervals_of_means_and_shifts_have_their_own_freedom():
     for row in fit.shifts:
         freedom = 4 if row["environment"] < 5 else 2
         assert (row["high"] - row["low"]) / 2 / row["se"] == pytest.approx(stats.t.ppf(0.9, freedom))
-    assert [fit.contrast(*pair).freedom for pair in ("AB", "CD")] == [4, 2]
+    assert [fit.contrast(*pair).degrees_of_freedom for pair in ("AB", "CD")] == [4, 2]

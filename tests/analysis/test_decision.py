@@ -16,7 +16,7 @@ NOISE = np.random.default_rng(1).normal(size=24)
 LOGS = {
     "winner": (ARMS, DAYS, 3.0 * (ARMS == "B") + NOISE + DAYS),
     "several": (ARMS, DAYS, 0.01 * (ARMS == "B") + NOISE + DAYS),
-    "no freedom": (list("ABBC"), [1, 1, 2, 2], [1.0, 3.0, 5.0, 1.5]),
+    "no degrees of freedom": (list("ABBC"), [1, 1, 2, 2], [1.0, 3.0, 5.0, 1.5]),
     "exact": (list("ABABC"), [1, 1, 2, 2, 2], [9.0, 10.0, 1.0, 2.0, 4.0]),
     "groups": (list("ABABCDCD"), [1, 1, 2, 2, 3, 3, 4, 4], [1.0, 2.0, 3.0, 5.0, 1.0, 2.0, 3.0, 5.0]),
 }
@@ -27,7 +27,7 @@ LOGS = {
     [
         ("winner", "winner", None, "B", "A", ("B",)),
         ("several", "open", "several candidates", "A", "B", ("A", "B")),
-        ("no freedom", "open", "no freedom", "B", "A", ("B", "A", "C")),
+        ("no degrees of freedom", "open", "no degrees of freedom", "B", "A", ("B", "A", "C")),
         ("exact", "open", "exact", "C", "B", ("C", "B", "A")),
         ("groups", "not_comparable", "groups", None, None, ()),
     ],
@@ -47,7 +47,7 @@ def test_why_there_is_no_winner(log, standing, doubt, best, runner_up, candidate
 
 def test_the_first_reason_counts():
     """Without freedom nothing is known to be exact, and an exact fit has no candidates worth the name."""
-    assert decide("AB", "AB", 0, True).doubt == "no freedom"
+    assert decide("AB", "AB", 0, True).doubt == "no degrees of freedom"
     assert decide("AB", "AB", 1, True).doubt == "exact"
     assert decide("AB", "AB", 1, False).doubt == "several candidates"
     assert decide("AB", "A", 1, False).doubt is None
@@ -57,8 +57,8 @@ def test_the_first_reason_counts():
 
 def test_the_leader_is_a_candidate_at_any_level():
     """Below one half the constants are negative; the leader may be the best even so."""
-    for level in (0.01, 0.3, 0.5, 0.95):
-        found = Fit.from_arrays(*LOGS["several"], level=level)
+    for confidence in (0.01, 0.3, 0.5, 0.95):
+        found = Fit.from_arrays(*LOGS["several"], confidence=confidence)
         assert found.candidates[0] == found.best == found.decision.best
         assert found.verdict.startswith("A is best" if found.candidates == ["A"] else "A leads")
 
@@ -82,7 +82,7 @@ def test_how_sure_a_verdict_says_that_it_is():
     noise = np.array([0.3, -0.3, 0.5, -0.1, -0.2, 0.4, 0.1, 0.2, -0.4, 0.1, 0.2, -0.1])
     seen = set()
     for gap in np.linspace(0.1, 2.0, 40):
-        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), level=0.8)
+        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), confidence=0.8)
         chance = found.p_best[found.best]
         said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (arms taken as exchangeable)")
         assert said == ("> 0.999" if chance > 0.9995 else f"{chance:.3f}")

@@ -49,7 +49,7 @@ def test_fifty_arms_in_a_thousand_environments_against_statsmodels():
     theirs = sm.OLS(reward, X).fit(method="qr")
     ours = Fit.from_arrays(arm, environment, reward, variance="common")
 
-    assert ours.freedom == theirs.df_resid
+    assert ours.degrees_of_freedom == theirs.df_resid
     assert ours.sigma**2 == pytest.approx(theirs.mse_resid, rel=TIGHT)
     covariance = theirs.cov_params()
     for i in range(1, arms):
@@ -111,7 +111,7 @@ def test_contrasts_are_dense_least_squares(kind, arms, environments):
     theirs = oracles.dense(arm, environment, reward, arms, environments)
     groups = [group for group in oracles.groups(arm, environment, arms) if group & set(arm.tolist())]
     assert {frozenset(group) for group in ours.groups} == set(groups)
-    assert ours.freedom == theirs.freedom
+    assert ours.degrees_of_freedom == theirs.freedom
     assert ours.sigma == pytest.approx(theirs.sigma, rel=1e-9)
     for group in groups:
         for i, k in list(combinations(sorted(group), 2))[:50]:
@@ -160,7 +160,7 @@ def test_two_arms_are_a_student_t_probability():
     for direction, sign in (("maximize", 1.0), ("minimize", -1.0)):
         ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common", prior="flat")
         gap = ours.contrast(1, 0)
-        exact = stdtr(gap.freedom, sign * gap.estimate / gap.se)
+        exact = stdtr(gap.degrees_of_freedom, sign * gap.estimate / gap.se)
         assert ours.p_best[1] == pytest.approx(exact, abs=1e-12)
         assert ours.p_best_error < 1e-12
 
@@ -352,7 +352,7 @@ def test_repr_leads_with_the_verdict():
 
 def test_repr_says_what_was_left_out():
     gaps = {**LOG, "sales": [*LOG["sales"][:-2], None, None]}
-    lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="robust")).splitlines()
+    lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="sandwich")).splitlines()
     assert lines[4:] == [
         "10 rewards in 3 environments; sigma 0.134 on 6 degrees of freedom",
         "standard errors: robust",
@@ -361,7 +361,7 @@ def test_repr_says_what_was_left_out():
 
 
 def test_verdict_in_the_other_direction():
-    found = fit(LOG, **COLUMNS, direction="minimize", level=0.9)
+    found = fit(LOG, **COLUMNS, direction="minimize", confidence=0.9)
     assert found.best == "A"
     assert found.verdict.startswith("A is best (90 %): 0.99 below B, the runner-up (-")
     assert found.p_best["A"] > 0.99
@@ -399,11 +399,11 @@ def test_large_numbers_are_written_out():
 
 def test_without_a_degree_of_freedom_only_estimates_are_known():
     found = Fit.from_arrays(["A", "B", "C", "A"], ["x", "x", "y", "y"], [1.0, 3.0, 5.0, 1.5])
-    assert (found.freedom, found.sigma, found.p_best_error) == (0, None, None)
+    assert (found.degrees_of_freedom, found.sigma, found.p_best_error) == (0, None, None)
     assert found.best == "C"
     contrast = found.contrast("B", "A")
     assert contrast.estimate == pytest.approx(2.0)
-    assert (contrast.se, contrast.low, contrast.high, contrast.p, contrast.freedom) == (
+    assert (contrast.se, contrast.low, contrast.high, contrast.p, contrast.degrees_of_freedom) == (
         None,
         None,
         None,
@@ -425,7 +425,7 @@ def test_0_1_rewards_without_a_degree_of_freedom_have_no_probability(rewards, pr
     """Although their means say how much they vary."""
     arms = list("ABC"[: len(rewards)])
     found = Fit.from_arrays(arms, ["x"] * len(rewards), rewards, prior=prior, scale=scale)
-    assert (found.freedom, found.p_best_error) == (0, None)
+    assert (found.degrees_of_freedom, found.p_best_error) == (0, None)
     assert found.p_best == dict.fromkeys(arms)
     assert "probability" not in found.verdict
 
@@ -500,9 +500,9 @@ def test_direction_and_level():
     with pytest.raises(InputError, match="'maximize' or 'minimize', not 'up'"):
         fit(LOG, **COLUMNS, direction="up")
     with pytest.raises(InputError, match=r"between 0 and 1, such as 0\.95, not 95"):
-        fit(LOG, **COLUMNS, level=95)
+        fit(LOG, **COLUMNS, confidence=95)
     with pytest.raises(InputError, match="level must be a finite number, not '95 %'"):
-        fit(LOG, **COLUMNS, level="95 %")
+        fit(LOG, **COLUMNS, confidence="95 %")
 
 
 def test_additivity_names_at_least_one_cell():

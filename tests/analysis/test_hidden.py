@@ -42,7 +42,7 @@ def fit(log):
 def test_a_fit_without_labels_has_the_shape_of_any_other(fit, log):
     assert fit.best == "D"
     assert len(fit.groups) == 1
-    assert fit.freedom == 240 - 4
+    assert fit.degrees_of_freedom == 240 - 4
     assert fit.contrast("D", "A").low < 1.5 < fit.contrast("D", "A").high
     y, arm = log["y"], log["arm"]
     assert fit.arms["raw_mean"] == pytest.approx([y[arm == name].mean() for name in fit.arms["arm"]])
@@ -104,7 +104,7 @@ def test_low_rewards_may_be_good(log):
     [
         ({}, r"environment='day'.* time='ts'.* environment=None"),
         ({"time": "ts", "scale": "ratio"}, "leave out scale='ratio'"),
-        ({"time": "ts", "variance": "robust"}, "leave out variance='robust'"),
+        ({"time": "ts", "variance": "sandwich"}, "leave out variance='sandwich'"),
         ({"time": "ts", "anytime": True}, "leave out anytime"),
         ({"time": "ts", "time_zone": "Europe/Berlin"}, "leave out time_zone"),
         ({"time": "ts", "unit": "arm"}, "leave out unit"),
@@ -129,7 +129,7 @@ def test_without_a_compiler_long_logs_are_binned_and_that_is_said(log, monkeypat
     found = tp.fit(log, arm="arm", reward="y", time="ts")
     assert found.tide.bin == pytest.approx(239 * 1800 * 4 / 100)
     assert "pip install 'tideproof[lab]'" in repr(found)
-    assert found.freedom == 240 - 4
+    assert found.degrees_of_freedom == 240 - 4
     assert found.contrast("D", "A").low < 1.5 < found.contrast("D", "A").high
 
 

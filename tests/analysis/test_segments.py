@@ -36,10 +36,10 @@ def judge(arm, day, country, reward, **options):
 
 def test_each_is_the_fit_of_its_rows():
     arm, day, country, reward = draw([[0, 1, 2], [2, 1, 0]])
-    found = judge(arm, day, country, reward, level=0.9)
+    found = judge(arm, day, country, reward, confidence=0.9)
     for segment, fit in found.fits.items():
         rows = country == segment
-        alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], level=0.9**0.5)
+        alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], confidence=0.9**0.5)
         mine, wanted = fit.contrast(2, 0), alone.contrast(2, 0)
         assert (mine.estimate, mine.low, mine.high) == pytest.approx(
             (wanted.estimate, wanted.low, wanted.high)
@@ -107,7 +107,9 @@ def test_an_adaptive_run_is_judged_at_any_time_by_bonferroni_or_not_at_all():
     found = judge(*log, anytime=True, adaptive=True)
     for segment, fit in found.fits.items():
         rows = country == segment
-        alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], level=0.975, anytime=True, adaptive=True)
+        alone = Fit.from_arrays(
+            arm[rows], day[rows], reward[rows], confidence=0.975, anytime=True, adaptive=True
+        )
         mine, wanted = fit.contrast(2, 0), alone.contrast(2, 0)
         assert (mine.low, mine.high) == pytest.approx((wanted.low, wanted.high))
     assert found.pooled.adaptive
@@ -120,7 +122,7 @@ def test_an_adaptive_run_is_judged_at_any_time_by_bonferroni_or_not_at_all():
 def test_equal_arms_in_four_segments_that_grow_have_no_winner():
     """20 logs, six looks each: a winner somewhere at some look in 5 % of them, false alarm `ALARM`.
 
-    By numbers for one look in every segment, without a level for all, more than a quarter have one.
+    By numbers for one look in every segment, without a confidence for all, more than a quarter have one.
     """
     ever = usual = 0
     for seed in range(20):
@@ -129,7 +131,7 @@ def test_equal_arms_in_four_segments_that_grow_have_no_winner():
         for rows in range(80, 481, 80):
             part = arm[:rows], day[:rows], country[:rows], reward[:rows]
             named[0] |= bool(judge(*part, anytime=True).winners)
-            named[1] |= bool(judge(*part, level=0.95**4).winners)  # each at 95 %
+            named[1] |= bool(judge(*part, confidence=0.95**4).winners)  # each at 95 %
         ever, usual = ever + named[0], usual + named[1]
     assert ever <= binom.isf(ALARM, 20, 0.05)
     assert usual >= 5
@@ -140,9 +142,9 @@ def test_segments_are_shown_on_the_scale_of_all_together():
     random = np.random.default_rng(0)
     n = 3000
     arm, day, country = random.integers(2, size=n), random.integers(10, size=n), random.integers(2, size=n)
-    level = 10.0 * np.exp(0.25 * day / 10.0)
-    noise = np.where(country == 0, 2.0, 0.2 * level)
-    log = {"arm": arm, "day": day, "country": country, "sales": level + noise * random.normal(size=n)}
+    confidence = 10.0 * np.exp(0.25 * day / 10.0)
+    noise = np.where(country == 0, 2.0, 0.2 * confidence)
+    log = {"arm": arm, "day": day, "country": country, "sales": confidence + noise * random.normal(size=n)}
     found = tp.segments(log, by="country", arm="arm", environment="day", reward="sales")
     alone = {
         place: tp.fit(

@@ -83,8 +83,10 @@ def test_rows_of_one_moment_stay_together_and_few_rows_have_two_bins():
 
 def test_options_of_the_fit_are_kept():
     log, _ = visitors("conversions")
-    found = followed(log, scale="difference", level=0.9, direction="minimize", prior="flat", adaptive=True)
-    assert (found.scale, found.level, found.direction, found.prior, found.adaptive) == (
+    found = followed(
+        log, scale="difference", confidence=0.9, direction="minimize", prior="flat", adaptive=True
+    )
+    assert (found.scale, found.confidence, found.direction, found.prior, found.adaptive) == (
         "difference",
         0.9,
         "minimize",

@@ -9,23 +9,25 @@ from tideproof.analysis import Fit
 A, B, C = [1.0, 2.0, 3.0, 2.0], [6.0, 8.0, 7.0, 7.5], [2.0, 1.0, 2.5, 0.5]
 
 
-def means(level=0.95, direction="maximize", shift=0.0):
+def means(confidence=0.95, direction="maximize", shift=0.0):
     """One environment and common noise: differences of means with the pooled variance."""
     rewards = np.array(A + B + C) + shift
     arm = np.repeat(list("ABC"), 4)
-    return Fit.from_arrays(arm, [1] * 12, rewards, level=level, direction=direction, variance="common")
+    return Fit.from_arrays(
+        arm, [1] * 12, rewards, confidence=confidence, direction=direction, variance="common"
+    )
 
 
-def limits(x, y, level):
+def limits(x, y, confidence):
     pooled = sum(np.var(each, ddof=1) for each in (A, B, C)) / 3.0
-    reach = stats.t.ppf(0.5 + level / 2, 9) * np.sqrt(pooled / 2.0)
+    reach = stats.t.ppf(0.5 + confidence / 2, 9) * np.sqrt(pooled / 2.0)
     gap = np.mean(x) - np.mean(y)
     return gap, gap - reach, gap + reach
 
 
 def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
-    assert means(level=0.8).verdict == (
+    assert means(confidence=0.8).verdict == (
         f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
         f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (arms taken as exchangeable)"
     )

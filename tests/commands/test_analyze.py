@@ -306,16 +306,16 @@ def test_exit_codes(tmp_path, log):
 
 
 def test_json(log):
-    result = run(log, *NAMES, "--json", "--level", "0.9", "--minimize", "--variance", "robust")
+    result = run(log, *NAMES, "--json", "--confidence", "0.9", "--minimize", "--variance", "sandwich")
     found = json.loads(result.stdout)
     assert result.exit_code == 0
     assert (found["best"], found["standing"], found["candidates"]) == ("C", "winner", ["C"])
-    assert (found["level"], found["direction"], found["variance"]) == (0.9, "minimize", "robust")
+    assert (found["confidence"], found["direction"], found["variance"]) == (0.9, "minimize", "sandwich")
     assert {row["arm"] for row in found["arms"]} == {"A", "B", "C"}
     assert len(found["shifts"]) == 20
     assert found["columns"]["reward"] == "sales"
     names = {"arm": "variant", "environment": "day", "reward": "sales"}
-    ours = fit(log, **names, level=0.9, direction="minimize", variance="robust")
+    ours = fit(log, **names, confidence=0.9, direction="minimize", variance="sandwich")
     assert found["arms"] == ours.arms.to_dicts()
 
 

@@ -134,10 +134,10 @@ def test_a_quotient_and_two_factors(log):
 
 def test_a_cap_is_noted(log):
     at = np.quantile(frame().sales, 0.99)
-    result = run(log, *NAMES, "--reward", "sales", "--cap", "99%")
+    result = run(log, *NAMES, "--reward", "sales", "--winsorize", "99%")
     assert f"Rewards above {at:.3g}, their 99 % quantile, " in said(result)
-    found = json.loads(run(log, *NAMES, "--reward", "sales", "--cap", "0.99", "--json").stdout)
-    assert found["cap"] == {"share": 0.99, "at": pytest.approx(at)}
+    found = json.loads(run(log, *NAMES, "--reward", "sales", "--winsorize", "0.99", "--json").stdout)
+    assert found["winsorize"] == {"share": 0.99, "at": pytest.approx(at)}
 
 
 def test_shares_that_were_meant(log):
@@ -159,8 +159,8 @@ def test_one_row_that_makes_the_difference(tmp_path):
         for rows in (data, data.drop(7))
     ]
     row = f"Without one row of 3,000 (100,000 of A in {data.day[7]})"
-    assert f"{row}, {fits[1].best} would lead; cap=0.999 (--cap 99.9%) limits" in said(result)
-    capped = said(run(path, *NAMES, "--reward", "sales", "--cap", "99.9%"))
+    assert f"{row}, {fits[1].best} would lead; winsorize=0.999 (--winsorize 99.9%) limits" in said(result)
+    capped = said(run(path, *NAMES, "--reward", "sales", "--winsorize", "99.9%"))
     assert "Without one row" not in capped
     for key, fit in zip(("with_it", "without"), fits, strict=True):
         wanted = fit.contrast("A", fits[0].decision.runner_up).estimate
@@ -179,13 +179,13 @@ BAD = {
     "unknown control": (["--control", "D"], "unknown arm 'D'"),
     "unknown segment": (["--by", "land"], "unknown column 'land'"),
     "segments of an adaptive run": (["--by", "country", "--adaptive"], "need anytime=True (--anytime)"),
-    "cap": (
-        ["--cap", "much"],
-        "--cap must be a percentage such as 99.9% or a number such as 0.999, not 'much'",
+    "winsorize": (
+        ["--winsorize", "much"],
+        "--winsorize must be a percentage such as 99.9% or a number such as 0.999, not 'much'",
     ),
-    "cap 100": (
-        ["--cap", "100%"],
-        "--cap must be a percentage such as 99.9% or a number such as 0.999, not '100%'",
+    "winsorize 100": (
+        ["--winsorize", "100%"],
+        "--winsorize must be a percentage such as 99.9% or a number such as 0.999, not '100%'",
     ),
     "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares, but there are 3 arms: A, B, C"),
     "no shares": (["--expect", "half"], "--expect must be shares such as 50:50 or A=50,B=50, not 'half'"),

@@ -70,11 +70,11 @@ def test_labels_that_are_too_coarse_are_warned_of(log):
     ("options", "message"),
     [
         (["--by", "ts"], "leave out --by"),
-        (["--cap", "99%"], "leave out --cap"),
+        (["--winsorize", "99%"], "leave out --winsorize"),
         (["--anytime"], "leave out --anytime"),
         (["--no-environment"], "leave out --no-environment"),
         (["--scale", "odds"], "leave out scale='odds'"),
-        (["--variance", "robust"], "leave out variance='robust'"),
+        (["--variance", "sandwich"], "leave out variance='sandwich'"),
     ],
 )
 def test_what_does_not_go_with_a_hidden_tide(log, options, message):

@@ -32,7 +32,7 @@ def test_the_picture_has_the_limits_of_the_fit(played):
     shifts = np.array([day.shift for day in demo_run.days])
     level = (visitors * shifts).sum() / visitors.sum()
     t = stats.t.ppf(0.975, visitors.sum() - 5 - 30 + 1)
-    assert info.level == 0.95
+    assert info.confidence == 0.95
     for day, shift, row in zip(info.days, shifts, fit.shifts, strict=True):
         expected = shift - level, row["shift"], row["shift"] - t * row["se"], row["shift"] + t * row["se"]
         assert day == pytest.approx(expected)

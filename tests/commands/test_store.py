@@ -50,7 +50,7 @@ def test_a_list(url):
     assert rates[2:5] == ["4", "0", "4"]  # their window is over, for who looks now
     rows = json.loads(run("experiments", url, "--json").stdout)
     assert rows[1]["arms"] == ["low", "high"]
-    assert (rows[1]["out"], rows[1]["told"], rows[1]["last"]) == (12, 40, 1.7e9)
+    assert (rows[1]["pending"], rows[1]["told"], rows[1]["last"]) == (12, 40, 1.7e9)
 
 
 def test_an_empty_list(tmp_path):
@@ -87,8 +87,8 @@ def test_a_page_as_json(url):
     assert [row["arm"] for row in found["arms"]] == ["high", "low"]
     fit = opened.fit()
     assert found["arms"][0]["mean"] == fit.arms["mean"][1]
-    assert [pull["id"] for pull in found["out"]] == [pull.id for pull in opened.pulls_out()]
-    assert found["out"][0]["age"] > 1e6
+    assert [pull["id"] for pull in found["pending"]] == [pull.id for pull in opened.pulls_out()]
+    assert found["pending"][0]["age"] > 1e6
     assert [event["kind"] for event in found["last_events"]] == ["Noted"]
     assert found["events"] == 11
 
@@ -103,7 +103,7 @@ def test_who_looks_writes_nothing(url):
     """Leases that are over are over for who looks; only who runs it writes that down."""
     before = tp.experiments(url)
     found = json.loads(run("show", url, "rates", "--json").stdout)
-    assert (found["told"], found["out"], found["rates"]) == (4, [], True)
+    assert (found["told"], found["pending"], found["rates"]) == (4, [], True)
     assert found["events"] == 2
     assert [event["kind"] for event in found["last_events"]] == ["Created", "Asked"]
     run("experiments", url), run("fsck", url)

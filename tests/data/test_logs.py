@@ -39,23 +39,23 @@ def kinds(tmp_path):
     }
 
 
-def grouped(data, logs, by=None, cap=None, **options):
+def grouped(data, logs, by=None, winsorize=None, **options):
     scale = {True: "log", None: "auto", False: "difference"}[logs]
     asked = AnalysisOptions(
         columns=ColumnOptions(arm="arm", environment="day", reward="pay", **options),
-        statistics=StatisticsOptions(scale=scale, cap=cap),
+        statistics=StatisticsOptions(scale=scale, winsorize=winsorize),
         comparisons=ComparisonOptions(by=by),
     )
     return read_log(data, asked).found
 
 
 @pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "lazy", "duckdb", "csv"])
-@pytest.mark.parametrize("cap", [None, 0.9])
-def test_every_reader_has_the_logarithms(kind, cap, tmp_path):
-    found = grouped(kinds(tmp_path)[kind], True, cap=cap).cells
+@pytest.mark.parametrize("winsorize", [None, 0.9])
+def test_every_reader_has_the_logarithms(kind, winsorize, tmp_path):
+    found = grouped(kinds(tmp_path)[kind], True, winsorize=winsorize).cells
     pay = np.array(LOG["pay"])
-    if cap:
-        pay = np.minimum(pay, np.quantile(pay, cap))
+    if winsorize:
+        pay = np.minimum(pay, np.quantile(pay, winsorize))
     want = cells({**LOG, "pay": np.log(pay)}, "arm", "day", "pay")
     order = {(a, e): i for i, (a, e) in enumerate(zip(want.arm, want.environment, strict=True))}
     for i, (a, e) in enumerate(zip(found.logs.arm, found.logs.environment, strict=True)):

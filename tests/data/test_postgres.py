@@ -248,7 +248,11 @@ def test_powers_that_postgres_would_refuse(postgres):
 
 def test_a_cap_a_quotient_and_segments(postgres):
     """The same as from columns in memory."""
-    for wish in (ReadOptions(cap=0.9), ReadOptions(by="ts", unit="n"), ReadOptions(covariates=("var",))):
+    for wish in (
+        ReadOptions(winsorize=0.9),
+        ReadOptions(by="ts", unit="n"),
+        ReadOptions(covariates=("var",)),
+    ):
         made = []
         for place, table in ((postgres, "log"), (LOG, None)):
             with open_dataset(place, table) as rows:

@@ -100,9 +100,9 @@ def test_covariates_are_taken_out(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cap_is_a_quantile_of_all_rewards(kind, tmp_path):
-    made = found(as_kind(kind, LOG, tmp_path), cap=0.9)
+    made = found(as_kind(kind, LOG, tmp_path), winsorize=0.9)
     at = np.quantile(LOG.sales, 0.9)
-    assert made.cap == (0.9, pytest.approx(at, rel=1e-12))
+    assert made.winsorizing == (0.9, pytest.approx(at, rel=1e-12))
     wanted = cells(LOG.assign(sales=LOG.sales.clip(upper=at)), "arm", "day", "sales")
     names = ("n", "mean", "squares", "cubes", "fourths", "low", "high")
     mine, theirs = (by_label(c, *(getattr(c, name) for name in names)) for c in (made.cells, wanted))
@@ -158,12 +158,12 @@ def test_segments(kind, tmp_path):
 
 def test_everything_at_once():
     """Segments of two factors with covariates and units: as if each segment were a log of its own."""
-    wish = {"covariates": ("before",), "unit": "user", "cap": 0.99}
+    wish = {"covariates": ("before",), "unit": "user", "winsorize": 0.99}
     made = found(LOG, environment="day + shop", by="country", **wish)
     capped = LOG.assign(sales=LOG.sales.clip(upper=LOG.sales.quantile(0.99)))
     for country, c in made.segments.items():
         wanted = found(
-            capped[capped.country == country], environment="day + shop", **wish | {"cap": None}
+            capped[capped.country == country], environment="day + shop", **wish | {"winsorize": None}
         ).cells
         same(*(by_label(x, x.n, x.mean, x.squares) for x in (c, wanted)), rel=1e-6)
         assert c.slope.by == pytest.approx(wanted.slope.by, rel=1e-6)
@@ -199,10 +199,10 @@ def test_what_is_infinite_or_missing_is_not_capped(kind, tmp_path):
     sales = LOG.sales.copy()
     sales[3] = np.inf
     with pytest.raises(InputError, match="rewards must be finite; 1 of 400 in 'sales'"):
-        found(as_kind(kind, LOG.assign(sales=sales), tmp_path), cap=0.9)
+        found(as_kind(kind, LOG.assign(sales=sales), tmp_path), winsorize=0.9)
     sales[3] = np.nan
     with pytest.raises(InputError, match="1 in 'sales'"):
-        found(as_kind(kind, LOG.assign(sales=sales), tmp_path), cap=0.9)
+        found(as_kind(kind, LOG.assign(sales=sales), tmp_path), winsorize=0.9)
 
 
 def test_columns_that_have_a_sign_in_their_name():
@@ -221,7 +221,7 @@ BAD = {
     "covariate twice": ({"covariates": ("before", "before")}, "must be different columns"),
     "the reward itself": ({"covariates": ("sales",)}, "must be different columns"),
     "text": ({"covariates": ("country",)}, "column 'country' must be numeric"),
-    "cap 2": ({"cap": 2.0}, "cap must be a quantile between 0 and 1, such as 0.999"),
+    "cap 2": ({"winsorize": 2.0}, "winsorize must be a quantile between 0 and 1, such as 0.999"),
     "quotient and covariate": (
         {"reward": "sales / sessions", "covariates": ("before",)},
         "covariates cannot be combined .* divided by 'sessions'",
@@ -239,8 +239,10 @@ def test_bad_wishes_are_one_clear_line(kind, case, tmp_path):
 
 def test_a_cap_that_leaves_nothing_is_refused():
     rare = LOG.assign(sales=(LOG.index == 0) * 1.0)
-    with pytest.raises(InputError, match=r"cap=0.99 is too low: this quantile, 0, is the lowest reward"):
-        found(rare, cap=0.99)
+    with pytest.raises(
+        InputError, match=r"winsorize=0.99 is too low: this quantile, 0, is the lowest reward"
+    ):
+        found(rare, winsorize=0.99)
 
 
 def test_aggregated_rows_have_nothing_of_this():
@@ -250,7 +252,7 @@ def test_aggregated_rows_have_nothing_of_this():
         ReadOptions(unit="x"): "segments, units and two factors need one row",
         ReadOptions(by="x"): "segments, units and two factors need one row",
         ReadOptions(covariates=("x",)): "a ratio of two columns as reward, and covariates, need",
-        ReadOptions(cap=0.5): "cap needs one row for each reward",
+        ReadOptions(winsorize=0.5): "winsorize needs one row for each reward",
     }.items():
         with open_dataset(data) as rows, pytest.raises(InputError, match=words):
             read_cells(rows, request, wish)

@@ -174,7 +174,7 @@ HIDDEN = HiddenInfo(
     ],
     jumps=[1.75],
     prices=DEMO.prices,
-    level=0.95,
+    confidence=0.95,
     best=DEMO.best,
     raw_pick=DEMO.raw_pick,
     pick=DEMO.pick,

@@ -111,7 +111,7 @@ def test_a_retired_arm_does_not_change_the_difference_of_the_others():
     alone = tp.Fit.from_arrays(*([row[name] for row in rows] for name in ("arm", "environment", "reward")))
     found = goes_by(run)
     assert found.mu[1] - found.mu[0] == pytest.approx(alone.contrast("B", "A").estimate, abs=1e-9)
-    assert float(found.rss[0]) == pytest.approx(alone.sigma**2 * alone.freedom, rel=1e-9)
+    assert float(found.rss[0]) == pytest.approx(alone.sigma**2 * alone.degrees_of_freedom, rel=1e-9)
 
 
 def test_invalid_arms_cannot_be_added_or_retired():
@@ -144,7 +144,7 @@ def test_a_corrected_reward_counts_as_if_it_had_been_told_at_first(policy, tmp_p
     whole = tp.Fit.from_arrays(*([row[name] for row in after] for name in ("arm", "environment", "reward")))
     assert rows.sigma == pytest.approx(whole.sigma, rel=1e-9)  # squares inside cells, too
     assert saved_state(run).policy_state.rewards.solve().rss == pytest.approx(
-        whole.sigma**2 * whole.freedom, rel=1e-9
+        whole.sigma**2 * whole.degrees_of_freedom, rel=1e-9
     )
     folds_again(run, tmp_path)
 

@@ -19,8 +19,8 @@ def test_diagnostics_count_pulls_and_rewards():
     run.tell_summary(arm="A", environment=0, n=4, mean=0.0, variance=1.0)
     now[0] = 1050.0
     found = run.diagnostics()
-    assert (found.asked, found.told, found.out, found.lost, found.environments) == (33, 34, 2, 1, 6)
-    assert found.oldest_out == 40.0
+    assert (found.asked, found.told, found.pending, found.lost, found.environments) == (33, 34, 2, 1, 6)
+    assert found.oldest_pending == 40.0
     assert found.remarks == ()
 
 
@@ -73,7 +73,7 @@ def test_adaptive_policies_have_no_test_of_the_sample_ratio():
 def test_too_few_rewards_give_no_tests():
     run = experiment()
     empty = run.diagnostics()
-    assert (empty.told, empty.additivity, empty.spread, empty.oldest_out) == (0, None, None, None)
+    assert (empty.told, empty.additivity, empty.spread, empty.oldest_pending) == (0, None, None, None)
     run.tell(run.ask(environment="mon"), 1.0)
     one = run.diagnostics()
     assert (one.told, one.additivity, one.spread) == (1, None, None)
@@ -121,7 +121,7 @@ def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
     assert '<p class="warning">All 121 pulls are in one environment, 1: were labels forgotten?' in text
     assert run.fit().best in text
     assert text.count("<svg") >= 2
-    run.report(path, level=0.5, variance="by-arm")
+    run.report(path, confidence=0.5, variance="by-arm")
     assert "50 % interval" in path.read_text(encoding="utf-8")
 
 

@@ -413,7 +413,11 @@ def test_with_tide_both_a_repeated_label_is_a_new_environment(told):
         runs.append(run)
     back, new = runs
     assert back.fit().arms == new.fit().arms
-    assert back.fit().freedom == new.fit().freedom == (21 if told else 14) - 2 - (3 if told else 2)
+    assert (
+        back.fit().degrees_of_freedom
+        == new.fit().degrees_of_freedom
+        == (21 if told else 14) - 2 - (3 if told else 2)
+    )
     assert back.ask(environment="mon").arm == new.ask(environment="another").arm
 
 
@@ -428,7 +432,7 @@ def test_the_fit_is_that_of_the_filter():
     assert gap.low < 2.0 < gap.high
     assert gap.estimate == pytest.approx(-fit.contrast("A", "C").estimate)
     assert gap.se**2 == pytest.approx(fit.covariance[2, 2] + fit.covariance[0, 0] - 2 * fit.covariance[0, 2])
-    wide = run.fit(level=0.99).contrast("C", "A")
+    wide = run.fit(confidence=0.99).contrast("C", "A")
     assert wide.low < gap.low
     assert fit.noise == pytest.approx(1.0, abs=0.3)
     assert fit.best == fit.names[int(np.argmax(fit.now))]
@@ -436,7 +440,7 @@ def test_the_fit_is_that_of_the_filter():
     with pytest.raises(tp.errors.InputError, match="variance, scale and anytime need environment labels"):
         run.fit(variance="common")
     with pytest.raises(tp.errors.InputError, match="level must be between 0 and 1"):
-        run.fit(level=95)
+        run.fit(confidence=95)
     with pytest.raises(tp.errors.InputError, match="unknown arm 'X'"):
         fit.contrast("A", "X")
 

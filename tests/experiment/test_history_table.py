@@ -34,17 +34,17 @@ def played(**options):
     return run
 
 
-@pytest.mark.parametrize("variance", ["common", "by-arm", "robust"])
+@pytest.mark.parametrize("variance", ["common", "by-arm", "sandwich"])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_fit_reads_the_history(variance, direction):
     run = played(direction=direction, policy="round-robin+ols")
-    own = run.fit(variance=variance, level=0.9)
-    read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, level=0.9)
+    own = run.fit(variance=variance, confidence=0.9)
+    read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, confidence=0.9)
     assert read.cells.dropped == 0
     assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 3 + 60 + 10 + 1 + 1 + 1 + 1
-    assert (read.best, read.freedom) == (own.best, own.freedom)
+    assert (read.best, read.degrees_of_freedom) == (own.best, own.degrees_of_freedom)
     assert [sorted(group) for group in read.groups] == own.groups == [["A", "B", "C"]]
-    assert (own.variance, own.level) == (variance, 0.9)
+    assert (own.variance, own.confidence) == (variance, 0.9)
     for a, b in (("A", "B"), ("B", "C")):
         for field in ("estimate", "se", "low", "high"):
             assert getattr(read.contrast(a, b), field) == pytest.approx(

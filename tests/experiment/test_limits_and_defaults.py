@@ -180,7 +180,7 @@ def test_a_budget_may_shrink_to_the_pulls_that_were_not_lost():
 
 def test_default_arguments():
     run = drive(experiment(), 40)
-    assert run.fit().level == 0.95
+    assert run.fit().confidence == 0.95
     assert run.recommend().prior == "exchangeable"
     assert not run.fit().anytime
     assert [(event.by, event.why) for event in paused(run)] == [(None, ""), (None, "")]

@@ -322,11 +322,11 @@ def test_arms_are_compared_by_differences_until_the_first_event(scale):
 
 def test_another_variance_is_for_differences():
     run = told(conversions())
-    assert run.fit(variance="robust").scale == "difference"
+    assert run.fit(variance="sandwich").scale == "difference"
     assert run.fit(scale="odds").scale == "odds"
     assert run.fit(scale="auto").choice.tests
-    with pytest.raises(tp.errors.InputError, match="variance='robust' requires scale='difference'"):
-        run.fit(variance="robust", scale="ratio")
+    with pytest.raises(tp.errors.InputError, match="variance='sandwich' requires scale='difference'"):
+        run.fit(variance="sandwich", scale="ratio")
 
 
 REFUSED = [

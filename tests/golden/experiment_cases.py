@@ -368,7 +368,7 @@ class Script:
             "history": [[row["arm"], row["n"], row["status"], row["reward"]] for row in history],
             "diagnostics": replace(run.diagnostics(), tide=None),
             "fit": attempt(lambda: _fit(run.fit())),
-            "fit at all looks": attempt(lambda: run.fit(anytime=True, level=0.9).comparisons),
+            "fit at all looks": attempt(lambda: run.fit(anytime=True, confidence=0.9).comparisons),
             "fit, common": attempt(lambda: run.fit(variance="common").arms),
         }
 

@@ -24,7 +24,7 @@ DAY = {"environment": "day"}
 FITS: dict[str, tuple[dict, dict]] = {
     "plain": ({}, {}),
     "two arms": ({"arms": 2, "rows": 60}, {}),
-    "level": ({"rows": 60}, {"level": 0.8, "prior": "flat"}),
+    "level": ({"rows": 60}, {"confidence": 0.8, "prior": "flat"}),
     "minimise": ({"lift": 0.02}, {"direction": "minimize"}),
     "minimise at all looks": ({"lift": 0.02}, {"direction": "minimize", "anytime": True}),
     "one environment": ({"environments": 1, "rows": 40}, {}),
@@ -52,8 +52,8 @@ FITS: dict[str, tuple[dict, dict]] = {
         {"variance": "by-arm", "adaptive": True},
     ),
     "by environment": ({"by_environment": 0.8}, {"variance": "by-environment"}),
-    "robust": ({"by_arm": 0.4, "by_environment": 0.4}, {"variance": "robust"}),
-    "robust, at all looks": ({"by_arm": 0.4}, {"variance": "robust", "anytime": True}),
+    "robust": ({"by_arm": 0.4, "by_environment": 0.4}, {"variance": "sandwich"}),
+    "robust, at all looks": ({"by_arm": 0.4}, {"variance": "sandwich", "anytime": True}),
     "clustered": ({"interaction": 0.5, "environments": 10}, {"variance": "clustered"}),
     "interaction": ({"interaction": 1.0, "environments": 9}, {"variance": "interaction"}),
     "no interaction": ({"environments": 9}, {"variance": "interaction"}),
@@ -80,11 +80,11 @@ FITS: dict[str, tuple[dict, dict]] = {
     "two covariates, units": ({}, {"covariates": ["earlier", "weight"], "unit": "unit"}),
     "two factors": ({"environments": 5}, {"environment": "day + site"}),
     "two factors, many": ({"environments": 40, "rows": 250, "seen": 0.7}, {"environment": "day + site"}),
-    "two factors, robust": ({"environments": 5}, {"environment": "site + day", "variance": "robust"}),
+    "two factors, robust": ({"environments": 5}, {"environment": "site + day", "variance": "sandwich"}),
     "combined": ({"environments": 3}, {"environment": "day:site"}),
     "quotient": ({}, {"reward": "reward / sessions"}),
     "quotient, units": ({}, {"reward": "reward / sessions", "unit": "unit"}),
-    "capped": ({"kind": "money", "rows": 300}, {"cap": 0.95}),
+    "capped": ({"kind": "money", "rows": 300}, {"winsorize": 0.95}),
     "outlying cells": ({"wrong": 1, "environments": 10}, {"robust": "cells"}),
     "three outlying cells": ({"wrong": 3, "environments": 15, "arms": 4, "rows": 400}, {"robust": "cells"}),
     "nothing outlying": ({"environments": 10}, {"robust": "cells"}),
@@ -107,7 +107,7 @@ FITS: dict[str, tuple[dict, dict]] = {
     "small cells, odds": (CONVERSIONS | {"environments": 60, "rows": 240, "base": 0.3}, {"scale": "odds"}),
     "small cells": (CONVERSIONS | {"environments": 60, "rows": 240, "base": 0.3}, {}),
     "counts": (COUNTS, {}),
-    "counts, ratio, flat": (COUNTS, {"scale": "ratio", "prior": "flat", "level": 0.9}),
+    "counts, ratio, flat": (COUNTS, {"scale": "ratio", "prior": "flat", "confidence": 0.9}),
     "counts, at all looks": (COUNTS, {"anytime": True, "scale": "ratio"}),
     "counts, difference, clustered": (COUNTS, {"scale": "difference", "variance": "clustered"}),
     "money": (MONEY, {}),
@@ -119,7 +119,10 @@ FITS: dict[str, tuple[dict, dict]] = {
     "seconds, log, interaction": (SECONDS, {"scale": "log", "variance": "interaction"}),
     "seconds, ratio": (SECONDS | {"rows": 120}, {"scale": "ratio"}),
     "hidden": (HIDDEN, MINUTE),
-    "hidden, wandering": (HIDDEN | {"moving": 2.0, "shift": 0.0}, MINUTE | {"adaptive": True, "level": 0.9}),
+    "hidden, wandering": (
+        HIDDEN | {"moving": 2.0, "shift": 0.0},
+        MINUTE | {"adaptive": True, "confidence": 0.9},
+    ),
     "hidden, minimise": (
         HIDDEN | {"arms": 2, "rows": 60},
         MINUTE | {"direction": "minimize", "prior": "flat"},
@@ -174,12 +177,12 @@ def described(fit, few=False):
     pairs = list(combinations(arms, 2))[:6]
     found["contrasts"] = [
         attempt(
-            lambda a=a, b=b, level=level, picked=picked: fit.contrast(
-                a, b, level=level, picked=picked
+            lambda a=a, b=b, confidence=confidence, picked=picked: fit.contrast(
+                a, b, confidence=confidence, picked=picked
             ).to_dict()
         )
         for a, b in pairs
-        for level, picked in ((None, False), (0.8, False), (None, True))
+        for confidence, picked in ((None, False), (0.8, False), (None, True))
     ]
     if few:
         return plain(found)
@@ -242,15 +245,15 @@ SEVERAL: dict[str, tuple[dict, dict]] = {
     "metrics, control": ({"arms": 4}, {"rewards": ["reward", "wait"], "low": ["wait"], "control": "A"}),
     "metrics, leading control": (
         {"lift": -0.1},
-        {"rewards": ["reward", "wait"], "control": "A", "level": 0.8},
+        {"rewards": ["reward", "wait"], "control": "A", "confidence": 0.8},
     ),
     "metrics, never met": ({"arms": 5, "groups": 2}, {"rewards": ["wait", "reward"], "control": "B"}),
-    "metrics, capped": (MONEY, {"rewards": ["reward", "wait"], "cap": 0.9}),
+    "metrics, capped": (MONEY, {"rewards": ["reward", "wait"], "winsorize": 0.9}),
     "metrics, conversions": (CONVERSIONS, {"rewards": ["reward", "wait"], "low": ["wait"], "anytime": True}),
 }
 SEGMENTS: dict[str, tuple[dict, dict]] = {
     "segments": ({}, {"by": "country"}),
-    "segments, sites": ({"arms": 4, "interaction": 1.0}, {"by": "site", "level": 0.8}),
+    "segments, sites": ({"arms": 4, "interaction": 1.0}, {"by": "site", "confidence": 0.8}),
     "segments, at all looks": ({}, {"by": "country", "anytime": True, "adaptive": True}),
     "segments, conversions": (CONVERSIONS, {"by": "site"}),
     "segments, one": ({"one_country": True}, {"by": "country", "direction": "minimize"}),

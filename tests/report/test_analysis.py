@@ -38,7 +38,7 @@ def quiet(monkeypatch, **results):
 
 
 def test_the_table_of_arms():
-    fit = Fit.from_arrays(*log(), direction="minimize", level=0.8)
+    fit = Fit.from_arrays(*log(), direction="minimize", confidence=0.8)
     table = describe_fit(fit).arms
     assert table.columns == ["arm", "mean", "low", "high", "can be best", "p_best", "raw_mean", "bias", "n"]
     rows = {row["arm"]: row for row in fit.arms}
@@ -143,9 +143,9 @@ def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     equal = Fit.from_arrays(*log(), variance="common")
     assert describe_fit(equal).warnings == [  # one advice, not two that exclude each other
         "The variance of rewards differs between arms (p < 1e-6) and between environments (p = 1e-06); "
-        "try variance='robust' (--variance robust)."
+        "try variance='sandwich' (--variance sandwich)."
     ]
-    for variance in ("auto", "robust"):
+    for variance in ("auto", "sandwich"):
         assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):
         one = SimpleNamespace(**{"p_arm": ALARM, "p_environment": ALARM, f"p_{what}": 9e-7})
@@ -283,7 +283,7 @@ def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monke
     assert "“is best”" in winner
     assert "wrong in at most 5 % of logs" in winner
     assert seeming(monkeypatch, {"A": 0.05, "B": 0.95, "C": 0.0}, candidates=("B",)) == []
-    assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no freedom") == []
+    assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no degrees of freedom") == []
 
 
 def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_blamed(monkeypatch):

@@ -35,7 +35,7 @@ def log(gap=1.0, arms="ABC", seed=3, days=5):
 
 
 def test_a_report_of_a_winner():
-    fit = Fit.from_arrays(*log(gap=2.0), level=0.8, variance="by-arm")
+    fit = Fit.from_arrays(*log(gap=2.0), confidence=0.8, variance="by-arm")
     tree, text = page(fit)
     assert tree.find("head/title").text == "B is best (80 %)"
     heading = tree.find("body/header/h1")

@@ -97,7 +97,7 @@ def script(run):
         run.direction,
         run.scale,
     ]
-    said += [run.seed, len(run.pulls_out()), run.history()["reward"], run.fit(level=0.9).groups]
+    said += [run.seed, len(run.pulls_out()), run.history()["reward"], run.fit(confidence=0.9).groups]
     said.append(str(run.diagnostics()).splitlines()[1])
     run.stop("enough")
     said.append(run.done)

@@ -68,7 +68,11 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
         backend.close()
     assert json.loads(json.dumps(shown["recommendation"])) == values
     assert (shown["sentence"], shown["standing"]) == (str(found), status.state)
-    assert (row["told"], row["out"]) == (status.told, status.pending) == (shown["told"], len(shown["out"]))
+    assert (
+        (row["told"], row["pending"])
+        == (status.told, status.pending)
+        == (shown["told"], len(shown["pending"]))
+    )
 
     notices = {each.kind: each.about for each in pending_notices(run.internals.read())}
     if status.remaining == 0:

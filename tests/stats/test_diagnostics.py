@@ -109,7 +109,7 @@ def test_spread_is_an_analysis_of_variance_of_log_variances_by_statsmodels():
                 if row[name] == (i, j)[name != "arm"]
             ]
             freedom = sum(x.size - 1 for x in cells)
-            assert row["freedom"] == freedom == np.sum(label == row[name]) - len(cells)
+            assert row["degrees_of_freedom"] == freedom == np.sum(label == row[name]) - len(cells)
             assert row["sd"] == pytest.approx(
                 np.sqrt(sum(((x - x.mean()) ** 2).sum() for x in cells) / freedom)
             )
@@ -412,7 +412,7 @@ def test_a_published_incomplete_block_design():
                 gap = found.contrast(a, b)
                 assert gap.estimate == pytest.approx(effect[a] - effect[b], abs=1e-9)
                 assert gap.se == pytest.approx(np.sqrt(2 * 3 * 0.65 / (2 * 4)), abs=1e-9)
-    assert found.freedom == 5
+    assert found.degrees_of_freedom == 5
     assert found.sigma**2 == pytest.approx(0.65, abs=1e-9)
     around = sum((x - np.mean(list(batch.values()))) ** 2 for batch in CATALYSTS for x in batch.values())
     assert around - 3.25 == pytest.approx(22.75)

@@ -87,8 +87,8 @@ def test_a_verdict_says_that_a_few_large_ones_decide():
     both, _ = count_events(fit.cells).worth(0, 1)
     assert fit.verdict == (
         f"too few events to name a best arm: the rewards of B and A are worth as much as {both:.2g} equal rewards, and 10 are "
-        f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try cap=0.999 "
-        f"(--cap 99.9%)"
+        f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try winsorize=0.999 "
+        f"(--winsorize 99.9%)"
     )
     assert describe_fit(fit).arms["p_best"] == [None, None]
     assert fit.p_best["B"] is not None

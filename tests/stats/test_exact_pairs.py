@@ -38,10 +38,10 @@ def test_one_environment_is_fishers_test_with_half_of_what_was_seen():
 
 
 def test_a_winner_is_named_where_the_exact_p_says_so():
-    for ones, level in ((9, 0.95), (12, 0.95)):
-        fit = Fit.from_arrays(*zero_one((ones, 20), (3, 22)), scale="odds", level=level)
+    for ones, confidence in ((9, 0.95), (12, 0.95)):
+        fit = Fit.from_arrays(*zero_one((ones, 20), (3, 22)), scale="odds", confidence=confidence)
         wins = fit.decision.standing == "winner"
-        assert wins == (fit.contrast("A", "B").p < 1.0 - level)
+        assert wins == (fit.contrast("A", "B").p < 1.0 - confidence)
 
 
 def test_where_exactness_is_claimed():

@@ -8,7 +8,7 @@ from tideproof.analysis import Fit
 from tideproof.errors import InputError, UnknownName
 
 LEVEL = 0.8
-MODELS = ("common", "by-arm", "by-environment", "robust", "clustered")
+MODELS = ("common", "by-arm", "by-environment", "sandwich", "clustered")
 
 
 def rows(seed=5):
@@ -33,7 +33,7 @@ def rows(seed=5):
 
 def fitted(variance, **options):
     _, arm, day, reward = rows()
-    return Fit.from_arrays(arm, day, reward, level=LEVEL, variance=variance, **options)
+    return Fit.from_arrays(arm, day, reward, confidence=LEVEL, variance=variance, **options)
 
 
 def interval(estimate, variance, freedom):
@@ -66,7 +66,7 @@ def expected(variance, a, b, day_):
         (va, fa), (vb, fb) = (inside(cells, lambda arm, _, one=one: arm == one) for one in (a, b))
         va, vb = va / len(x), vb / len(y)
         return va + vb, (va + vb) ** 2 / (va**2 / fa + vb**2 / fb)
-    if variance == "robust":
+    if variance == "sandwich":
         here = [(np.array(arm) == one) & (np.array(day) == day_) for one in (a, b)]
         freedom -= 9 - 1  # thu has a single arm: how much rewards vary there says nothing of other days
         return sum(((residual[h] / (1 - leverage[h])) ** 2).sum() / h.sum() ** 2 for h in here), freedom
@@ -100,7 +100,7 @@ def test_one_environment_is_a_t_test(variance):
     random = np.random.default_rng(1)
     x, y = random.normal(3.0, 1.0, 7), random.normal(0.0, 4.0, 12)
     fit = Fit.from_arrays(
-        ["A"] * 7 + ["B"] * 12, [1] * 19, np.concatenate([x, y]), level=LEVEL, variance=variance
+        ["A"] * 7 + ["B"] * 12, [1] * 19, np.concatenate([x, y]), confidence=LEVEL, variance=variance
     )
     (row,) = fit.gaps("A", "B")
     test = stats.ttest_ind(x, y, equal_var=variance != "by-arm").confidence_interval(LEVEL)

@@ -80,7 +80,7 @@ def test_machines_are_those_of_pinheiro_and_bates():
     b, c = (fit.contrast(machine, "A") for machine in "BC")
     assert (b.estimate, c.estimate) == pytest.approx((7.966667, 13.916667), abs=1e-6)
     assert (b.se, c.se) == pytest.approx((2.176974, 2.176974), abs=5e-6)
-    assert (b.freedom, c.freedom) == pytest.approx((10, 10))
+    assert (b.degrees_of_freedom, c.degrees_of_freedom) == pytest.approx((10, 10))
     assert (b.estimate / b.se, c.estimate / c.se) == pytest.approx((3.659514, 6.392665), abs=2e-5)
 
 

@@ -42,7 +42,7 @@ def ols(arm, environment, reward, **options):
 def test_robust_is_hc3_of_statsmodels(by):
     arm, environment, reward = log(by=by)
     theirs, _ = ols(arm, environment, reward, cov_type="HC3")
-    ours = Fit.from_arrays(arm, environment, reward, variance="robust")
+    ours = Fit.from_arrays(arm, environment, reward, variance="sandwich")
     for i in range(1, 4):
         gap = ours.contrast(i, 0)
         assert gap.estimate == pytest.approx(theirs.params[i - 1], abs=CLOSE)
@@ -172,7 +172,7 @@ def test_weighted_errors_are_kenward_and_rogers_in_dense_matrices(by):
         c = np.eye(len(Phi))[a] - np.eye(len(Phi))[b]
         gap = ours.contrast(a + 1, b + 1)
         assert gap.se == pytest.approx(np.sqrt(c @ adjusted_Phi @ c), abs=CLOSE)
-        assert gap.freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
+        assert gap.degrees_of_freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
 
     # an adjusted mean: its level as if weights were known, its contrast with the others as above
     C = np.zeros((4, 4))
@@ -214,8 +214,8 @@ def within_bounds(covered, logs, level):
 
 @pytest.mark.parametrize(
     ("variance", "by"),
-    [("common", None), ("by-arm", "arm"), ("by-environment", "environment"), ("robust", "arm"),
-     ("robust", "environment")],
+    [("common", None), ("by-arm", "arm"), ("by-environment", "environment"), ("sandwich", "arm"),
+     ("sandwich", "environment")],
 )  # fmt: skip
 def test_intervals_cover_under_unequal_noise(variance, by):
     """1,500 logs of 3 arms in 6 environments; cells of 6 to 20 rewards; noise up to five times as large."""
@@ -237,7 +237,7 @@ def test_common_standard_errors_fail_under_unequal_noise():
     random, logs = np.random.default_rng(12), 600
     arm = np.repeat([0, 1, 0, 1], [60, 6, 60, 6])
     environment = np.repeat([0, 0, 1, 1], [60, 6, 60, 6])
-    covered = {"common": 0, "robust": 0, "by-arm": 0}
+    covered = {"common": 0, "sandwich": 0, "by-arm": 0}
     for _ in range(logs):
         reward = np.where(arm == 1, 4.0, 0.5) * random.normal(size=arm.size) + 3.0 * environment
         for variance in covered:
@@ -245,7 +245,9 @@ def test_common_standard_errors_fail_under_unequal_noise():
             covered[variance] += gap.low <= 0.0 <= gap.high
     assert bdtr(covered["common"], logs, 0.95) < FALSE_ALARM
     within_bounds(covered["by-arm"], logs, 0.95)
-    assert bdtr(covered["robust"], logs, 0.92) > FALSE_ALARM  # twelve rewards: HC3 is a little short of them
+    assert (
+        bdtr(covered["sandwich"], logs, 0.92) > FALSE_ALARM
+    )  # twelve rewards: HC3 is a little short of them
 
 
 def test_clustered_covers_where_shifts_differ_between_arms_and_common_does_not():
@@ -266,16 +268,18 @@ def test_what_a_model_cannot_do():
     with pytest.raises(InputError, match=r"variance must be one of 'auto', 'common', .* not 'equal'"):
         Fit.from_arrays(*log(), variance="equal")
     with pytest.raises(InputError, match="at least 1 residual degree of freedom"):
-        Fit.from_arrays(list("AB"), [1, 1], [0.0, 1.0], variance="robust")
+        Fit.from_arrays(list("AB"), [1, 1], [0.0, 1.0], variance="sandwich")
     few = (list("AABB") * 2, [1] * 4 + [2] * 4, np.arange(8.0) ** 2)
-    with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; A has 2; use variance='robust'"):
+    with pytest.raises(
+        InputError, match=r"at least 5 degrees of freedom .*; A has 2; use variance='sandwich'"
+    ):
         Fit.from_arrays(*few, variance="by-arm")
     still = (list("AB") * 20, [1] * 20 + [2] * 20, [0.0, 1.0] * 10 + [0.0, 2.0] * 10)
     with pytest.raises(InputError, match="would give A an infinite weight"):
         Fit.from_arrays(*still, variance="by-arm")
     single = (list("AABBC"), [1] * 5, [0.0, 1.0, 2.0, 3.0, 4.0])
     with pytest.raises(InputError, match="variance of C in 1"):
-        Fit.from_arrays(*single, variance="robust")
+        Fit.from_arrays(*single, variance="sandwich")
     with pytest.raises(InputError, match="at least two environments"):
         Fit.from_arrays(list("AABB"), [1] * 4, [0.0, 1.0, 2.0, 3.0], variance="clustered")
 
@@ -283,7 +287,7 @@ def test_what_a_model_cannot_do():
 def test_environments_with_one_arm_do_no_harm():
     arm, environment, reward = log()
     more = np.append(arm, [1, 1, 2]), np.append(environment, [90, 90, 91]), np.append(reward, [3.0, 5.0, 1.0])
-    for variance in ("by-arm", "by-environment", "robust", "clustered"):
+    for variance in ("by-arm", "by-environment", "sandwich", "clustered"):
         extended = Fit.from_arrays(*more, variance=variance)
         assert np.all(np.isfinite(list(extended.arms["se"])))
         assert f"standard errors: {variance}" in repr(extended)
@@ -298,7 +302,7 @@ def with_single_arms(arm, environment, reward, times):
     return np.append(arm, lonely), np.append(environment, where), np.append(reward, drawn)
 
 
-@pytest.mark.parametrize("variance", ["robust", "clustered", "by-environment"])
+@pytest.mark.parametrize("variance", ["sandwich", "clustered", "by-environment"])
 def test_environments_with_one_arm_change_no_contrast(variance):
     """Neither clusters nor rewards nor degrees of freedom: nothing is compared there.
 
@@ -311,8 +315,8 @@ def test_environments_with_one_arm_change_no_contrast(variance):
     for i, k in combinations(range(4), 2):
         mine, theirs = more.contrast(i, k), base.contrast(i, k)
         if variance != "by-environment":
-            assert mine.freedom == theirs.freedom  # whole numbers
-        for name in ("estimate", "se", "low", "high", "p", "freedom"):
+            assert mine.degrees_of_freedom == theirs.degrees_of_freedom  # whole numbers
+        for name in ("estimate", "se", "low", "high", "p", "degrees_of_freedom"):
             assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=1e-9), name
     rows = {row["arm"]: row for row in base.comparisons}
     for row in more.comparisons:
@@ -321,7 +325,7 @@ def test_environments_with_one_arm_change_no_contrast(variance):
             assert row["candidate"] == rows[row["arm"]]["candidate"]
 
 
-@pytest.mark.parametrize("variance", ["robust", "clustered"])
+@pytest.mark.parametrize("variance", ["sandwich", "clustered"])
 def test_groups_that_never_met_have_each_its_own_freedom(variance):
     """What is known of two unconnected halves is what each would say alone."""
     arm, environment, reward = log(by="environment")
@@ -335,7 +339,7 @@ def test_groups_that_never_met_have_each_its_own_freedom(variance):
         alone = Fit.from_arrays(*data, variance=variance)
         for i, k in combinations(range(arms), 2):
             mine, theirs = found.contrast(first + i, first + k), alone.contrast(i, k)
-            assert mine.freedom == theirs.freedom
+            assert mine.degrees_of_freedom == theirs.degrees_of_freedom
             assert (mine.se, mine.low, mine.p) == pytest.approx((theirs.se, theirs.low, theirs.p), rel=1e-9)
         for row, want in zip(
             [r for r in found.arms if r["arm"] // 10 == first // 10], alone.arms, strict=True
@@ -379,19 +383,19 @@ def test_an_arm_alone_is_known_by_its_own_rewards():
         np.append(environment, [77] * 4 + [78]),
         np.append(reward, [*own, 5.0]),
     )
-    for variance in ("common", "robust", "clustered"):
-        found = Fit.from_arrays(*more, variance=variance, level=0.8)
+    for variance in ("common", "sandwich", "clustered"):
+        found = Fit.from_arrays(*more, variance=variance, confidence=0.8)
         rows = {row["arm"]: row for row in found.arms}
         se = {
             "common": found.sigma / 2,
             "clustered": found.sigma / 2,
-            "robust": np.sqrt(((own - own.mean()) ** 2).sum()) / 0.75 / 4,
+            "sandwich": np.sqrt(((own - own.mean()) ** 2).sum()) / 0.75 / 4,
         }[variance]
-        reach = stdtrit(found.freedom, 0.9)
+        reach = stdtrit(found.degrees_of_freedom, 0.9)
         assert (rows[9]["mean"], rows[9]["se"]) == pytest.approx((4.0, se))
         assert (rows[9]["low"], rows[9]["high"]) == pytest.approx((4.0 - reach * se, 4.0 + reach * se))
         assert (rows[8]["mean"], rows[8]["se"]) == pytest.approx((5.0, found.sigma))
-        assert found.freedom == reward.size + 5 - 4 - 7 + 1 - 2
+        assert found.degrees_of_freedom == reward.size + 5 - 4 - 7 + 1 - 2
 
 
 def test_standard_errors_of_clustered_means_in_a_balanced_log():
@@ -421,5 +425,7 @@ def test_pools_that_know_nothing_take_what_all_know():
     )
     still = Fit.from_arrays([*arm, "A"], [*environment, 3], [*np.arange(16.0) ** 2, 5.0, 5.0]).cells
     assert MODELS["by-environment"].pools(still).variance[2] == pytest.approx(still.squares.sum() / 13)
-    with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; 1 has 4; use variance='robust'"):
+    with pytest.raises(
+        InputError, match=r"at least 5 degrees of freedom .*; 1 has 4; use variance='sandwich'"
+    ):
         Fit.from_arrays(arm[1:], environment[1:], np.arange(16.0) ** 2, variance="by-environment")

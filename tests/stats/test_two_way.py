@@ -115,7 +115,7 @@ def test_blocks_of_levels_do_not_change_the_solution(numbers, monkeypatch):
     assert found.shifts["shift"] == pytest.approx(whole.shifts["shift"], rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize("variance", ["robust", "clustered", "by-arm", "by-environment"])
+@pytest.mark.parametrize("variance", ["sandwich", "clustered", "by-arm", "by-environment"])
 def test_other_models_of_the_noise_are_refused(variance):
     arm, cow, period, reward = draw(7, rows=600, arms=2, cows=3, periods=3)
     with pytest.raises(InputError, match="needs one column of environments, not a sum of two"):

@@ -77,7 +77,7 @@ def test_units_that_are_the_environments_are_the_clustered_model():
     i, k = c.arms.index(1), c.arms.index(0)
     C = found.covariance
     assert np.sqrt(C[i, i] + C[k, k] - 2 * C[i, k]) == pytest.approx(wanted.se, rel=1e-10)
-    assert found.freedom[i] == wanted.freedom == comparison_counts(c, solve(c)).environments[0] - 1
+    assert found.freedom[i] == wanted.degrees_of_freedom == comparison_counts(c, solve(c)).environments[0] - 1
 
 
 def test_groups_and_days_with_one_arm_count_apart():
@@ -144,10 +144,10 @@ def test_a_fit_by_units_is_that_of_statsmodels():
     assert (found.estimate, found.se, found.p) == pytest.approx(
         (float(wanted.effect[0]), float(wanted.sd[0, 0]), float(wanted.pvalue)), rel=1e-8
     )
-    assert found.freedom == 39
+    assert found.degrees_of_freedom == 39
     assert fit.arms["se"][0] > tp.fit(log, arm="arm", environment="day", reward="reward").arms["se"][0]
-    with pytest.raises(InputError, match="leave out variance='robust'"):
-        tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="robust")
+    with pytest.raises(InputError, match="leave out variance='sandwich'"):
+        tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="sandwich")
 
 
 def unit_log(rows):
@@ -164,7 +164,7 @@ COLUMNS = {"arm": "arm", "environment": "day", "reward": "reward", "unit": "user
 
 def test_units_of_one_environment_leave_as_many_degrees_of_freedom_as_rows_of_their_means_would():
     fit = tp.fit(unit_log(ENOUGH_UNITS), **COLUMNS)
-    assert fit.contrast("A", "B").freedom == 12 - 2 - 2 + 1
+    assert fit.contrast("A", "B").degrees_of_freedom == 12 - 2 - 2 + 1
 
 
 def test_the_arms_with_too_few_units_are_named():

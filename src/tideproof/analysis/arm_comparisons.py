@@ -35,7 +35,7 @@ from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
 Standing = Literal["winner", "open", "not_comparable"]
-Doubt = Literal["no freedom", "exact", "too few events", "several candidates", "groups"]
+Doubt = Literal["no degrees of freedom", "exact", "too few events", "several candidates", "groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Contrast:
         covers the intervals of all scales that fit the data.
     p : two-sided p-value of the hypothesis of no difference. Where several scales fit the data, the largest
         of their p-values.
-    freedom : degrees of freedom of all rewards. With 0, all attributes above except `estimate` are None.
+    degrees_of_freedom : of all rewards. With 0, all attributes above except `estimate` are None.
     adaptive : whether an adaptive policy chose the pulls. The interval and `p` then allow for it.
     scale : "difference", "ratio", "odds" or "log".
     exact : whether the interval and `p` come from the exact distribution, conditional on the totals of the
@@ -68,7 +68,7 @@ class Contrast:
     low: float | None
     high: float | None
     p: float | None
-    freedom: float
+    degrees_of_freedom: float
     adaptive: bool
     scale: ScaleName = "difference"
     exact: bool = False
@@ -85,7 +85,7 @@ def compare_arms(
     pairs: Pairs,
     places: tuple[int, int],
     *,
-    level: float,
+    confidence: float,
     adaptive: bool,
     picked: bool = False,
     ever: tuple[float, float] | None = None,
@@ -99,7 +99,7 @@ def compare_arms(
     C = on.found.covariance
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)
-        z = critical_deviate(level, arms, adaptive=adaptive, picked=picked)
+        z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
         p = p_value(z_0, arms, adaptive=adaptive, picked=picked)
     else:
         z, p = ever
@@ -113,7 +113,7 @@ def compare_arms(
         low=finite_or_none(low),
         high=finite_or_none(high),
         p=finite_or_none(p),
-        freedom=int(nu) if nu.is_integer() else nu,
+        degrees_of_freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,
         exact=on.exact and pairs is on.found.pairs and not adaptive,
@@ -149,7 +149,7 @@ def compare_with_group_best(
     found: Estimate,
     groups: Sequence[Ints],
     sign: float,
-    level: float,
+    confidence: float,
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
 ) -> Comparisons:
@@ -163,20 +163,24 @@ def compare_with_group_best(
     for group in groups:
         if group.size > 1:
             known = None if may is None else may[group]
-            own = compare_with_best(_comparison_field(found, group, sign, level, always), known)
+            own = compare_with_best(_comparison_field(found, group, sign, confidence, always), known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
 
 
 def find_candidates(
-    found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnytimeBounds | None = None
+    found: Estimate,
+    groups: Sequence[Ints],
+    sign: float,
+    confidence: float,
+    always: AnytimeBounds | None = None,
 ) -> NDArray[np.bool_]:
     """Return for each arm whether the data allow it to be the best of the arms comparable with it."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            may[group] = may_be_best(_comparison_field(found, group, sign, level, always))
+            may[group] = may_be_best(_comparison_field(found, group, sign, confidence, always))
     return may
 
 
@@ -185,31 +189,33 @@ def anytime_critical_value(
     groups: Sequence[Ints],
     pair: tuple[int, int],
     always: AnytimeBounds | None,
-    level: float,
+    confidence: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
     """Return a critical value and a p-value for two arms that stay valid if the log is analyzed repeatedly.
 
-    Without `alone`, the critical value holds for all pairs of the group at once at confidence level `level`;
-    with `alone`, it holds for this pair only, at that confidence level. Return None without `always`,
-    that is for a log that is analyzed only once, or if the noise is unknown.
+    Without `alone`, the critical value holds for all pairs of the group at once at the level `confidence`;
+    with `alone`, it holds for this pair only, at that confidence level. Return None without `always`, that is
+    for a log that is analyzed only once, or if the noise is unknown.
     """
     if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
         return None
     group = next(group for group in groups if pair[0] in group)
     i, k = np.searchsorted(group, pair).tolist()
     both = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
-    bars = always.all_pairs(*both, 1.0 - level) if alone is None else always.alone(*both, 1.0 - alone)
+    bars = always.all_pairs(*both, 1.0 - confidence) if alone is None else always.alone(*both, 1.0 - alone)
     return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
 
 
 def _comparison_field(
-    found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None
+    found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
     """Return a group of comparable arms in the form that comparisons with the best arm take as input."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
-    field = ArmGroup(pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), level)
+    field = ArmGroup(
+        pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), confidence
+    )
     if always is None or not field.known:
         return field
     bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)
@@ -232,7 +238,7 @@ class Decision:
     best, runner_up : the arms with the best two adjusted means; None if arms cannot be compared.
     candidates : the arms that the data do not exclude as the best, ordered by adjusted mean, the best first.
         Empty if arms cannot be compared.
-    doubt : the reason why no winner can be named, or None if one can. "no freedom": no degrees of freedom are
+    doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
         cannot be estimated. "too few events": confidence intervals are not reliable. "several candidates":
         the data do not separate the best arms. "groups": no chain of shared environments connects all arms.
@@ -255,19 +261,19 @@ NOT_COMPARABLE = Decision(None, None, (), "groups")
 
 
 def decide(
-    ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool, few: bool = False
+    ranked: Sequence[Any], candidates: Sequence[Any], degrees_of_freedom: int, exact: bool, few: bool = False
 ) -> Decision:
     """Decide which of several comparable arms is the best; `ranked` lists them by adjusted mean, best first.
 
-    >>> decide("BAC", "B", freedom=9, exact=False).standing
+    >>> decide("BAC", "B", degrees_of_freedom=9, exact=False).standing
     'winner'
-    >>> decide("BAC", "BA", freedom=9, exact=False).doubt
+    >>> decide("BAC", "BA", degrees_of_freedom=9, exact=False).doubt
     'several candidates'
     """
     best, runner_up = ranked[:2]
     doubt: Doubt | None = None
-    if not freedom:
-        doubt = "no freedom"
+    if not degrees_of_freedom:
+        doubt = "no degrees of freedom"
     elif exact:
         doubt = "exact"
     elif any(arm != best for arm in candidates):

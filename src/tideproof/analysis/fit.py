@@ -23,7 +23,7 @@ def fit(
     reward: str | None = None,
     time: str | None = None,
     direction: Direction = "maximize",
-    level: float = 0.95,
+    confidence: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     prior: Prior = "exchangeable",
@@ -39,7 +39,7 @@ def fit(
     decimal: Decimal | None = None,
     covariates: str | Sequence[str] = (),
     unit: str | None = None,
-    cap: float | None = None,
+    winsorize: float | None = None,
     adaptive: bool = False,
     robust: Robust | None = None,
 ) -> Fit:
@@ -70,13 +70,13 @@ def fit(
         them.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
-    level
+    confidence
         Confidence level of the intervals.
     variance
         Model of the noise. "auto": for 0/1 rewards, the variance that follows from their means; for others,
         the variance inside cells, with intervals corrected for skewness. The other models are for the scale
         of differences and use Student-t intervals: the same variance for all rewards ("common"), one variance
-        for each arm ("by-arm") or environment ("by-environment"), any variances ("robust"), or shifts that
+        for each arm ("by-arm") or environment ("by-environment"), any variances ("sandwich"), or shifts that
         differ between arms ("clustered"). `unit` sets its own model. "interaction": arms differ from
         environment to environment by an amount that is estimated, and `Fit.interaction` says which arm leads
         where; "interaction+by-arm" and "interaction+by-environment" add unequal variances; "own-interaction"
@@ -91,7 +91,7 @@ def fit(
         distribution, whose standard deviation is estimated; or "flat", all differences are equally likely.
     anytime
         Whether you look at this log repeatedly while it grows. The candidates and all confidence intervals of
-        contrasts then hold at all looks together with probability `level`, so you may stop at any time.
+        contrasts then hold at all looks together with probability `confidence`, so you may stop at any time.
         Without it they hold for one look.
     n, sample_variance, sd
         For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
@@ -118,7 +118,7 @@ def fit(
     unit
         Column of the user or unit ID, where a unit gives several rewards. Standard errors are clustered by
         it.
-    cap
+    winsorize
         Winsorizing quantile, such as 0.999: rewards above this quantile of all rewards are replaced by it.
     adaptive
         Whether a policy chose arms by earlier rewards. Intervals of contrasts then allow for it, and the
@@ -163,14 +163,14 @@ def fit(
         ),
         statistics=StatisticsOptions(
             direction=direction,
-            level=level,
+            confidence=confidence,
             variance=variance,
             scale=scale,
             prior=prior,
             anytime=anytime,
             adaptive=adaptive,
             robust=robust,
-            cap=cap,
+            winsorize=winsorize,
         ),
     )
     return analyze_log(data, options).fit

@@ -74,7 +74,7 @@ class Fit:
     adaptive
         Whether an adaptive policy chose the pulls. Only the intervals of contrasts then allow for it; and the
         model "by-arm" pools the arms that have too few rewards for a variance of their own.
-    level
+    confidence
         Confidence level of the intervals.
     variance
         Model of the noise, as in `fit`.
@@ -101,7 +101,7 @@ class Fit:
     scale : "difference", "ratio", "odds" or "log".
     lifts : whether contrasts are lifts (0.12 for 12 %), as on all scales except that of differences.
     choice : why this scale is used, with the tests behind the choice.
-    freedom : degrees of freedom of the noise: rewards minus arms minus environments plus groups. With 0,
+    degrees_of_freedom : of the noise: rewards minus arms minus environments plus groups. With 0,
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
     groups : lists of arms; only arms of the same list can be compared.
@@ -114,7 +114,7 @@ class Fit:
         *,
         direction: Direction = "maximize",
         adaptive: bool = False,
-        level: float = 0.95,
+        confidence: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice | ScaleDecision = "auto",
         prior: Prior = "exchangeable",
@@ -133,7 +133,7 @@ class Fit:
         self.cells = cells
         self.direction = checks.require_direction(direction)
         self.adaptive = adaptive
-        self.level = checks.require_level(level)
+        self.confidence = checks.require_confidence(confidence)
         self.prior = checks.require_prior(prior)
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._on: ScaleFit
@@ -141,11 +141,11 @@ class Fit:
             self.variance = resolve_variance(cells, variance)
             self._solution = cells.solution
             self.choice = select_scale(cells, scale, self.variance)
-            self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
+            self.degrees_of_freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
             self._on = fit_on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
         else:
             self.variance, self.choice = "common", tide.choice
-            self.freedom, self._sigma = tide.freedom, tide.sigma
+            self.degrees_of_freedom, self._sigma = tide.degrees_of_freedom, tide.sigma
             self._on = tide.on
         self.scale: ScaleName = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
@@ -171,7 +171,7 @@ class Fit:
         *,
         direction: Direction = "maximize",
         adaptive: bool = False,
-        level: float = 0.95,
+        confidence: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
         prior: Prior = "exchangeable",
@@ -184,7 +184,7 @@ class Fit:
             found,
             direction=direction,
             adaptive=adaptive,
-            level=level,
+            confidence=confidence,
             variance=variance,
             scale=scale,
             prior=prior,
@@ -222,7 +222,7 @@ class Fit:
         if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
-        return bool(self.freedom) and is_exact(self._sigma, largest)
+        return bool(self.degrees_of_freedom) and is_exact(self._sigma, largest)
 
     @property
     def p_best(self) -> dict[Any, float | None]:
@@ -258,7 +258,7 @@ class Fit:
                 "n": c.counts.astype(np.int64),
                 "raw_mean": raw_mean(c),
                 "mean": read.mean,
-                **self._on.means(self.level),
+                **self._on.means(self.confidence),
                 "p_best": self._chances[0],
             }
         )
@@ -288,21 +288,24 @@ class Fit:
     def comparisons(self) -> Table:
         """Table that compares each arm with the best other arm, with simultaneous confidence intervals.
 
-        Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals cover the
-        true values, and the best arm is among the candidates. Arms are compared inside each connected group.
-        With only two arms the tests are two-sided. On the scales of ratios and odds the estimates are lifts.
+        Multiple comparisons with the best (Hsu 1984, 1996): with probability `confidence` all intervals cover
+        the true values, and the best arm is among the candidates. Arms are compared inside each connected
+        group. With only two arms the tests are two-sided. On the scales of ratios and odds the estimates are
+        lifts.
 
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether the
         data allow it to be the best, on this scale or on another scale that fits the data).
         """
         always = self._ever(self.scale)
-        found = compare_with_group_best(self._widest, self._groups, self._sign, self.level, self._may, always)
+        found = compare_with_group_best(
+            self._widest, self._groups, self._sign, self.confidence, self._may, always
+        )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
 
     @property
     def candidates(self) -> list[Any]:
-        """The arms that can be the best; with probability `level` the truly best arm is among them."""
+        """The arms that can be the best; with probability `confidence` the truly best arm is among them."""
         self._check_comparable()
         may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
         return [arm for arm in self.ranking[0] if may[arm]]
@@ -312,7 +315,7 @@ class Fit:
         """For each arm, whether it can be the best on at least one scale of comparison that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
-            find_candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
+            find_candidates(estimate, self._groups, self._sign, self.confidence, self._ever(scale))
             for scale, estimate in scales.items()
         ]
         return np.asarray(np.any(found, axis=0))
@@ -341,7 +344,7 @@ class Fit:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
-        return decide(self.ranking[0], self.candidates, self.freedom, self.exact, few)
+        return decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
 
     @property
     def verdict(self) -> str:
@@ -362,7 +365,7 @@ class Fit:
         i, pairs = self._position(arm), self._widest.pairs
         others = np.delete(np.arange(self.cells.K), i)
         few = any(not pairs.enough(i, k) for k in others.tolist())
-        if few or not self.freedom or self.exact or len(self.groups) > 1:
+        if few or not self.degrees_of_freedom or self.exact or len(self.groups) > 1:
             return 0.0
         found = self._sign * pairs.deviates(np.full(others.size, i), others)
         return float(np.nan_to_num(found, nan=0.0).min())
@@ -383,18 +386,18 @@ class Fit:
                 "arms": c.arms_seen,
                 "shift": read.shift,
                 **student_intervals(
-                    read.shift, read.shift_variance, self._estimate.shift_freedom, self.level
+                    read.shift, read.shift_variance, self._estimate.shift_freedom, self.confidence
                 ),
             }
         )
 
-    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, confidence: float | None = None, picked: bool = False) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or the lift of `a` over `b`.
 
-        The confidence level of the interval is that of the fit, unless `level` is given. The interval is for
-        two arms that were chosen in advance; pass `picked=True` if they are the best arm and its runner-up.
-        With `anytime` it holds at all looks: without `level` for all contrasts at once, with `level` for this
-        contrast alone.
+        The confidence level of the interval is that of the fit, unless `confidence` is given. The interval is
+        for two arms that were chosen in advance; pass `picked=True` if they are the best arm and its
+        runner-up. With `anytime` it holds at all looks: without `confidence` for all contrasts at once, with
+        `confidence` for this contrast alone.
 
         Raises
         ------
@@ -406,7 +409,7 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self)}")
-        asked = i, k, None if level is None else checks.require_level(level), picked
+        asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = compare_arms(
@@ -414,10 +417,10 @@ class Fit:
                 self._on,
                 found.pairs,
                 (i, k),
-                level=self.level if level is None else level,
+                confidence=self.confidence if confidence is None else confidence,
                 adaptive=self.adaptive,
                 picked=picked,
-                ever=anytime_critical_value(found, self._groups, (i, k), always, self.level, level),
+                ever=anytime_critical_value(found, self._groups, (i, k), always, self.confidence, confidence),
             )
         return self._contrasts[asked]
 
@@ -440,7 +443,7 @@ class Fit:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
         found = self._on.gaps(i, k)
         where = [self.cells.environments[j] for j in found.environment]
-        known = student_intervals(found.estimate, found.variance, found.freedom, self.level)
+        known = student_intervals(found.estimate, found.variance, found.freedom, self.confidence)
         shown = {name: self._on.shown(x) for name, x in ({"estimate": found.estimate} | known).items()}
         return Table({"environment": where, **shown, "se": known["se"]})
 
@@ -467,7 +470,7 @@ class Fit:
     def spread(self) -> Spread:
         """Test whether all arms and all environments have the same variance.
 
-        If they do not, choose a `variance` that allows for it: "by-arm", "by-environment" or "robust".
+        If they do not, choose a `variance` that allows for it: "by-arm", "by-environment" or "sandwich".
         """
         return self._on.spread()
 

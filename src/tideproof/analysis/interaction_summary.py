@@ -71,7 +71,7 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)
-    low, high = omega_interval(c, c.solution, mixed, fit.level)
+    low, high = omega_interval(c, c.solution, mixed, fit.confidence)
     count = int(np.count_nonzero(c.arms_seen))
     whole = len(groups) == 1 and mixed.told and not np.isnan(found.covariance).any()
     columns: dict[str, Any] = {"arm": c.arms}
@@ -79,7 +79,7 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
     chance: dict[str, Any] = {"environment": [], "arm": [], "chance": []}
     one = None
     if whole:
-        who = leader_probabilities(mixed, found.mu, found.covariance, sign, fit.level)
+        who = leader_probabilities(mixed, found.mu, found.covariance, sign, fit.confidence)
         columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
         chance["environment"] = [name for name in c.environments for _ in c.arms]
         chance |= {"arm": c.arms * c.J, "chance": who.chance.ravel()}
@@ -109,6 +109,6 @@ def _observed_candidates(
     these = environment_averages(mixed)
     pairs = WaldPairs(these.mu, these.covariance, these.freedom)
     narrow = found._replace(mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
-    may = find_candidates(narrow, groups, sign, fit.level)
+    may = find_candidates(narrow, groups, sign, fit.confidence)
     order = np.argsort(-sign * these.mu, kind="stable").tolist()
     return tuple(fit.cells.arms[i] for i in order if may[i])

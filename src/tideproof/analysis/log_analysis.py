@@ -127,14 +127,18 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
             cells, tide, bins = fit_tide_or_bins(ordered, logs)
             return LogReading(columns, CellReading(cells, {}, None), tide=tide, bins=bins)
         wish = ReadOptions(
-            asked.covariate_columns, asked.unit or "", comparisons.by or "", options.statistics.cap, logs
+            asked.covariate_columns,
+            asked.unit or "",
+            comparisons.by or "",
+            options.statistics.winsorize,
+            logs,
         )
         with observer.reading() as progress:
             found = read_cells(rows, request, wish, progress)
             inside = _test_shorter_environments(rows, request, wish, found.cells, options)
-            uncapped = replace(wish, cap=None)
+            unchanged = replace(wish, winsorize=None)
             guardrails = {
-                name: read_cells(rows, replace(request, reward=name), uncapped, progress).cells
+                name: read_cells(rows, replace(request, reward=name), unchanged, progress).cells
                 for name in comparisons.guardrails
             }
         return LogReading(columns, found, guardrails, inside=inside)
@@ -206,7 +210,7 @@ def _test_shorter_environments(
     time = options.columns.time
     if time is None and not (options.comparisons.shorter_environments and cells.n.sum() <= MOST):
         return None
-    plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
+    plain = not (wish.by or wish.unit or wish.covariates or wish.winsorize or request.n or request.wide)
     shorter = shorter_environments(request.environment, time, rows.columns) if request.environment else []
     return compare_with_shorter(rows, request, cells, shorter) if plain and shorter else None
 
@@ -303,7 +307,7 @@ class LogAnalysis:
             metrics=self.metrics,
             segments=self.segments,
             sample_ratio=None if expected is None else self.fit.sample_ratio(expected),
-            cap=self.reading.found.cap,
+            winsorizing=self.reading.found.winsorizing,
             single_rows=True,
         )
         return describe_fit(self.fit, extra)
@@ -337,7 +341,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         cells,
         direction="minimize" if lower else asked.direction if reading else "maximize",
         adaptive=asked.adaptive,
-        level=asked.level,
+        confidence=asked.confidence,
         variance=options.variance,
         scale=asked.scale,
         prior=asked.prior,

@@ -63,14 +63,14 @@ class StatisticsOptions:
     """Options of the statistical analysis, such as the confidence level; `fit` describes each of them."""
 
     direction: Direction = "maximize"
-    level: float = 0.95
+    confidence: float = 0.95
     variance: Variance = "auto"
     scale: ScaleChoice = "auto"
     prior: Prior = "exchangeable"
     anytime: bool = False
     adaptive: bool = False
     robust: Robust | None = None
-    cap: float | None = None
+    winsorize: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class AnalysisOptions:
             "time_zone": columns.time_zone,
             "covariates": columns.covariates,
             "unit": columns.unit,
-            "cap": statistics.cap,
+            "winsorize": statistics.winsorize,
             "by": comparisons.by,
             "robust": statistics.robust,
             "anytime": statistics.anytime,

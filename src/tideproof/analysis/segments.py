@@ -20,8 +20,7 @@ from tideproof.analysis.log_options import (
 )
 from tideproof.analysis.scale_choice import ScaleChoice, resolve_variance, select_scale
 from tideproof.analysis.words.fit_text import anytime_suffix
-from tideproof.checks import Direction
-from tideproof.checks import require_level as checked_level
+from tideproof.checks import Direction, require_confidence
 from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
@@ -43,7 +42,7 @@ class Segments:
     pooled : one fit of all segments, in which arms differ by the same amount everywhere and every segment has
         environments of its own.
     left_out : segments without a fit, each with the reason.
-    level : probability that all statements about winners hold.
+    confidence : probability that all statements about winners hold.
     heterogeneity : test of the hypothesis that arms differ by the same amount in all segments. None where it
         cannot be made, and with `anytime`, because the test is valid for one look only.
     """
@@ -52,7 +51,7 @@ class Segments:
     fits: dict[Any, Fit]
     pooled: Fit
     left_out: dict[Any, str]
-    level: float
+    confidence: float
     heterogeneity: Heterogeneity | None
 
     @property
@@ -94,7 +93,7 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
-        sure = f"{100 * self.level:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
+        sure = f"{100 * self.confidence:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
@@ -114,7 +113,7 @@ class Segments:
         if test is None:
             return ""
         p = format_p(test.p)
-        if test.p < 1.0 - self.level:
+        if test.p < 1.0 - self.confidence:
             return f"; differences between arms vary between segments ({p})"
         return f"; no evidence that differences between arms vary between segments ({p})"
 
@@ -123,7 +122,7 @@ class Segments:
         return {
             "by": self.by,
             "verdict": self.verdict,
-            "level": self.level,
+            "confidence": self.confidence,
             "segments": self.table.to_dicts(),
             "left_out": [{"segment": label, "why": why} for label, why in self.left_out.items()],
             "heterogeneity": None if self.heterogeneity is None else to_json_values(self.heterogeneity),
@@ -151,12 +150,12 @@ def segments(
     environment: str | None,
     reward: str | None = None,
     direction: Direction = "maximize",
-    level: float = 0.95,
+    confidence: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     anytime: bool = False,
     adaptive: bool = False,
-    cap: float | None = None,
+    winsorize: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Segments:
     """Estimate the arms of a log separately in each segment, such as each country or device.
@@ -166,7 +165,7 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive, cap
+    data, arm, environment, reward, direction, confidence, variance, scale, anytime, adaptive, winsorize
         As in `fit`, whose other options are accepted, too. Every segment has environments of its own. A log
         of an adaptive run needs `anytime`.
     by
@@ -182,12 +181,12 @@ def segments(
         columns=ColumnOptions(arm=arm, environment=environment, reward=reward, **options),
         statistics=StatisticsOptions(
             direction=direction,
-            level=level,
+            confidence=confidence,
             variance=variance,
             scale=scale,
             anytime=anytime,
             adaptive=adaptive,
-            cap=cap,
+            winsorize=winsorize,
         ),
         comparisons=ComparisonOptions(by=by),
     )
@@ -199,16 +198,16 @@ def fit_segments(
 ) -> Segments:
     """Estimate the arms in each segment of a log, such as each country; `direction` overrides that option.
 
-    Confidence levels are adjusted by Sidak's method: with S segments, each is judged at level^(1/S), so that
-    all statements hold at once with probability `level`. If pulls depended on rewards, segments are not
-    independent, and Bonferroni's method is used. The heterogeneity test is made only for a single look.
+    Confidence levels are adjusted by Sidak's method: with S segments, each is judged at confidence^(1/S), so
+    that all statements hold at once with probability `confidence`. If pulls depended on rewards, segments are
+    not independent, and Bonferroni's method is used. The heterogeneity test is made only for a single look.
 
     All segments use the scale that fits the pooled rows, unless the data of a segment contradict it.
     """
     asked, variance, by = options.statistics, options.variance, str(options.comparisons.by)
     direction, scale = direction or asked.direction, asked.scale
     anytime, adaptive = asked.anytime, asked.adaptive
-    level = checked_level(asked.level)
+    confidence = require_confidence(asked.confidence)
     apart = {
         segment: why
         for segment, part in found.segments.items()
@@ -217,14 +216,14 @@ def fit_segments(
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
         raise InputError(f"no segment of {by!r} has two arms to compare")
-    each = 1.0 - (1.0 - level) / len(used) if adaptive else level ** (1.0 / len(used))
+    each = 1.0 - (1.0 - confidence) / len(used) if adaptive else confidence ** (1.0 / len(used))
     made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
-    pooled = made(found.cells, level=level, scale=scale)
+    pooled = made(found.cells, confidence=confidence, scale=scale)
     fits = {}
     for segment, part in used.items():
         seen = part.seen()
-        fits[segment] = made(seen, level=each, scale=_segment_scale(seen, scale, variance, pooled.scale))
-    return Segments(by, fits, pooled, apart, level, None if anytime else _test_heterogeneity(used))
+        fits[segment] = made(seen, confidence=each, scale=_segment_scale(seen, scale, variance, pooled.scale))
+    return Segments(by, fits, pooled, apart, confidence, None if anytime else _test_heterogeneity(used))
 
 
 def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:

@@ -109,11 +109,11 @@ def metrics(
     environment: str | None,
     low: Sequence[str] = (),
     control: Any = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     anytime: bool = False,
-    cap: float | None = None,
+    winsorize: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Metrics:
     """Estimate the arms of a log in each of several metrics (reward columns) of the same rows.
@@ -122,9 +122,9 @@ def metrics(
 
     Parameters
     ----------
-    data, arm, environment, level, variance, scale, cap
-        As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `cap` applies to
-        the first metric only.
+    data, arm, environment, confidence, variance, scale, winsorize
+        As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `winsorize` applies
+        to the first metric only.
     rewards
         Columns of the metrics, or ratios of two columns; the first metric decides.
     low
@@ -143,7 +143,9 @@ def metrics(
     check_metrics(rewards, low)
     asked = AnalysisOptions(
         columns=ColumnOptions(arm=arm, environment=environment, reward=rewards[0], **options),
-        statistics=StatisticsOptions(level=level, variance=variance, scale=scale, anytime=anytime, cap=cap),
+        statistics=StatisticsOptions(
+            confidence=confidence, variance=variance, scale=scale, anytime=anytime, winsorize=winsorize
+        ),
         comparisons=ComparisonOptions(guardrails=rewards[1:], low=low),
     )
     found = analyze_log(data, asked)

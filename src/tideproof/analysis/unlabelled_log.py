@@ -42,7 +42,7 @@ class TideEstimate:
         self._followed = followed = _estimate_tide(rows)
         self.column, self.bin, self._clock = rows.column, rows.bin, rows.clock
         self.law, self.likely = followed.law, followed.likely
-        self.freedom, self.sigma = followed.freedom, followed.sigma
+        self.degrees_of_freedom, self.sigma = followed.freedom, followed.sigma
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
         self.on, self.cells = HiddenTideScale(followed), replace(followed.cells, dropped=rows.dropped)
         self.choice = ScaleDecision(
@@ -68,20 +68,20 @@ class TideEstimate:
             }
         )
 
-    def points(self, level: float = 0.95) -> Table:
+    def points(self, confidence: float = 0.95) -> Table:
         """Return the estimated tide as a table with one row per time segment.
 
         If there are few times, each is a segment. Columns: time (the start of the segment), n, shift
         (relative to the average over traffic), se, low, high.
         """
         points = self._followed.points
-        nu = np.full(points.n.size, float(self.freedom))
+        nu = np.full(points.n.size, float(self.degrees_of_freedom))
         return Table(
             {
                 "time": moment_labels(self._followed.curve.time[points.start], self._clock),
                 "n": points.n.astype(np.int64),
                 "shift": points.shift,
-                **student_intervals(points.shift, points.variance, nu, level),
+                **student_intervals(points.shift, points.variance, nu, confidence),
             }
         )
 

@@ -41,7 +41,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     control
         The arm with which all others are compared.
     simultaneous
-        Whether all intervals hold at once with probability `fit.level` (Sidak), or each one separately.
+        Whether all intervals hold at once with probability `fit.confidence` (Sidak), or each one separately.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     group = next(group for group in fit.groups if control in group)
     compared = [arm for arm in others if arm in group]
     count = max(1, len(compared)) if simultaneous else 1
-    level = fit.level ** (1.0 / count)
+    confidence = fit.confidence ** (1.0 / count)
     rows = {row["arm"]: row for row in fit.arms}
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for arm in others:
@@ -79,9 +79,9 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
                 columns[name].append(None)
             columns["reading"].append("not comparable")
             continue
-        found = fit.contrast(arm, control, level=level)
+        found = fit.contrast(arm, control, confidence=confidence)
         low, high = found.low, found.high
-        lift = _lift(found, rows[arm], rows[control], level, fit.lifts, fit.anytime)
+        lift = _lift(found, rows[arm], rows[control], confidence, fit.lifts, fit.anytime)
         p = None if found.p is None else _sidak(count, found.p)
         values = (found.estimate, low, high, p, *lift, read_interval(low, high, fit.direction))
         for name, value in zip(_COLUMNS[1:], values, strict=True):
@@ -118,7 +118,7 @@ def _lift(
     found: Contrast,
     arm: dict[str, Any],
     control: dict[str, Any],
-    level: float,
+    confidence: float,
     lifts: bool,
     anytime: bool,
 ) -> tuple[float | None, float | None, float | None]:
@@ -135,8 +135,12 @@ def _lift(
     xx, yy = arm["se"] ** 2, control["se"] ** 2
     xy = 0.5 * (xx + yy - found.se**2)
     if anytime and found.low is not None and found.high is not None:  # confidence level of one look as wide
-        level = 1.0 - f_tail((0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.freedom)
+        confidence = 1.0 - f_tail(
+            (0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.degrees_of_freedom
+        )
     elif anytime:
         return lift, None, None
-    low, high = fieller_interval(arm["mean"], control["mean"], xx, xy, yy, found.freedom, level)
+    low, high = fieller_interval(
+        arm["mean"], control["mean"], xx, xy, yy, found.degrees_of_freedom, confidence
+    )
     return lift, finite_or_none(low - 1.0), finite_or_none(high - 1.0)

@@ -31,13 +31,13 @@ class WithinLabelTest(NamedTuple):
     finer : the environments to use instead: the longest ones that no shorter ones improve significantly. ""
         if the given environments suffice.
     F, p : statistic and p-value of the test against the next shorter environments.
-    freedom : numerator and denominator degrees of freedom of F.
+    degrees_of_freedom : of the numerator and the denominator of F.
     """
 
     finer: str
     F: float
     p: float
-    freedom: tuple[int, int]
+    degrees_of_freedom: tuple[int, int]
 
 
 def compare_with_shorter(

@@ -83,14 +83,18 @@ def analyze_command(
         bool, _column("Skip rows with missing values.", "--drop-missing", metavar="")
     ] = False,
     minimize: Annotated[bool, _statistic("Lower rewards are better.", "--minimize")] = False,
-    level: Annotated[float, _statistic("Confidence level.", metavar="NUMBER", parser=parse_number)] = 0.95,
+    confidence: Annotated[
+        float, _statistic("Confidence level.", metavar="NUMBER", parser=parse_number)
+    ] = 0.95,
     scale: Annotated[str, _choice("auto, difference, ratio, odds or log.")] = "auto",
-    variance: Annotated[str, _choice("auto, common, by-arm, robust, ... (see guide).")] = "auto",
+    variance: Annotated[str, _choice("auto, common, by-arm, sandwich, ... (see guide).")] = "auto",
     prior: Annotated[str, _choice("exchangeable (default) or flat.")] = "exchangeable",
     adaptive: Annotated[bool, _statistic("A policy chose arms by earlier rewards.", "--adaptive")] = False,
     anytime: Annotated[bool, _statistic("Results stay valid if you look repeatedly.", "--anytime")] = False,
     robust: Annotated[str | None, _statistic("cells: exclude outlying cells.", metavar="cells")] = None,
-    cap: Annotated[str | None, _statistic("Winsorizing quantile, such as 99.9%.", metavar="SHARE")] = None,
+    winsorize: Annotated[
+        str | None, _statistic("Winsorizing quantile, such as 99.9%.", metavar="SHARE")
+    ] = None,
     control: Annotated[
         str | None, _comparison("Compare all other arms with this one.", metavar="ARM")
     ] = None,
@@ -138,14 +142,14 @@ def analyze_command(
         ),
         statistics=StatisticsOptions(
             direction="minimize" if minimize else "maximize",
-            level=level,
+            confidence=confidence,
             variance=cast(Any, variance),  # checked by the fit, as scale and prior are
             scale=cast(Any, scale),
             prior=cast(Any, prior),
             anytime=anytime,
             adaptive=adaptive,
             robust=cast(Any, robust),
-            cap=None if cap is None else read_share(cap),
+            winsorize=None if winsorize is None else read_share(winsorize),
         ),
         comparisons=ComparisonOptions(
             control=control,

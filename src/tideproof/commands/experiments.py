@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.")]
 # Maps the headers of the numeric columns to keys of a row.
-_COUNTS = {"pulls": "pulls", "pending": "out", "rewards": "told", "budget": "budget"}
+_COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "told", "budget": "budget"}
 
 
 def experiments_command(url: Url, as_json: AsJson = False) -> None:

@@ -120,7 +120,9 @@ def read_share(text: str) -> float:
         value = -1.0
     share = value / 100.0 if percent else value
     if not 0.0 < share < 1.0:
-        raise InputError(f"--cap must be a percentage such as 99.9% or a number such as 0.999, not {text!r}")
+        raise InputError(
+            f"--winsorize must be a percentage such as 99.9% or a number such as 0.999, not {text!r}"
+        )
     return share
 
 

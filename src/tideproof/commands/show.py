@@ -20,7 +20,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the experimen
 
 _MISSING = "\N{EN DASH}"
 # Maps the headers of the numeric columns to keys of an arm.
-_COUNTS = {"rewards": "rewards", "pulls": "pulls", "pending": "out"}
+_COUNTS = {"rewards": "rewards", "pulls": "pulls", "pending": "pending"}
 OLDEST = 10  # number of pending pulls that are shown
 
 
@@ -79,18 +79,20 @@ def show(console: Console, found: dict[str, Any]) -> None:
         format_count(found["pulls"], "pull"),
         format_count(found["told"], "reward"),
     ]
-    facts += [f"{len(found['out']):,} pending", f"{found['lost']:,} lost", found["standing"]]
+    facts += [f"{len(found['pending']):,} pending", f"{found['lost']:,} lost", found["standing"]]
     console.print(
         Text(escape_control_characters(found["name"]), style="bold"),
         Text(escape_control_characters(", ".join(facts)), style="dim"),
     )
     console.print(Text(escape_control_characters(found["sentence"])))
     _print_table(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
-    if found["out"]:
-        _print_table(console, _pending_columns(found["out"][:OLDEST]))
-        if len(found["out"]) > OLDEST:
+    if found["pending"]:
+        _print_table(console, _pending_columns(found["pending"][:OLDEST]))
+        if len(found["pending"]) > OLDEST:
             console.print(
-                f"the oldest {OLDEST} of {len(found['out']):,} pending pulls", style="dim", highlight=False
+                f"the oldest {OLDEST} of {len(found['pending']):,} pending pulls",
+                style="dim",
+                highlight=False,
             )
     if found["last_events"]:
         _print_events(console, found["last_events"])

@@ -47,14 +47,14 @@ class ReadOptions:
     covariates : columns of numbers that were known before the arm was assigned; their effect is removed.
     unit : column of the user or unit ID, by which standard errors are clustered; "" for none.
     by : column that defines the segments; "" for none.
-    cap : winsorizing quantile: rewards above it are replaced by it; None for no winsorizing.
+    winsorize : winsorizing quantile: rewards above it are replaced by it; None for no winsorizing.
     logs : whether to read also the logarithms of rewards, if all are above 0; None: only if they may help.
     """
 
     covariates: tuple[str, ...] = ()
     unit: str = ""
     by: str = ""
-    cap: float | None = None
+    winsorize: float | None = None
     logs: bool | None = False
 
 
@@ -72,12 +72,12 @@ class CellReading(NamedTuple):
     ----------
     cells : cells of all rows; every segment has environments of its own.
     segments : cells of each segment, all with the same list of arms; empty without segments.
-    cap : the winsorizing threshold, if rewards were winsorized.
+    winsorizing : the winsorizing threshold, if rewards were winsorized.
     """
 
     cells: Cells
     segments: dict[Any, Cells]
-    cap: WinsorizingThreshold | None
+    winsorizing: WinsorizingThreshold | None
 
 
 class JointMoments(NamedTuple):
@@ -128,7 +128,7 @@ def group_jointly(
         if len(used) == 1 and used[0][1] == request.reward:
             return rows.group(request, progress)
         if len(used) == 1:
-            return rows.group(replace(request, reward=used[0][1], cap=np.inf), progress)
+            return rows.group(replace(request, reward=used[0][1], winsorize_at=np.inf), progress)
         return rows.group(replace(request, mix=tuple(used)), progress)
 
     unit = np.eye(len(names))
@@ -224,16 +224,16 @@ def _read_cells(
 ) -> CellReading:
     """Group the rows of a log by arm and environment, while the garbage collector is disabled."""
     request, shape = _parse_names(request, wish, rows.columns)
-    cap = None
-    if wish.cap is not None:
-        cap = _winsorizing_threshold(rows, request, wish.cap)
-        request = replace(request, cap=cap.at)
+    threshold = None
+    if wish.winsorize is not None:
+        threshold = _winsorizing_threshold(rows, request, wish.winsorize)
+        request = replace(request, winsorize_at=threshold.at)
     others = (*((shape.per,) if shape.per else ()), *shape.covariates)
     found = group_jointly(rows, request, others, progress)
-    if cap is not None and found.cells.low is not None and cap.at <= found.cells.low.min():
+    if threshold is not None and found.cells.low is not None and threshold.at <= found.cells.low.min():
         raise InputError(
-            f"cap={cap.share!r} is too low: this quantile, {cap.at:g}, is the lowest reward, so that all "
-            f"rewards would become equal"
+            f"winsorize={threshold.share!r} is too low: this quantile, {threshold.at:g}, is the lowest "
+            f"reward, so that all rewards would become equal"
         )
     logs = None
     if shape.plain and not request.n and wants_logs(found.cells, wish.logs):
@@ -243,7 +243,7 @@ def _read_cells(
         of_logs, log_parts = _split_segments(logs, shape)
         cells = replace(cells, logs=of_logs)
         parts = {label: replace(part, logs=log_parts[label]) for label, part in parts.items()}
-    return CellReading(cells, parts, cap)
+    return CellReading(cells, parts, threshold)
 
 
 def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, dict[Any, Cells]]:
@@ -318,10 +318,10 @@ def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> 
     """Return the reward above which rewards are winsorized, for a given quantile."""
     if not 0.0 < share < 1.0:
         raise InputError(
-            f"cap must be a quantile between 0 and 1, such as 0.999 (--cap 99.9%), not {share!r}"
+            f"winsorize must be a quantile between 0 and 1, such as 0.999 (--winsorize 99.9%), not {share!r}"
         )
     if request.n:
-        raise InputError("cap needs one row for each reward, not aggregated rows")
+        raise InputError("winsorize needs one row for each reward, not aggregated rows")
     at = rows.quantile(request, share)
     return WinsorizingThreshold(share, at if math.isfinite(at) else math.inf)
 

@@ -38,7 +38,7 @@ class ColumnSpec:
     extra : further columns or periods to group by, such as segments or units. The label of an environment is
         then a tuple that begins with its own label.
     mix : for a reward that is a weighted sum of columns: the weights and the columns.
-    cap : winsorizing threshold: rewards above it are replaced by it.
+    winsorize_at : winsorizing threshold: rewards above it are replaced by it.
     logarithm : whether to read the logarithm of the reward, which is missing if the reward is not above 0.
     """
 
@@ -56,7 +56,7 @@ class ColumnSpec:
     parts: tuple[str | Period, ...] = ()
     extra: tuple[str, ...] = ()
     mix: tuple[tuple[float, str], ...] = ()
-    cap: float = math.inf
+    winsorize_at: float = math.inf
     logarithm: bool = False
 
     @classmethod

@@ -222,9 +222,11 @@ def _label_sql(table: SqlRows, request: ColumnSpec) -> list[str]:
 def _reward_sql(table: SqlRows, request: ColumnSpec) -> str:
     """Return SQL for the reward in double precision, winsorized and transformed as requested."""
     reward = _number_sql(table, request.reward)
-    if request.cap < math.inf:  # missing and infinite rewards are unchanged
-        cap = number_literal(request.cap)
-        reward = f"(CASE WHEN {reward} > {cap} AND {reward} < 'Infinity' THEN {cap} ELSE {reward} END)"
+    if request.winsorize_at < math.inf:  # missing and infinite rewards are unchanged
+        highest = number_literal(request.winsorize_at)
+        reward = (
+            f"(CASE WHEN {reward} > {highest} AND {reward} < 'Infinity' THEN {highest} ELSE {reward} END)"
+        )
     terms = [
         f"{number_literal(factor)} * {reward if name == request.reward else _number_sql(table, name)}"
         for factor, name in request.mix

@@ -96,7 +96,7 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoR
                 pull = run.ask(environment=day.name)
                 run.tell(pull, TRUTH[pull.arm] + day.shift + random.standard_normal())
             fit = run.fit()
-            if len(fit.groups) == 1 and fit.freedom:
+            if len(fit.groups) == 1 and fit.degrees_of_freedom:
                 _record_day(demo_run, fit)
                 standings = _price_tables(demo_run, fit, d + 1, console.width)
                 live.update(Group(_headline(demo_run, d), *standings), refresh=True)
@@ -123,7 +123,7 @@ def picture_info(demo_run: DemoRun) -> DemoInfo:
         for day, row in zip(demo_run.days, fit.shifts, strict=True)
     ]
     prices = price_infos(fit, level)
-    return DemoInfo(days, prices, fit.level, BEST, demo_run.raw_leader[-1], demo_run.leader[-1])
+    return DemoInfo(days, prices, fit.confidence, BEST, demo_run.raw_leader[-1], demo_run.leader[-1])
 
 
 def _headline(demo_run: DemoRun, d: int) -> Text:
@@ -147,7 +147,7 @@ def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterato
     columns = [
         Column("shown", [str(row["n"]) for row in rows]),
         Column("raw mean", raw),
-        Column(f"tideproof ± {100 * fit.level:g} %", ours),
+        Column(f"tideproof ± {100 * fit.confidence:g} %", ours),
         Column("truth so far", truth),
     ]
     return make_tables(Column("price", prices, left=True), columns, width, pad_edge=False)

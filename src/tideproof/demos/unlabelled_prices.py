@@ -90,7 +90,7 @@ def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
     """Return the data for a picture of the analyzed log; all means contain the average shift."""
     level = float(log.tide.mean())
     tide: Any = found.tide
-    points = tide.points(found.level).to_dicts()
+    points = tide.points(found.confidence).to_dicts()
     starts = np.searchsorted(log.time.astype("datetime64[s]").astype(np.int64), tide.starts)
     moments = [
         MomentInfo(MINUTES * int(start) / 1440.0 + 1.0, row["shift"], row["low"], row["high"])
@@ -101,7 +101,7 @@ def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
     shown = log.revenue - float(log.revenue.mean())
     prices, raw = price_infos(found, level), leader_by_raw_mean(found)
     return HiddenInfo(
-        days, shown, log.tide - level, moments, jumps, prices, found.level, BEST, raw, found.best
+        days, shown, log.tide - level, moments, jumps, prices, found.confidence, BEST, raw, found.best
     )
 
 

@@ -43,7 +43,7 @@ class DemoInfo(NamedTuple):
 
     days: Sequence[DayInfo]
     prices: Sequence[PriceInfo]
-    level: float
+    confidence: float
     best: str
     raw_pick: str
     pick: str
@@ -61,7 +61,7 @@ def demo_figure(info: DemoInfo) -> Any:
     _draw_tide(above, info)
     title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
     title = f"{title}; the best is {info.best}"
-    prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title)
+    prices_panel(below, info.prices, info.confidence, info.raw_pick, info.pick, title)
     return figure
 
 
@@ -69,7 +69,7 @@ def _draw_tide(axes: Any, info: DemoInfo) -> None:
     """Draw a panel with the true and the estimated shift of each day."""
     truth, shift, low, high = np.array(info.days).T
     days = np.arange(1, len(truth) + 1)
-    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval_label(info.level))
+    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval_label(info.confidence))
     axes.plot(days, shift, color=TIDE, lw=1.8, label="tide estimated by tideproof")
     axes.plot(days, truth, "o", color=INK, ms=3.5, label="true shift, unknown to tideproof")
     axes.axhline(0, color=FAINT, lw=0.8)
@@ -82,7 +82,7 @@ def _draw_tide(axes: Any, info: DemoInfo) -> None:
 def prices_panel(
     axes: Any,
     prices: Sequence[PriceInfo],
-    level: float,
+    confidence: float,
     raw_pick: str,
     pick: str,
     title: str,
@@ -99,7 +99,7 @@ def prices_panel(
     axes.plot(at - 0.14, raw, "X", color=RAW, ms=9, label="raw mean")
     axes.errorbar(
         at + 0.14, mean, (mean - low, high - mean), fmt="o", color=TIDE, ms=7, capsize=3,
-        label=f"tideproof, {_interval_label(level)}",
+        label=f"tideproof, {_interval_label(confidence)}",
     )  # fmt: skip
     top = max(raw.max(), high.max())
     step = 0.06 * (top - min(raw.min(), low.min()))
@@ -118,6 +118,6 @@ def prices_panel(
     axes.legend(frameon=False, loc="upper right", ncols=3, fontsize=9)
 
 
-def _interval_label(level: float) -> str:
+def _interval_label(confidence: float) -> str:
     """Return the legend text for confidence intervals, such as "95 % interval"."""
-    return f"{100 * level:g} % interval"
+    return f"{100 * confidence:g} % interval"

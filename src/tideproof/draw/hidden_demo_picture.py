@@ -33,7 +33,7 @@ class HiddenInfo(NamedTuple):
     moments : the estimated tide over time.
     jumps : times at which a jump of the tide was detected.
     prices : true, raw and adjusted means.
-    level : the confidence level.
+    confidence : the confidence level.
     best, raw_pick, pick : names of prices.
     """
 
@@ -43,7 +43,7 @@ class HiddenInfo(NamedTuple):
     moments: Sequence[MomentInfo]
     jumps: Sequence[float]
     prices: Sequence[PriceInfo]
-    level: float
+    confidence: float
     best: str
     raw_pick: str
     pick: str
@@ -60,7 +60,7 @@ def hidden_demo_figure(info: HiddenInfo) -> Any:
     figure, (above, below) = new_subplots(2, 1, (8.4, 7.2), height_ratios=(1.2, 1.1))
     _draw_hidden_tide(above, info)
     title = f"The raw mean picks {info.raw_pick}, tideproof {info.pick}; the best is {info.best}"
-    prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title, room=4.6)
+    prices_panel(below, info.prices, info.confidence, info.raw_pick, info.pick, title, room=4.6)
     return figure
 
 

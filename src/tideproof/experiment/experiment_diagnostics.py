@@ -26,9 +26,9 @@ class Diagnostics:
 
     Attributes
     ----------
-    asked, told, out, lost : number of pulls asked for; of rewards recorded, including those in summaries; of
-        pending pulls; of cancelled or expired pulls.
-    oldest_out : age in seconds of the oldest pending pull; None if no pull is pending.
+    asked, told, pending, lost : number of pulls asked for; of rewards recorded, including those in summaries;
+        of pending pulls; of cancelled or expired pulls.
+    oldest_pending : age in seconds of the oldest pending pull; None if no pull is pending.
     environments : number of environments with at least one reward.
     sample_ratio : test whether arms got equal shares; None for policies that react to rewards, which do not
         intend equal shares.
@@ -46,9 +46,9 @@ class Diagnostics:
 
     asked: int
     told: int
-    out: int
+    pending: int
     lost: int
-    oldest_out: float | None
+    oldest_pending: float | None
     environments: int
     sample_ratio: SampleRatio | None
     additivity: Additivity | None
@@ -58,9 +58,9 @@ class Diagnostics:
     tide: str | None = None
 
     def __repr__(self) -> str:
-        status = f"{self.out:,} pending, {self.lost:,} cancelled or expired"
-        if self.oldest_out is not None:
-            status += f", the oldest pending for {format_rounded(self.oldest_out)} s"
+        status = f"{self.pending:,} pending, {self.lost:,} cancelled or expired"
+        if self.oldest_pending is not None:
+            status += f", the oldest pending for {format_rounded(self.oldest_pending)} s"
         rewards = f"{format_count(self.told, 'reward')} in {format_count(self.environments, 'environment')}"
         lines = [f"{format_count(self.asked, 'pull')} asked for: {status}", rewards, *self._tests()]
         return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
@@ -91,9 +91,9 @@ def diagnose(found: ReadModel) -> Diagnostics:
     return Diagnostics(
         asked=facts.pulls,
         told=facts.told,
-        out=facts.pending,
+        pending=facts.pending,
         lost=found.status.lost,
-        oldest_out=oldest[0][1] if oldest else None,
+        oldest_pending=oldest[0][1] if oldest else None,
         environments=facts.environments,
         sample_ratio=None if fit is None or fit.adaptive else _run_test(fit.sample_ratio),
         additivity=None if fit is None else _run_test(fit.additivity),

@@ -94,19 +94,19 @@ class QueryMethods(ExperimentBase):
         *,
         variance: Variance = "auto",
         scale: ScaleChoice | None = None,
-        level: float = 0.95,
+        confidence: float = 0.95,
         anytime: bool = False,
     ) -> Fit | Any:
         """Return the fit of all rewards recorded so far, as `tp.fit` computes it.
 
-        With a hidden tide (`tide`) the result is a `TideFit` of the active arms, and `level` is the only
+        With a hidden tide (`tide`) the result is a `TideFit` of the active arms, and `confidence` is the only
         choice. Otherwise the fit uses the scale of the experiment, unless `scale` is given. It uses
         differences while the rewards say nothing on that scale (all are 0), and where a `variance` other than
         "auto" requires it. With a policy that allows for unequal noise, interactions or outlying cells,
         "auto" does so, too. Confidence intervals are valid for one inspection at the end of a budget; with
         `anytime` they are valid at all inspections.
         """
-        return self._copy_fit_inputs().fit(variance, scale, level, anytime=anytime)
+        return self._copy_fit_inputs().fit(variance, scale, confidence, anytime=anytime)
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Return the arm that the policy would select now, with its margin, confidence and usage warnings.
@@ -253,18 +253,18 @@ class QueryMethods(ExperimentBase):
         *,
         variance: Variance = "auto",
         scale: ScaleChoice | None = None,
-        level: float = 0.95,
+        confidence: float = 0.95,
     ) -> None:
         """Write an HTML report about all rewards recorded so far.
 
         It is like the report that `tideproof analyze --html` writes about a log. `variance`, `scale` and
-        `level` are options of `fit`.
+        `confidence` are options of `fit`.
         """
         from tideproof.report.experiment_report import live_report
 
         check_writable(require_path(path))
         found = self._read()
-        write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, level)))
+        write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, confidence)))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw the comparison, arm means, shifts and shares of the arms; save the picture if `path` is given.

@@ -17,7 +17,7 @@ import numpy as np
 from tideproof.analysis.arm_comparisons import finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_choice import ScaleChoice
-from tideproof.checks import Direction, Prior, require_level
+from tideproof.checks import Direction, Prior, require_confidence
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
@@ -102,7 +102,7 @@ class FitInputs:
         self,
         variance: Variance = "auto",
         scale: ScaleChoice | None = None,
-        level: float = 0.95,
+        confidence: float = 0.95,
         *,
         prior: Prior = "exchangeable",
         anytime: bool = False,
@@ -110,11 +110,11 @@ class FitInputs:
     ) -> Fit | Any:
         """Return the fit of all arms or of the active arms; see `Experiment.fit`."""
         if self.has_hidden_tide:
-            return self._hidden_tide_fit((variance, scale, anytime), level, prior)
+            return self._hidden_tide_fit((variance, scale, anytime), confidence, prior)
         options: dict[str, Any] = {
             "direction": self.direction,
             "adaptive": self.spec.policy.adaptive,
-            "level": level,
+            "confidence": confidence,
             "prior": prior,
             "anytime": anytime,
         }
@@ -135,16 +135,16 @@ class FitInputs:
         assert self.pulls is not None
         return self.pulls.in_order([self.arms[arm] for arm in self.active])
 
-    def _hidden_tide_fit(self, options: tuple[Any, ...], level: float, prior: Prior) -> TideFit:
+    def _hidden_tide_fit(self, options: tuple[Any, ...], confidence: float, prior: Prior) -> TideFit:
         if options != ("auto", None, False):
             raise InputError(
                 f"variance, scale and anytime need environment labels: with tide={self.tide!r} "
-                "only level can be given"
+                "only confidence can be given"
             )
-        level = require_level(level)
+        confidence = require_confidence(confidence)
         if self.tide_fit is None:
             raise NotComparable(COARSE if self.is_coarse else "no reward has been recorded yet")
-        return replace(self.tide_fit, level=level, prior=prior)
+        return replace(self.tide_fit, confidence=confidence, prior=prior)
 
     def _cells_with_moments(self, only_active: bool) -> Cells:
         if self.cells is None:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from tideproof.lab.study import Study
 
 
-def curves(study: Study, of: Measure, level: float) -> list[PolicyCurve]:
+def curves(study: Study, of: Measure, confidence: float) -> list[PolicyCurve]:
     """Return a curve for each policy of a study: a measure at every budget, with its confidence interval."""
     read = {"pics": study.pics, "eoc": study.eoc, "samples": study.samples}[of]
     return [
-        PolicyCurve(label, study.budgets, read(label), *study.interval(label, level, of))
+        PolicyCurve(label, study.budgets, read(label), *study.interval(label, confidence, of))
         for label in study.policies
     ]

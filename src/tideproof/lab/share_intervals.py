@@ -32,7 +32,7 @@ def quantile(confidence: float) -> float:
     """Return the two-sided normal quantile: z with P(|Z| < z) = confidence for a standard normal Z."""
     from scipy.special import ndtri
 
-    return float(ndtri(0.5 + 0.5 * checks.require_level(confidence, "confidence")))
+    return float(ndtri(0.5 + 0.5 * checks.require_confidence(confidence)))
 
 
 def binomial(events: Ints, n: int, confidence: float) -> Interval:
@@ -46,7 +46,7 @@ def binomial(events: Ints, n: int, confidence: float) -> Interval:
     """
     from scipy.special import betaincinv
 
-    tail = 0.5 - 0.5 * checks.require_level(confidence, "confidence")
+    tail = 0.5 - 0.5 * checks.require_confidence(confidence)
     none, all_ = events == 0, events == n
     low = np.where(none, 0.0, betaincinv(np.maximum(events, 1), n - events + 1, tail))
     high = np.where(all_, 1.0, betaincinv(events + 1, np.maximum(n - events, 1), 1.0 - tail))

@@ -49,8 +49,10 @@ def unnamed_probability(question: Question, pulls: int) -> float:
     degrees_of_freedom = pulls - K - math.ceil(pulls / _environment_length(question.size, pulls)) + 1
     if degrees_of_freedom < 1:
         return 1.0
-    level = 1.0 - (question.error if K > 2 else 0.5 * question.error)
-    bar = float(dunnett_constants(np.eye(K), np.full(K, float(degrees_of_freedom)), level, np.array([0]))[0])
+    confidence = 1.0 - (question.error if K > 2 else 0.5 * question.error)
+    bar = float(
+        dunnett_constants(np.eye(K), np.full(K, float(degrees_of_freedom)), confidence, np.array([0]))[0]
+    )
     if question.rates is not None:
         missed = _probability_of_no_lead(
             question,

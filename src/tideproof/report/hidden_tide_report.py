@@ -66,7 +66,7 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
     return [
         column("arm", lambda i: fit.names[i], left=True),
         column("expected now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
-        column(f"against {best}, {100 * fit.level:g} % interval", apart),
+        column(f"against {best}, {100 * fit.confidence:g} % interval", apart),
         column("can be best", may_be_best, left=True),
         column("chance to be best", lambda i: format_chance(fit.p_best[fit.names[i]])),
         column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),

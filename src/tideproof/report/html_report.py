@@ -115,8 +115,8 @@ def _model_text(fit: Fit) -> str:
 def cards(analysis: FitReport) -> Iterator[Card]:
     """Yield the charts of a report, each with a title and an explanation."""
     fit = analysis.fit
-    limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
-    bar = " and bar" if fit.freedom else ""
+    limits = f", with its {100 * fit.confidence:g} % interval" if fit.degrees_of_freedom else ""
+    bar = " and bar" if fit.degrees_of_freedom else ""
     comparable = analysis.standing != "not_comparable"
     green = " Green: can be the best." if comparable else ""
     total, few = len(analysis.arms), ""
@@ -191,7 +191,7 @@ def _card_html(card: Card) -> str:
 
 def _legend_html(analysis: FitReport) -> str:
     """Return the explanation of the columns of the table of arms."""
-    level = f"{100 * analysis.fit.level:g} %"
+    level = f"{100 * analysis.fit.confidence:g} %"
     who = (
         "Group: arms can be compared only with arms of the same group."
         if analysis.standing == "not_comparable"
@@ -312,7 +312,7 @@ def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
     """Return the data of the chart of a hidden tide; None for a log with environment labels."""
     if fit.tide is None:
         return None
-    rows = fit.tide.points(fit.level).to_dicts()
+    rows = fit.tide.points(fit.confidence).to_dicts()
     shifts = [ShiftInfo(str(row["time"]), row["n"], row["shift"], _row_bounds(row)) for row in rows]
     changes = [ChangeInfo(*each) for each in zip(fit.tide.places, fit.tide.said_of_changes(), strict=True)]
     return HiddenTideChart(shifts, changes)

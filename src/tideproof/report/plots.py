@@ -39,8 +39,8 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
     `rewards` are the rewards in the order of their pulls, and the index of the arm of each.
     """
     raw = OrderedRewards(*rewards).raw_means(len(fit.names)).tolist()
-    z = critical_deviate(fit.level, len(fit.names), adaptive=False, picked=False)
-    unsure = not fit.freedom or fit.exact
+    z = critical_deviate(fit.confidence, len(fit.names), adaptive=False, picked=False)
+    unsure = not fit.degrees_of_freedom or fit.exact
     arms = []
     for place, arm in enumerate(fit.names):
         if fit.counts[place]:

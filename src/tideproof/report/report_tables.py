@@ -52,7 +52,9 @@ def arm_columns(analysis: FitReport) -> list[Column]:
     columns = [
         column("arm", lambda row: quote_if_needed(row["arm"]), left=True),
         column("adjusted mean", mean("mean")),
-        column(f"{100 * fit.level:g} % interval", lambda row: means.format_interval(*ends(row)) or MISSING),
+        column(
+            f"{100 * fit.confidence:g} % interval", lambda row: means.format_interval(*ends(row)) or MISSING
+        ),
     ]
     if analysis.against is not None:
         control, table = analysis.against
@@ -106,7 +108,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     shifts: Headings = {
         "environment": Heading("environment" if fit.tide is None else "from"),
         "shift": shift,
-        "interval": shift._replace(text=f"{100 * fit.level:g} % interval"),
+        "interval": shift._replace(text=f"{100 * fit.confidence:g} % interval"),
         "n": Heading("rewards", PLAIN),
         "arms": Heading("arms", PLAIN),
     }
@@ -128,7 +130,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
             days: Headings = {
                 "arm": Heading("arm"),
                 "days": Heading("leads in", PLAIN),
-                "interval": Heading(f"{100 * fit.level:g} % interval", PLAIN),
+                "interval": Heading(f"{100 * fit.confidence:g} % interval", PLAIN),
                 "to_come": Heading("probability of leading in a new one", PERCENT),
                 "omega": Heading("omega", contrast_format(fit)),
             }

@@ -27,7 +27,7 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         "arms": [],
         "policy": None,
         "pulls": each.pulls,
-        "out": None,
+        "pending": None,
         "told": None,
         "budget": None,
         "verdict": "",
@@ -40,7 +40,7 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         verdict = shortest_status(found.recommendation, found.status.state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
-    return row | {"out": found.status.pending, "told": found.status.told, "verdict": verdict}
+    return row | {"pending": found.status.pending, "told": found.status.told, "verdict": verdict}
 
 
 def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "recommendation": to_json_values(recommended.to_dict()),
         "rates": fit is not None and fit.cells.binary,
         "arms": list(_arms(found, fit)),
-        "out": [pull.to_dict() | {"age": age} for pull, age in found.pending_pulls()],
+        "pending": [pull.to_dict() | {"age": age} for pull, age in found.pending_pulls()],
         "events": happened,
         "last_events": last,
     }
@@ -78,7 +78,7 @@ def _arms(found: ReadModel, fit: Fit | None) -> Iterator[dict[str, Any]]:
         raw = OrderedRewards(*found.inputs.rewards_in_order()).raw_means(len(found.fit.names)).tolist()
         parts = zip(found.fit.names, found.fit.counts.tolist(), raw, strict=True)
         rows = {arm: {"n": int(n), "raw_mean": mean if n else None} for arm, n, mean in parts}
-    arms, out = found.status.arms, Counter(pull.arm for pull, _ in found.pending_pulls())
+    arms, pending = found.status.arms, Counter(pull.arm for pull, _ in found.pending_pulls())
     for arm in arms if fit is None else (arm for group in fit.ranking for arm in group):
         row = rows.get(arm, {})
         yield {
@@ -90,5 +90,5 @@ def _arms(found: ReadModel, fit: Fit | None) -> Iterator[dict[str, Any]]:
             "raw_mean": row.get("raw_mean"),
             "rewards": row.get("n", 0),
             "pulls": found.asked_by_arm[arms.index(arm)],
-            "out": out[arm],
+            "pending": pending[arm],
         }

@@ -101,7 +101,7 @@ def test_equal_arms_have_few_winners():
 
 def test_a_promise_of_half_the_level_is_broken(monkeypatch):
     """The negative control: intervals of 50 % miss in 50 % of logs; 50 of 100 instead of 5."""
-    monkeypatch.setattr(outcome_counts, "Fit", partial(Fit, level=0.5))
+    monkeypatch.setattr(outcome_counts, "Fit", partial(Fit, confidence=0.5))
     kept = {promise.name: promise.kept for promise in promises(EQUAL, play(EQUAL, 0, 100))}
     assert not kept["false winner"]
     assert not kept["lift missed"]

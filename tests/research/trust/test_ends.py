@@ -38,7 +38,7 @@ def test_ends_are_those_of_the_fit_of_the_same_run(policy):
         estimate = fit._estimate  # noqa: SLF001  the covariance of the estimates is not public
         mu, C = estimate.mu[order], estimate.covariance[np.ix_(order, order)]
         noise = found.rss[0, r] / found.freedom[0, r]
-        assert found.freedom[0, r] == fit.freedom
+        assert found.freedom[0, r] == fit.degrees_of_freedom
         assert noise == pytest.approx(fit.sigma**2)
         assert found.mu[0, r] - found.mu[0, r, 1] == pytest.approx(mu - mu[1])
         assert noise * found.to_other[0, r] == pytest.approx(pair_variances(C)[1], abs=1e-12)

@@ -38,9 +38,9 @@ class DifferenceScale:
         """Return `values` unchanged, because differences are shown to users as they are."""
         return values
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means; rates stay between 0 and 1."""
-        return (rate_intervals if self._rates else student_mean_intervals)(self.found, level)
+        return (rate_intervals if self._rates else student_mean_intervals)(self.found, confidence)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of the means of arms `i` and `k` in each environment that contains both."""

@@ -26,9 +26,9 @@ class HiddenTideScale:
         """Return `values` unchanged, because differences are shown to users as they are."""
         return values
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means."""
-        return student_mean_intervals(self.found, level)
+        return student_mean_intervals(self.found, confidence)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of arms `i` and `k` in each time segment, without the estimated shifts."""

@@ -44,9 +44,9 @@ class LogScale:
         """Return logarithms of ratios as lifts, the form that users read: log(1.12) becomes 0.12."""
         return to_lift(values)
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means, which stay above 0."""
-        return log_scale_intervals(self.found, level)
+        return log_scale_intervals(self.found, confidence)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the logarithm of the ratio of arms `i` and `k` in each environment that contains both.

@@ -29,6 +29,6 @@ class OddsScale(MultiplicativeScale):
         if self.exact:
             self.found = found._replace(pairs=ExactPairs(found.pairs))
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted rates, which stay between 0 and 1."""
-        return rate_intervals(self.found, level)
+        return rate_intervals(self.found, confidence)

@@ -25,6 +25,6 @@ class RatioScale(MultiplicativeScale):
         assert isinstance(found.pairs, PairTests)
         super().__init__(cells, solution, found, found.pairs)
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means: above 0, and rates below 1."""
-        return (rate_intervals if self._cells.binary else log_scale_intervals)(self.found, level)
+        return (rate_intervals if self._cells.binary else log_scale_intervals)(self.found, confidence)

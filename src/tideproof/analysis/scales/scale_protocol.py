@@ -49,7 +49,7 @@ class ScaleFit(Protocol):
     def shown(self, values: Floats) -> Floats:
         """Return differences of arm values in the form that users read: unchanged, or as lifts."""
 
-    def means(self, level: float) -> dict[str, Floats]:
+    def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means: "se", "low" and "high"."""
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:

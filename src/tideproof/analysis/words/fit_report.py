@@ -48,7 +48,7 @@ class ExtraParts:
     metrics : several metrics, the first of which decides.
     segments : the fits of segments.
     sample_ratio : test of the intended shares of the traffic.
-    cap : the winsorizing threshold of the rewards.
+    winsorizing : the winsorizing threshold of the rewards.
     single_rows : whether to look for a single row that decides the lead.
     """
 
@@ -56,7 +56,7 @@ class ExtraParts:
     metrics: Metrics | None = None
     segments: Segments | None = None
     sample_ratio: SampleRatio | None = None
-    cap: WinsorizingThreshold | None = None
+    winsorizing: WinsorizingThreshold | None = None
     single_rows: bool = False
 
 
@@ -106,7 +106,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
         *warn_of_labels(fit),  # first, as they may invalidate everything else
         *([] if extra.metrics is None else harm_warning(extra.metrics)),
         *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
-        *([] if row is None else [decisive_row_warning(row, fit, extra.cap is not None)]),
+        *([] if row is None else [decisive_row_warning(row, fit, extra.winsorizing is not None)]),
         *excluded,
         *(fit_warnings(fit, misfit) if comparable else []),
     ]
@@ -115,12 +115,15 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
         *([] if extra.metrics is None or not extra.metrics.verdict else [f"{extra.metrics.verdict}."]),
         *([] if extra.segments is None else segment_lines(extra.segments)),
     ]
-    notes = [*([] if extra.cap is None else [winsorizing_note(extra.cap)]), *fit_notes(fit, misfit)]
+    notes = [
+        *([] if extra.winsorizing is None else [winsorizing_note(extra.winsorizing)]),
+        *fit_notes(fit, misfit),
+    ]
     parts = {
         "against": None if extra.against is None else extra.against.to_dict(),
         "metrics": None if extra.metrics is None else extra.metrics.to_dict(),
         "segments": None if extra.segments is None else extra.segments.to_dict(),
-        "cap": None if extra.cap is None else extra.cap._asdict(),
+        "winsorize": None if extra.winsorizing is None else extra.winsorizing._asdict(),
         "sample_ratio": None if extra.sample_ratio is None else to_json_values(extra.sample_ratio),
         "single_row": None if row is None else row._asdict(),
     }
@@ -194,13 +197,13 @@ def _disagreement_note(fit: Fit) -> list[str]:
     decision, chance = fit.decision, fit.p_best
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
         return []
-    best, error = decision.best, 1.0 - fit.level
+    best, error = decision.best, 1.0 - fit.confidence
     rate = f"wrong in at most {100 * error:.4g} % of logs"
     posterior = "The probability of being best is a posterior probability for this log"
     unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
-    if decision.doubt is None and (chance[best] or 0.0) < fit.level:
+    if decision.doubt is None and (chance[best] or 0.0) < fit.confidence:
         return [f"{posterior}; “is best” is the result of a test that is {rate}."]
-    if decision.doubt and ((chance[best] or 0.0) >= fit.level or unlikely):
+    if decision.doubt and ((chance[best] or 0.0) >= fit.confidence or unlikely):
         return [
             f"{posterior}; “cannot be excluded” is the result of a test that is {rate}, and can apply to an "
             f"unlikely arm."
@@ -233,10 +236,10 @@ def _raw_mean_note(fit: Fit) -> list[str]:
     ]
 
 
-def winsorizing_note(cap: WinsorizingThreshold) -> str:
+def winsorizing_note(threshold: WinsorizingThreshold) -> str:
     """Return the note that names the value above which rewards were winsorized."""
-    share = f"{100 * cap.share:g} %"
-    return f"Rewards above {format_rounded(cap.at)}, their {share} quantile, were replaced by it."
+    share = f"{100 * threshold.share:g} %"
+    return f"Rewards above {format_rounded(threshold.at)}, their {share} quantile, were replaced by it."
 
 
 def exclusion_sentences(found: ExcludedCells | None) -> list[str]:

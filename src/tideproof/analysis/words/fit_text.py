@@ -62,7 +62,7 @@ def verdict(fit: Fit) -> str:
         return f"no best arm: {groups_text(fit)}"
     best = quote_if_needed(decision.best)
     leads = f"{best} leads: {lead(fit)}"
-    if decision.doubt == "no freedom":
+    if decision.doubt == "no degrees of freedom":
         return f"{leads}; no degrees of freedom are left to estimate the noise, so the confidence is unknown"
     if decision.doubt == "exact":
         return (
@@ -71,7 +71,7 @@ def verdict(fit: Fit) -> str:
         )
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_too_few_text(fit)}"
-    sure, chance = f"{100 * fit.level:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
+    sure, chance = f"{100 * fit.confidence:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
     p_best = (
         ""
         if chance is None
@@ -133,7 +133,7 @@ def _too_few_text(fit: Fit) -> str:
             return (
                 f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
                 f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones "
-                f"dominate; collect more rewards, or try cap=0.999 (--cap 99.9%)"
+                f"dominate; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
             )
         return (
             f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
@@ -167,7 +167,8 @@ def summary(fit: Fit) -> str:
         where = f"({fit.tide.said})"
     noise = "no degrees of freedom"
     if fit.sigma is not None:
-        noise = f"sigma {format_rounded(fit.sigma)} on {format_count(fit.freedom, 'degree')} of freedom"
+        freedom = f"{format_count(fit.degrees_of_freedom, 'degree')} of freedom"
+        noise = f"sigma {format_rounded(fit.sigma)} on {freedom}"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
     if fit.lifts:
         lines.append(f"scale: {fit.scale}")
@@ -230,7 +231,7 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     assert found.omega is not None
     assert found.sigma is not None
     figures = contrast_format(fit)
-    limits = f"{100 * fit.level:g} % interval: {figures.format_interval(found.low, found.high)}"
+    limits = f"{100 * fit.confidence:g} % interval: {figures.format_interval(found.low, found.high)}"
     if found.omega == 0.0:
         return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
     times = found.omega / found.sigma

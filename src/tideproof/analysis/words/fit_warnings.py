@@ -195,7 +195,7 @@ def _variance_warning(fit: Fit) -> list[str]:
     if fit.tide is not None:
         unlike = join_names(f"{'times' if what == 'environment' else 'arms'}" for what in found)
         return [f"The variance of rewards differs between {unlike}, but intervals assume that it does not."]
-    model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
+    model = f"by-{next(iter(found))}" if len(found) == 1 else "sandwich"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
     whose = join_names((f"{what}s ({format_p(p)})" for what, p in found.items()), "and between")
@@ -235,14 +235,15 @@ def within_label_warning(found: WithinLabelTest | None) -> list[str]:
     """Return the warning that all arms shift inside environments, and which shorter environments to use."""
     if found is None or found.p >= ALARM:
         return []
+    df1, df2 = found.degrees_of_freedom
     return [
-        f"The tide moves inside the environments (F = {found.F:.3g} on {found.freedom[0]:,} and "
-        f"{found.freedom[1]:,} degrees of freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
+        f"The tide moves inside the environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
+        f"freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
         f"--environment '{found.finer}', or --time without an environment."
     ]
 
 
-def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
+def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
@@ -256,20 +257,20 @@ def decisive_row_warning(row: SingleRow, fit: Fit, capped: bool) -> str:
     else:
         left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
-    return f"{said}{_winsorizing_advice(row, fit, capped)}."
+    return f"{said}{_winsorizing_advice(row, fit, winsorized)}."
 
 
-def _winsorizing_advice(row: SingleRow, fit: Fit, capped: bool) -> str:
+def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
     """Return the advice to winsorize, or an empty text if that would not change the reward of the row.
 
     The advice is given only for the largest reward of a log without negative rewards.
     """
     low, high = fit.cells.low, fit.cells.high
-    if capped or fit.cells.binary or low is None or high is None:
+    if winsorized or fit.cells.binary or low is None or high is None:
         return ""
     if low.min() < 0.0 or row.reward < high.max():
         return ""
-    return "; cap=0.999 (--cap 99.9%) limits the influence of single rows"
+    return "; winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows"
 
 
 def harm_warning(found: Metrics) -> list[str]:

@@ -127,9 +127,11 @@ def combine_columns(values: Sequence[Floats], request: ColumnSpec) -> Floats:
     found = np.zeros(values[0].size)
     factors = [factor for factor, _ in request.mix] or [1.0]
     for factor, name, value in zip(factors, request.numbers, values, strict=True):
-        capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN is unchanged
+        winsorized = (
+            np.minimum(value, request.winsorize_at) if name == request.reward else value
+        )  # NaN is unchanged
         with np.errstate(invalid="ignore"):  # 0 times infinity; infinities are refused later
-            found += factor * np.where(np.isinf(value), value, capped)
+            found += factor * np.where(np.isinf(value), value, winsorized)
     if request.logarithm:
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(found > 0.0, np.log(found), np.nan)

@@ -179,9 +179,11 @@ def _combine_columns(values: list[nw.Expr], request: ColumnSpec) -> nw.Expr:
     terms = []
     for (factor, name), value in zip(request.mix or ((1.0, request.reward),), values, strict=True):
         number = value.cast(nw.Float64())
-        if name == request.reward and request.cap < math.inf:  # missing and infinite rewards are unchanged
-            above = (number > request.cap) & number.is_finite()
-            number = nw.when(above).then(nw.lit(request.cap)).otherwise(number)
+        if (
+            name == request.reward and request.winsorize_at < math.inf
+        ):  # missing and infinite rewards are unchanged
+            above = (number > request.winsorize_at) & number.is_finite()
+            number = nw.when(above).then(nw.lit(request.winsorize_at)).otherwise(number)
         terms.append(factor * number if request.mix else number)
     reward = reduce(operator.add, terms)
     return nw.when(reward > 0.0).then(reward).log() if request.logarithm else reward

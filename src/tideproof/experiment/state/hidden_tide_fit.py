@@ -38,7 +38,7 @@ class TideFit:
     counts : number of rewards of each arm.
     now : expected reward of each arm now, including the present shift.
     covariance : covariance matrix of these estimates.
-    freedom : degrees of freedom of the noise estimate; 0 if the noise is unknown.
+    degrees_of_freedom : of the noise estimate; 0 if the noise is unknown.
     noise : standard deviation of a reward.
     jumps, drift : expected number of jumps of the tide within environments; standard deviation of the drift
         from one pull to the next, in units of the noise.
@@ -49,21 +49,21 @@ class TideFit:
     counts: Floats
     now: Floats
     covariance: Floats
-    freedom: int
+    degrees_of_freedom: int
     noise: float
     jumps: float
     drift: float
     tide: str
     direction: Direction
     adaptive: bool
-    level: float = 0.95
+    confidence: float = 0.95
     prior: Prior = "exchangeable"
     scale: ScaleName = field(default="difference", init=False)
 
     @property
     def exact(self) -> bool:
         """Whether rewards have no noise at all, so that no probability can be computed."""
-        return bool(self.freedom > 0 and self.noise <= ROUNDING * np.abs(self.now).max())
+        return bool(self.degrees_of_freedom > 0 and self.noise <= ROUNDING * np.abs(self.now).max())
 
     @property
     def best(self) -> str:
@@ -81,7 +81,7 @@ class TideFit:
         self._index(arm)
         return next((other for other in self._ranking if other != arm), None)
 
-    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, confidence: float | None = None, picked: bool = False) -> Contrast:
         """Return the estimated difference between the mean rewards of arms `a` and `b`, with its interval.
 
         `picked` says that the arms are the selected arm and its runner-up, as in `tp.Fit`.
@@ -89,12 +89,12 @@ class TideFit:
         i, k, arms = self._index(a), self._index(b), len(self.names)
         if not self.counts[i] or not self.counts[k]:
             raise InputError(f"{a!r} and {b!r} cannot be compared: both need a recorded reward")
-        pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
+        pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.degrees_of_freedom)))
         z = critical_deviate(
-            self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked
+            self.confidence if confidence is None else confidence, arms, adaptive=self.adaptive, picked=picked
         )
         C = self.covariance
-        unsure = not self.freedom or self.exact
+        unsure = not self.degrees_of_freedom or self.exact
         deviate = math.nan if unsure else pairs.deviate(i, k)
         low, high = (math.nan, math.nan) if unsure else (pairs.lower(i, k, z), pairs.upper(i, k, z))
         return Contrast(
@@ -109,17 +109,17 @@ class TideFit:
             p=None
             if unsure
             else finite_or_none(p_value(deviate, arms, adaptive=self.adaptive, picked=picked)),
-            freedom=self.freedom,
+            degrees_of_freedom=self.degrees_of_freedom,
             adaptive=self.adaptive,
         )
 
     @cached_property
     def p_best(self) -> dict[Any, float | None]:
         """Probability of each arm to be the best; None without rewards or if the noise is unknown."""
-        if not self.freedom or self.exact or not self.counts.all() or len(self.names) < 2:
+        if not self.degrees_of_freedom or self.exact or not self.counts.all() or len(self.names) < 2:
             return dict.fromkeys(self.names)
         sign = 1.0 if self.direction == "maximize" else -1.0
-        chances, _ = p_best(self.prior, sign * self.now, self.covariance, float(self.freedom))
+        chances, _ = p_best(self.prior, sign * self.now, self.covariance, float(self.degrees_of_freedom))
         return dict(zip(self.names, chances.tolist(), strict=True))
 
     @property
@@ -157,7 +157,7 @@ def tide_fit(
     numbers: HiddenTideState,
     arms: Sequence[str],
     direction: Direction,
-    level: float = 0.95,
+    confidence: float = 0.95,
     prior: Prior = "exchangeable",
 ) -> TideFit:
     """Return the estimates of the filter of an experiment with a hidden tide; all data are copied."""
@@ -173,13 +173,13 @@ def tide_fit(
         counts=found.first.copy(),
         now=numbers.rewards.sign * found.mu,
         covariance=variance * found.P,
-        freedom=nu,
+        degrees_of_freedom=nu,
         noise=math.sqrt(variance),
         jumps=float(share @ found.paths.jumps),
         drift=math.sqrt(float(share @ drift)),
         tide=numbers.rewards.spec.policy.tide,
         direction=direction,
         adaptive=numbers.rewards.spec.policy.adaptive,
-        level=level,
+        confidence=confidence,
         prior=prior,
     )

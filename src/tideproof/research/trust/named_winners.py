@@ -12,7 +12,7 @@ DAYS = 0.3  # days multiply rates by a factor whose logarithm lies between -0.3 
 
 
 def count_not_named(
-    means: Floats, rates: bool, length: int, pulls: int, level: float, logs: int, seed: int
+    means: Floats, rates: bool, length: int, pulls: int, confidence: float, logs: int, seed: int
 ) -> int:
     """Return the number of simulated logs in which `fit` does not name the best arm, which is the last one.
 
@@ -31,7 +31,7 @@ def count_not_named(
         else:
             rewards = means[arms] + random.uniform(0.0, 20.0, days[-1] + 1)[days] + random.normal(size=pulls)
         log = {"arm": arms, "day": days, "reward": rewards}
-        found = fit(log, arm="arm", environment="day", reward="reward", level=level, scale=scale)
+        found = fit(log, arm="arm", environment="day", reward="reward", confidence=confidence, scale=scale)
         missed += len(found.groups) > 1 or found.candidates != [means.size - 1]
     return missed
 

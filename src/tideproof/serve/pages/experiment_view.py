@@ -121,7 +121,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         "noted": noted,
         "lost": status.lost,
         "late": status.late,
-        "out": [
+        "pending": [
             {"id": pull.id, "arm": pull.arm, "where": pull.environment, "age": age}
             for pull, age in model.pending_pulls(LISTED_PULLS)
         ],

@@ -56,7 +56,7 @@ class EnvironmentAverages(NamedTuple):
     freedom: Floats
 
 
-def omega_interval(c: Cells, s: Solution, found: MixedModelFit, level: float) -> tuple[float, float]:
+def omega_interval(c: Cells, s: Solution, found: MixedModelFit, confidence: float) -> tuple[float, float]:
     """Return a confidence interval for omega, the interaction standard deviation; NaN if unidentified.
 
     At the true omega^2/sigma^2 the weighted sum of squares of the cell residuals over the variance inside
@@ -90,11 +90,11 @@ def omega_interval(c: Cells, s: Solution, found: MixedModelFit, level: float) ->
         x = secant_root((0.0, bar / at_0 - 1.0), float(np.mean(relative)), lambda x: bar / squares(x) - 1.0)
         return math.sqrt(x * (one if found.sigma2.size == 1 else 1.0))
 
-    return end(0.5 + 0.5 * level), end(0.5 - 0.5 * level)
+    return end(0.5 + 0.5 * confidence), end(0.5 - 0.5 * confidence)
 
 
 def leader_probabilities(
-    found: MixedModelFit, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
+    found: MixedModelFit, mu: Floats, covariance: Floats, sign: float, confidence: float, seed: int = 20261116
 ) -> LeaderProbabilities:
     """Estimate the probability that each arm leads each environment, by simulating means and interactions.
 
@@ -126,7 +126,9 @@ def leader_probabilities(
         to_come[np.argmax(sign * (m + spread * random.standard_normal(K)))] += 1.0
     chance = led / draws
     chance[~there] = np.nan
-    low, high = np.quantile(counts, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="nearest")
+    low, high = np.quantile(
+        counts, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0, method="nearest"
+    )
     # Without interactions a future environment has the same leaders as the observed ones.
     new = np.mean(chance[there], axis=0) if found.none else to_come / draws
     return LeaderProbabilities(chance, counts.mean(axis=0), low, high, new)

@@ -125,7 +125,7 @@ class ArmGroup:
     mu, covariance : (k,) values and (k, k) covariance. They decide which pairs are tested in detail, and how
         the tests of one arm against several are correlated.
     freedom : (k,) degrees of freedom of the comparisons with each arm.
-    level : confidence level of all statements together.
+    confidence : confidence level of all statements together.
     always : (k, k) critical z-scores of each pair that hold at all looks; None if there is only one look.
     """
 
@@ -134,7 +134,7 @@ class ArmGroup:
     mu: Floats
     covariance: Floats
     freedom: Floats
-    level: float
+    confidence: float
     always: Floats | None = None
 
     @property
@@ -145,7 +145,7 @@ class ArmGroup:
     @property
     def one_sided(self) -> float:
         """Confidence level of the one-sided comparisons; higher for two arms, as both may be excluded."""
-        return self.level if self.size > 2 else 0.5 + 0.5 * self.level
+        return self.confidence if self.size > 2 else 0.5 + 0.5 * self.confidence
 
     @property
     def known(self) -> bool:
@@ -203,8 +203,8 @@ class Comparisons(NamedTuple):
 def may_be_best(field: ArmGroup) -> NDArray[np.bool_]:
     """Return a mask of the arms that cannot be excluded as the best: (k,).
 
-    The best arm is among them with probability `field.level` at least. Arm i is excluded if the z-score of
-    another arm above it exceeds the critical value of arm i. The exact critical value is computed only for
+    The best arm is among them with probability `field.confidence` at least. Arm i is excluded if the z-score
+    of another arm above it exceeds the critical value of arm i. The exact critical value is computed only for
     arms whose z-score lies between the critical value of a single comparison and Bonferroni's.
     """
     candidate = np.ones(field.size, bool)
@@ -268,9 +268,9 @@ def compare_with_best(field: ArmGroup, candidate: NDArray[np.bool_] | None = Non
 
     Let z_i be the critical value of arm i: Dunnett's constant with arm i as the control. The upper bound of
     arm i is max(0, min_k of the upper bounds of theta_i - theta_k at z_i). Arms with a positive upper bound
-    are the candidates. They include the best arm with probability `level` at least, which is Dunnett's event
-    with the best arm as the control. On that event the lower bounds hold, too: the minimum over the other
-    candidates k of the lower bounds of theta_i - theta_k at z_k. With two arms both sides are counted.
+    are the candidates. They include the best arm with probability `confidence` at least, which is Dunnett's
+    event with the best arm as the control. On that event the lower bounds hold, too: the minimum over the
+    other candidates k of the lower bounds of theta_i - theta_k at z_k. With two arms both sides are counted.
 
     Pass `candidate` if it is known already. With many arms and slow tests, arms that are not candidates get
     lower bounds from standard errors, widened by the same margin that `may_be_best` uses.
@@ -335,7 +335,7 @@ def allowance(arms: int) -> float:
     return low + (high - low) * math.log(arms / n) / math.log(m / n)
 
 
-def critical_deviate(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
+def critical_deviate(confidence: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
     """Return the half-width of a confidence interval in standard errors, as a normal deviate.
 
     `adaptive` means that a policy chose pulls by rewards. `picked` means that the two arms are the selected
@@ -344,10 +344,10 @@ def critical_deviate(level: float, arms: int, *, adaptive: bool, picked: bool = 
     >>> [round(critical_deviate(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
     [1.96, 2.23, 2.53]
     """
-    usual = normal_quantile(0.5 + 0.5 * level)
+    usual = normal_quantile(0.5 + 0.5 * confidence)
     if adaptive:
         usual += allowance(2 if picked else arms)
-    return max(usual, normal_quantile(level ** (1.0 / (arms - 1)))) if picked else usual
+    return max(usual, normal_quantile(confidence ** (1.0 / (arms - 1)))) if picked else usual
 
 
 def p_value(deviate: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:

@@ -36,18 +36,20 @@ def pair_variances(C: Floats) -> Floats:
     return np.asarray(own[:, None] + own - 2.0 * C)
 
 
-def t_quantile(level: float, freedom: float) -> float:
-    """Return t such that a Student-t number lies in (-t, t) with probability `level`; NaN if df is 0.
+def t_quantile(confidence: float, freedom: float) -> float:
+    """Return t such that a Student-t number lies in (-t, t) with probability `confidence`; NaN if df is 0.
 
     >>> round(t_quantile(0.95, 10), 3)
     2.228
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, 0.5 + 0.5 * level)) if freedom else math.nan
+    return float(stdtrit(freedom, 0.5 + 0.5 * confidence)) if freedom else math.nan
 
 
-def student_intervals(estimate: Floats, variance: Floats, freedom: Floats, level: float) -> dict[str, Floats]:
+def student_intervals(
+    estimate: Floats, variance: Floats, freedom: Floats, confidence: float
+) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals: "se", "low" and "high".
 
     They are NaN for 0 degrees of freedom.
@@ -56,7 +58,9 @@ def student_intervals(estimate: Floats, variance: Floats, freedom: Floats, level
 
     se = np.sqrt(variance)
     reach = (
-        np.where(freedom == 0.0, np.nan, stdtrit(np.where(freedom == 0.0, 1.0, freedom), 0.5 + 0.5 * level))
+        np.where(
+            freedom == 0.0, np.nan, stdtrit(np.where(freedom == 0.0, 1.0, freedom), 0.5 + 0.5 * confidence)
+        )
         * se
     )
     return {"se": se, "low": estimate - reach, "high": estimate + reach}
@@ -73,11 +77,11 @@ def normal_tail(z: float) -> float:
     return float(ndtr(-z))
 
 
-def normal_quantile(level: float) -> float:
-    """Return the quantile of the standard normal distribution at probability `level`."""
+def normal_quantile(probability: float) -> float:
+    """Return the quantile of the standard normal distribution at `probability`."""
     from scipy.special import ndtri
 
-    return float(ndtri(level))
+    return float(ndtri(probability))
 
 
 def f_tail(F: float, df1: float, df2: float) -> float:
@@ -178,12 +182,12 @@ def radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
         return np.asarray(0.5 + 0.5 * np.sign(r) * fdtr(dimension, freedom, r**2 / dimension))
 
 
-def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | None = None) -> Floats:
+def dunnett_constants(C: Floats, freedom: Floats, confidence: float, which: Ints | None = None) -> Floats:
     """Return Dunnett's one-sided critical value of each arm as the control: (K,).
 
-    With probability `level` no (x_k - x_i)/se_ik, k != i, exceeds d_i. Here x is multivariate Student-t with
-    squared scale C and `freedom[i]` degrees of freedom, and se_ik is the scale of x_k - x_i; the design may
-    be unbalanced. The error is below 0.015 for up to twelve arms and below 0.03 for more. Equal arms may
+    With probability `confidence` no (x_k - x_i)/se_ik, k != i, exceeds d_i. Here x is multivariate Student-t
+    with squared scale C and `freedom[i]` degrees of freedom, and se_ik is the scale of x_k - x_i; the design
+    may be unbalanced. The error is below 0.015 for up to twelve arms and below 0.03 for more. Equal arms may
     differ by that, and so may machines whose linear algebra chooses other axes. Beyond 500 arms the result is
     Bonferroni's constant, which is larger. If `which` is given, values are computed for these arms only and
     are NaN for the others.
@@ -205,19 +209,19 @@ def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | No
     from scipy.special import stdtrit
 
     K = len(C)
-    single = stdtrit(freedom, level)  # Critical value of a single comparison.
-    bonferroni = stdtrit(freedom, 1.0 - (1.0 - level) / (K - 1))
+    single = stdtrit(freedom, confidence)  # Critical value of a single comparison.
+    bonferroni = stdtrit(freedom, 1.0 - (1.0 - confidence) / (K - 1))
     if K > _MANY:
         return np.asarray(bonferroni)
     found = np.full(K, np.nan)
     for i, chance in _dunnett_functions(C, freedom, np.arange(K) if which is None else which):
-        found[i] = root_between(float(single[i]), float(bonferroni[i]), partial(_excess, chance, level))
+        found[i] = root_between(float(single[i]), float(bonferroni[i]), partial(_excess, chance, confidence))
     return found
 
 
-def _excess(chance: Callable[[float], float], level: float, d: float) -> float:
-    """Return the probability at the critical value `d`, minus the wanted probability `level`."""
-    return chance(d) - level
+def _excess(chance: Callable[[float], float], confidence: float, d: float) -> float:
+    """Return the probability at the critical value `d`, minus the wanted probability `confidence`."""
+    return chance(d) - confidence
 
 
 def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:

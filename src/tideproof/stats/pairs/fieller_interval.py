@@ -8,7 +8,7 @@ from tideproof.stats.best.student_inference import t_quantile
 
 
 def fieller_interval(
-    x: float, y: float, xx: float, xy: float, yy: float, freedom: float, level: float
+    x: float, y: float, xx: float, xy: float, yy: float, freedom: float, confidence: float
 ) -> tuple[float, float]:
     """Return Fieller's confidence interval for E x / E y; NaN if it is unbounded.
 
@@ -24,7 +24,7 @@ def fieller_interval(
     ----------
     Fieller (1954), Some problems in interval estimation.
     """
-    t2 = t_quantile(level, freedom) ** 2
+    t2 = t_quantile(confidence, freedom) ** 2
     a, b, c = y * y - t2 * yy, x * y - t2 * xy, x * x - t2 * xx
     if not a > 0.0:
         return math.nan, math.nan

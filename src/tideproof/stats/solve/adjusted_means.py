@@ -167,22 +167,26 @@ def period_mean(c: Cells) -> Floats:
         return c.by_arm(sizes * c.mean) / c.by_arm(sizes)
 
 
-def student_mean_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+def student_mean_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals of adjusted means."""
-    return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
+    return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, confidence)
 
 
-def log_scale_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+def log_scale_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors and confidence intervals that are symmetric on the log scale."""
-    plain, mean, usual = student_mean_intervals(found, level), found.readout.mean, _reference_means(found)
+    plain, mean, usual = (
+        student_mean_intervals(found, confidence),
+        found.readout.mean,
+        _reference_means(found),
+    )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.exp((plain["high"] - mean) / usual)
     return plain | {"low": mean / reach, "high": np.maximum(mean, usual) * reach}
 
 
-def rate_intervals(found: Estimate, level: float) -> dict[str, Floats]:
+def rate_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors and confidence intervals of rates, which stay between 0 and 1."""
-    plain, mean = student_mean_intervals(found, level), found.readout.mean
+    plain, mean = student_mean_intervals(found, confidence), found.readout.mean
     return plain | wilson_intervals(
         mean, _reference_means(found), found.readout.mean_variance, plain["high"] - mean
     )

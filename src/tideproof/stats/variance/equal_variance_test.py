@@ -105,4 +105,4 @@ def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
 def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
     """Return a table of the standard deviation inside the cells of each arm or environment."""
     variance, freedom = variance_inside(c, of, len(labels))
-    return Table({name: labels, "sd": np.sqrt(variance), "freedom": freedom.astype(np.int64)})
+    return Table({name: labels, "sd": np.sqrt(variance), "degrees_of_freedom": freedom.astype(np.int64)})

@@ -36,7 +36,7 @@ Variance = Literal[
     "common",
     "by-arm",
     "by-environment",
-    "robust",
+    "sandwich",
     "clustered",
     "by-unit",
     "interaction",
@@ -178,7 +178,7 @@ def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
-def _robust(c: Cells, s: Solution) -> Estimate:
+def _sandwich(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with the HC3 sandwich: every reward may have its own variance.
 
     It costs a few degrees of freedom. Environments with a single arm do not count.
@@ -188,20 +188,20 @@ def _robust(c: Cells, s: Solution) -> Estimate:
     if unchecked.size:
         i, j = c.arm[unchecked[0]], c.environment[unchecked[0]]
         raise InputError(
-            f"variance='robust' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}: no other "
-            f"reward can be compared with its single reward; use variance='common'"
+            f"variance='sandwich' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}: no "
+            f"other reward can be compared with its single reward; use variance='common'"
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
     C = s.P @ meat(c, q) @ s.P
-    return _estimate(c, s, C, means_and_shifts(s, C, c, q / c.n**2), _robust_freedom(c, s))
+    return _estimate(c, s, C, means_and_shifts(s, C, c, q / c.n**2), _sandwich_freedom(c, s))
 
 
-def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
+def _sandwich_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     """Return the HC3 variance of each cell's mean."""
-    return _one_source(sandwich.hc3(s, c) / c.n**2, _robust_freedom(c, s)[c.arm])
+    return _one_source(sandwich.hc3(s, c) / c.n**2, _sandwich_freedom(c, s)[c.arm])
 
 
-def _robust_freedom(c: Cells, s: Solution) -> Floats:
+def _sandwich_freedom(c: Cells, s: Solution) -> Floats:
     """Return the residual degrees of freedom N - K - J + 1 of each arm's group of arms: (K,).
 
     Environments with a single arm do not count.
@@ -224,7 +224,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
         names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
             f"variance='clustered' needs at least two environments with two arms or more; arms {names} have "
-            f"one; use variance='robust'"
+            f"one; use variance='sandwich'"
         )
     factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # It is 0 for an arm alone.
     C = factor[s.component] * (s.P @ sandwich.environment_scores(s, c) @ s.P)
@@ -360,13 +360,13 @@ def _check_pools(
         raise InputError(
             f"variance={variance!r} needs at least {FEWEST_DEGREES_OF_FREEDOM} degrees of freedom (rewards "
             f"minus cells) for each {variance.removeprefix('by-')}; {names[few[0]]} has "
-            f"{freedom[few[0]]:.0f}; use variance='robust'"
+            f"{freedom[few[0]]:.0f}; use variance='sandwich'"
         )
     still = np.flatnonzero(needed & (inside == 0.0))
     if still.size:
         raise InputError(
             f"variance={variance!r} would give {names[still[0]]} an infinite weight: its rewards never vary "
-            f"inside a cell (one arm in one environment); use variance='robust'"
+            f"inside a cell (one arm in one environment); use variance='sandwich'"
         )
 
 
@@ -402,7 +402,7 @@ MODELS: dict[Variance, VarianceModel] = {
     "common": VarianceModel(_common, _common_cells),
     "by-arm": _weighting(_pooled_by_arm),
     "by-environment": _weighting(_pooled_by_environment),
-    "robust": VarianceModel(_robust, _robust_cells),
+    "sandwich": VarianceModel(_sandwich, _sandwich_cells),
     "clustered": VarianceModel(_clustered, _clustered_cells),
     "by-unit": VarianceModel(_by_unit, _clustered_cells),
     "interaction": _interacting_model(),
