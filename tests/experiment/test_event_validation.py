@@ -163,3 +163,15 @@ def test_invalid_numbers_in_a_file_are_refused(number, tmp_path):
     path.write_text(text)
     with pytest.raises(tp.errors.InputError):
         tp.Experiment.load(path)
+
+
+def test_every_kind_of_event_can_be_checked():
+    made = run()
+    made.note("so far so good")
+    made.pause()
+    made.resume()
+    made.stop("enough")
+    for event in made.events()[1:]:
+        assert isinstance(event, e.Event)
+    again = replay(made)
+    assert again.events() == made.events()

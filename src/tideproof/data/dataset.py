@@ -68,8 +68,6 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
     if isinstance(data, Table):
         data = {name: data[name] for name in data.columns}
     if isinstance(data, (str, os.PathLike)):
-        from tideproof.data.dataset import open_source
-
         with open_source(os.fspath(data), table) as source:
             yield source_dataset(source)
         return
