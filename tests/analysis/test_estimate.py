@@ -355,7 +355,7 @@ def test_repr_says_what_was_left_out():
     lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="sandwich")).splitlines()
     assert lines[4:] == [
         "10 rewards in 3 environments; sigma 0.134 on 6 degrees of freedom",
-        "standard errors: robust",
+        "standard errors: sandwich",
         "rows skipped because a value was missing: 2",
     ]
 
@@ -501,7 +501,7 @@ def test_direction_and_level():
         fit(LOG, **COLUMNS, direction="up")
     with pytest.raises(InputError, match=r"between 0 and 1, such as 0\.95, not 95"):
         fit(LOG, **COLUMNS, confidence=95)
-    with pytest.raises(InputError, match="level must be a finite number, not '95 %'"):
+    with pytest.raises(InputError, match="confidence must be a finite number, not '95 %'"):
         fit(LOG, **COLUMNS, confidence="95 %")
 
 

@@ -439,7 +439,7 @@ def test_the_fit_is_that_of_the_filter():
     assert run.recommend().margin == fit.contrast("C", "B").estimate
     with pytest.raises(tp.errors.InputError, match="variance, scale and anytime need environment labels"):
         run.fit(variance="common")
-    with pytest.raises(tp.errors.InputError, match="level must be between 0 and 1"):
+    with pytest.raises(tp.errors.InputError, match="confidence must be between 0 and 1"):
         run.fit(confidence=95)
     with pytest.raises(tp.errors.InputError, match="unknown arm 'X'"):
         fit.contrast("A", "X")
