@@ -20,10 +20,9 @@ OTHER = 1
 def ends():
     play = ignore_overflow(link(play_to_final_estimates, use_interpreter, SPEC.fill()))
     memory, runs = SPEC.memory(ARMS), (len(BUDGETS), RUNS)
-    whole = [np.full(runs, 9) for _ in range(2)]
-    found = FinalEstimates(
-        *whole, np.full(runs, 9.0), *(np.full((*runs, ARMS), 9.0) for _ in range(3)), np.zeros(ARMS)
-    )
+    selected, freedom = (np.full(runs, 9) for _ in range(2))
+    mu, to_selected, to_other = (np.full((*runs, ARMS), 9.0) for _ in range(3))
+    found = FinalEstimates(selected, freedom, np.full(runs, 9.0), mu, to_selected, to_other, np.zeros(ARMS))
     params = SPEC.within(WORLD).params(ARMS, BUDGETS[-1])
     numbers, seeds = WORLD.numbers(), (np.uint64(SEED), np.uint64(FIRST))
     play(params, memory.view, memory.floats, memory.ints, numbers, *seeds, np.array(BUDGETS), OTHER, found)
