@@ -146,3 +146,11 @@ def test_errors(table):
 def test_seconds_since_1970_are_shown_in_full():
     at = repr(Table({"at": [1794815988.25, 1794815999.75]}))
     assert at.split() == ["at", "1794815988", "1794816000"]
+
+
+def test_a_long_table_is_shown_without_its_middle():
+    lines = str(Table({"step": range(1, 26)})).splitlines()
+    shown = [line.strip("│| ") for line in lines]
+    numbers = [int(text) for text in shown if text.isdigit()]
+    assert numbers == [*range(1, 11), *range(16, 26)]
+    assert lines[-1].strip() == "25 rows"

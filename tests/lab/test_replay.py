@@ -62,3 +62,10 @@ def test_bad_replays(change, message):
 
 def test_a_replay_has_500_pulls_by_default():
     assert tp.replay(WORLD, "round-robin").arm.size == 500
+
+
+def test_a_notebook_shows_the_first_line_of_the_text_and_all_steps():
+    run = tp.replay(WORLD, "round-robin", budget=12)
+    html = run._repr_html_()
+    assert str(run).splitlines()[0] in html
+    assert html.count("<tr>") == 1 + 12

@@ -602,3 +602,8 @@ def test_a_kind_without_a_branch_is_drawn_as_nothing():
     """Not as the last kind in the list: its rewards must be seen to be wrong."""
     numbers = tp.World([0, 1]).numbers()._replace(shift=99)
     assert math.isnan(ignore_overflow(environment)(numbers, np.uint64(1), np.uint64(0), 0, 0.0)[1])
+
+
+def test_a_drift_is_bounded_only_if_it_says_so():
+    assert tp.worlds.Sinusoid(0.25, 40.0).bounds() == (-0.25, 0.25)
+    assert tp.worlds.Wander(0.1).bounds() == (-np.inf, np.inf)

@@ -1,9 +1,9 @@
 """Mutation tester: change the code at one place at a time and run the tests: `python tools/mutants`.
 
 For each mutant, the tests that run the changed line are executed, the quickest first. A test that fails or
-runs too long kills the mutant. Which tests run which line is measured once and stored in `.mutants/` until
-a source file changes. Exit code: 0 if at most 5 % of the mutants survive and each survivor has an entry in
-`equivalent.toml`, otherwise 1.
+runs too long kills the mutant. Which tests run which line is measured once per test file and stored in
+`.mutants/` until a file that it imports changes. Exit code: 0 if at most 5 % of the mutants survive and each
+survivor has an entry in `equivalent.toml`, otherwise 1.
 """
 
 from __future__ import annotations
@@ -143,19 +143,20 @@ def _copy_of_repository(root: Path) -> Iterator[Path]:
 
 
 def _coverage_maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
-    """Return, for each test file, the lines and times of its tests, as `trial.reach` returns them."""
+    """Return, for each test file, the lines and times of its tests, as `trial.reach` returns them.
+
+    A stored map is used until a file that its tests import has changed.
+    """
     helpers = [path for path in root.glob("tests/**/*.py") if not path.name.startswith("test_")]
-    sources = sorted([*root.glob("src/**/*.py"), *helpers, root / "pyproject.toml"])
-    common = "".join(path.read_text() for path in sources)
+    common = _digest(root, [*helpers, root / "pyproject.toml"])
     kept.mkdir(exist_ok=True)
     maps: dict[str, Any] = {}
     missing: list[tuple[str, Path]] = []
     for file in _files(root, tests):
-        own = (root / file).read_text() if file.endswith(".py") else ""
-        name = hashlib.sha256((common + file + own).encode()).hexdigest()[:32]
-        path = kept / f"{name}.json"
-        if path.exists():
-            maps[file] = json.loads(path.read_text())
+        path = kept / f"{file.replace('/', '.').removesuffix('.py')}.json"
+        stored = json.loads(path.read_text()) if path.exists() else {"lines": {}, "digest": ""}
+        if stored["digest"] == common + _digest(root, _read_by(root, file, stored)):
+            maps[file] = stored
         else:
             missing.append((file, path))
     if missing:
@@ -167,6 +168,7 @@ def _coverage_maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[s
             print(f"  {file} could not be run:\n{(folder / 'log').read_text()[-2000:]}")
             found = {"seconds": {}, "failed": [], "lines": {}}
         else:
+            found["digest"] = common + _digest(root, _read_by(root, file, found))
             path.write_text(json.dumps(found))
         if found["failed"]:
             print(f"  not used, because they fail or are skipped here: {' '.join(found['failed'])}")
@@ -175,9 +177,22 @@ def _coverage_maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[s
     _run_in_parallel(
         missing, lambda item: lambda folder: trial.reach(root, item[0], folder), ended, jobs, 1800.0
     )
-    for old in sorted(kept.glob("*.json"), key=os.path.getmtime)[:-300]:
-        old.unlink()
     return maps
+
+
+def _read_by(root: Path, unit: str, found: dict[str, Any]) -> list[Path]:
+    """Return the files that the tests of a unit consist of or import."""
+    own = [root / unit] if unit.endswith(".py") else [*(root / unit).glob("**/*.py")]
+    return [*own, *(root / file for file in found["lines"])]
+
+
+def _digest(root: Path, files: Iterable[Path]) -> str:
+    """Return a checksum of names and contents of files, of which some may have been deleted."""
+    digest = hashlib.sha256()
+    for path in sorted(set(files)):
+        text = path.read_text() if path.exists() else ""
+        digest.update(f"{path.relative_to(root)}\n{text}\n".encode())
+    return digest.hexdigest()
 
 
 def _files(root: Path, tests: Iterable[str]) -> list[str]:

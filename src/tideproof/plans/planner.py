@@ -93,7 +93,9 @@ def _runs(arms: int, steps: float) -> int:
     `steps` is the number of steps of an even split. About five budgets are simulated, and a step costs
     O(arms).
     """
-    cost = 5.0 * 0.7 * steps * arms / 5.0
+    cost = (
+        0.7 * steps * arms
+    )  # five budgets of 0.7 * steps on average, and arms / 5 times the work of five arms
     return int(min(max(_WORK / cost, _FEWEST), _MOST)) // 1000 * 1000
 
 
