@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
+from tideproof.core.array_access import PLAIN_REPLACEMENTS
 from tideproof.core.array_layout import EmptyState, Memory, allocate, compose_state_type
-from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS
 from tideproof.core.kernel_linker import ignore_overflow, is_kernel, link, use_interpreter
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.choose.batch_asks import ask_many, enter_pending
