@@ -13,9 +13,9 @@ from experiments import contents, replay, saved_state
 from tideproof.core.array_layout import allocate
 from tideproof.experiment.state.environment_rows import EnvironmentArrays
 from tideproof.kernels.fit import hidden_tide
-from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.kernels.fit.hidden_tide import HiddenTide
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.fit.unequal_noise import RATIOS
 
 

@@ -85,7 +85,6 @@ from tideproof.kernels.choose.normal_tail import log_gain
 from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.choose.round_robin_start import all_pulled, all_told, in_turn
 from tideproof.kernels.choose.student_tail import log_tail
-from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
@@ -96,8 +95,7 @@ from tideproof.kernels.fit.fixed_effects import (
     variance_to,
 )
 from tideproof.kernels.fit.period_averages import Periods
-from tideproof.kernels.fit.policy_data import Data
-from tideproof.kernels.fit.reward_moments import Moments, begin_anew
+from tideproof.kernels.fit.policy_data import Data, Moments, Slot, begin_anew
 from tideproof.kernels.simulate.threefry import Draw, below, normal, normal_quantile, uniform
 from tideproof.policies.kernel_signatures import (
     Active,

@@ -10,7 +10,7 @@ import pytest
 import tideproof as tp
 from experiments import saved_numbers
 from tideproof.core import array_access
-from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS, Matrix, wrap_state
+from tideproof.core.array_access import PLAIN_REPLACEMENTS, Matrix, wrap_state
 from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.experiment import compiled_asks
 from tideproof.experiment.state.environment_rows import EnvironmentTable

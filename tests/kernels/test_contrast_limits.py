@@ -22,8 +22,8 @@ from tideproof.kernels.fit.e_process import (
     least_evidence,
     store_checkpoint,
 )
-from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.policies.policy_registry import as_policy
 from tideproof.policies.stopping_policy import PROVEN, watched_tell, with_stopping_rule
 

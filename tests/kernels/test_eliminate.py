@@ -20,7 +20,7 @@ from tideproof.kernels.choose.elimination import (
     race_arm,
     still_in,
 )
-from tideproof.kernels.fit.reward_moments import Moments
+from tideproof.kernels.fit.policy_data import Moments
 from tideproof.kernels.simulate.threefry import TELL, Draw, below
 
 below, contend, race_arm, front_runner, drop_lowest, end_phase = map(

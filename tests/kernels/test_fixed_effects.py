@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from oracles import dense, groups
 from tideproof.core.array_layout import allocate
-from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
@@ -19,6 +18,7 @@ from tideproof.kernels.fit.fixed_effects import (
     together,
     variance_to,
 )
+from tideproof.kernels.fit.policy_data import Slot, enter
 
 # Contrasts come out of O(100) rank-one steps in double precision.
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}

@@ -6,9 +6,9 @@ from scipy import stats
 
 from oracles import dense
 from tideproof.core.array_layout import allocate
-from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import connected, freedom, sigma2
 from tideproof.kernels.fit.hidden_tide import HiddenTide, observe, observe_labelled, place, pull_here
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.fit.tide_paths import (
     AGES,
     EACH,

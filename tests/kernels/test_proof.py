@@ -18,8 +18,8 @@ from tideproof.kernels.fit.e_process import (
     least_evidence,
     store_checkpoint,
 )
-from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
+from tideproof.kernels.fit.policy_data import Slot, enter
 
 
 class Run:

@@ -17,7 +17,7 @@ from tideproof.kernels.choose.pull_value import (
     two_best,
 )
 from tideproof.kernels.choose.student_tail import FURTHEST
-from tideproof.kernels.fit.reward_moments import Moments
+from tideproof.kernels.fit.policy_data import Moments
 from tideproof.kernels.simulate.threefry import ASK, Draw
 
 most_valuable, least_pulled = ignore_overflow(most_valuable), ignore_overflow(least_pulled)

@@ -7,9 +7,9 @@ from oracles import dense
 from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.kernels.fit import outlying_cells
-from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import connected
 from tideproof.kernels.fit.outlying_cells import OutlierResistantFit
+from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.stats import cells as stats_cells
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 

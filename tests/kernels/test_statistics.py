@@ -7,10 +7,19 @@ import pytest
 
 from tideproof.core.array_layout import Float1, FloatK, Int1, IntK, allocate
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
-from tideproof.kernels.fit.environment_slot import Slot, clear, enter
 from tideproof.kernels.fit.period_averages import Periods, weigh_control, weigh_period
-from tideproof.kernels.fit.policy_data import Data, expect, take
-from tideproof.kernels.fit.reward_moments import Moments, begin_anew, record, weigh_in
+from tideproof.kernels.fit.policy_data import (
+    Data,
+    Moments,
+    Slot,
+    begin_anew,
+    clear,
+    enter,
+    expect,
+    record,
+    take,
+    weigh_in,
+)
 
 # Sums of some 60 rewards of order 10 in double precision.
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

@@ -7,8 +7,8 @@ from scipy import stats
 from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.fit import unequal_noise
-from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import connected, freedom
+from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.kernels.fit.unequal_noise import RATIOS, UnequalNoise, equal_noise, ratio_of_fit
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-9}

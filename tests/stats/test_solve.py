@@ -11,7 +11,7 @@ import oracles
 from oracles import contrast
 from tideproof.core.array_layout import allocate
 from tideproof.kernels.fit import fixed_effects
-from tideproof.kernels.fit.environment_slot import Slot, enter
+from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.ratio_likelihood import solve_ratio

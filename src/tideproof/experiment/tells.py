@@ -61,8 +61,8 @@ class TellMethods(ExperimentBase):
         new = _new_rewards(book, numbers, values, names)
         if not new:
             return
-        # 4. Make the event. The state applies it to the book of pulls and to the statistics of the policy
-        #    (`EventApplier`), and then adds it to the log. In a store, the decorator commits the log.
+        # 4. Make the event. `State.add` applies it to the book of pulls and to the statistics of the policy,
+        #    and then adds it to the log. In a store, the decorator commits the log.
         self._state.add(_reward_event(book, new, self._now(), by))
 
     @writes_events

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from tideproof.kernels.fit.environment_slot import Slot
-from tideproof.kernels.fit.policy_data import Data
+from tideproof.kernels.fit.policy_data import Data, Slot
 from tideproof.kernels.simulate.threefry import Draw
 
 

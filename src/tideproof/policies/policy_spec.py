@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
+from tideproof.core.array_access import PLAIN_REPLACEMENTS
 from tideproof.core.array_layout import EmptyState, Memory, allocate, compose_state_type
-from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS
 from tideproof.core.kernel_linker import ignore_overflow, is_kernel, link, use_interpreter
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.choose.batch_asks import ask_many, enter_pending
-from tideproof.kernels.fit.environment_slot import Slot
-from tideproof.kernels.fit.policy_data import Data, expect, notice, reserve, take
+from tideproof.kernels.fit.policy_data import Data, Slot, expect, notice, reserve, take
 from tideproof.kernels.simulate.replication_loop import add_unshared, replicate
 from tideproof.policies.answer_checks import CheckedKernel
 from tideproof.policies.declared_reads import check_reads

@@ -30,8 +30,7 @@ from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose.arm_choice import contend
 from tideproof.kernels.choose.connected_start import start_arm, start_tell
 from tideproof.kernels.fit.adjusted_moments import Reduction, adjust, flatten
-from tideproof.kernels.fit.environment_slot import enter
-from tideproof.kernels.fit.policy_data import Data
+from tideproof.kernels.fit.policy_data import Data, enter
 from tideproof.kernels.fit.statistics_interface import connected
 from tideproof.policies.policy_definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.reserved_holes import refuse_reserved_holes

@@ -9,8 +9,7 @@ from typing import Any, get_type_hints
 
 from tideproof.core.kernel_linker import ignore_overflow, link, use_interpreter
 from tideproof.errors import KernelError
-from tideproof.kernels.fit.environment_slot import Slot
-from tideproof.kernels.fit.policy_data import Data
+from tideproof.kernels.fit.policy_data import Data, Slot
 from tideproof.kernels.simulate.replication_loop import replicate
 from tideproof.policies.answer_checks import CheckedKernel
 from tideproof.policies.declared_reads import needed_words, undeclared_read_error

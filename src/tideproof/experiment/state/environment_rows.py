@@ -15,8 +15,7 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints, Memory, count_elements, view_buffers
 from tideproof.experiment.pull import Label
-from tideproof.kernels.fit.environment_slot import Slot
-from tideproof.kernels.fit.reward_moments import record
+from tideproof.kernels.fit.policy_data import Slot, record
 from tideproof.stats.cells import Cells
 
 _CACHED_SLOTS = 256  # number of slots for which views are kept

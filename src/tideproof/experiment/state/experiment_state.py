@@ -8,20 +8,19 @@ Errors that are expected, such as invalid input, are raised before anything chan
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.events.event_application import EventApplier
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.experiment.pull import Label
+from tideproof.experiment.pull import Label, PullStatus
 from tideproof.experiment.settings import settings_of
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.book_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.state.null_state import NullState
 from tideproof.experiment.state.policy_state import PolicyState
-from tideproof.experiment.state.pulls_book import Book
+from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 from tideproof.experiment.state.unequal_noise_state import UnequalNoiseState
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
@@ -34,12 +33,16 @@ class NeedsLock(Exception):
     """Raised when a read must record an event; the caller repeats the read with write access."""
 
 
-class State(EventApplier):
+class State:
     """State of an experiment: its events, the book of pulls, and the statistics of the policy.
 
     Attributes
     ----------
     events : all events, those already applied first.
+    created, settings : the first event, and the settings in it.
+    spec : the policy with its options.
+    book : the pulls of the experiment and their status.
+    policy_state : the statistics of the policy.
     bounds : minimum and maximum shares of the arms.
     damaged : whether a change was interrupted, so that the state must be computed again.
     read_only : whether recording events is forbidden now, because the caller holds no write lock.
@@ -49,7 +52,7 @@ class State(EventApplier):
         self.events: MutableSequence[e.Event] = [created]
         self.read_only = False
         self.created, self.spec, self.settings = created, spec, settings_of(created)
-        self.has_window = self.settings.has_window
+        self._has_window = self.settings.has_window  # rewards count only when their lease is over
         self._applied = 0
         self.damaged = False
         self.begin()
@@ -75,10 +78,15 @@ class State(EventApplier):
         scale, proves = self.settings.scale, self.settings.has_normal_rule
         return PolicyState(self.spec, arms, made.seed, sign, horizon, scale, proves)
 
-    def reset_policy_state(self) -> None:
-        """Replace the policy state by an empty one for the current tide model."""
-        if not isinstance(self.policy_state, NullState):
-            self.policy_state = self._new_policy_state()
+    @property
+    def open_ended(self) -> bool:
+        """Whether the policy ignores the budget, which is then only an upper limit for a stopping rule."""
+        policy = self.spec.policy
+        return self.settings.confidence is not None and (policy.anytime or not policy.needs_horizon)
+
+    def params(self, arms: int, horizon: int | None) -> Any:
+        """Return the parameters of the policy for a number of arms and a horizon, or raise an error."""
+        return self.spec.params(arms, None if self.open_ended else horizon)
 
     def update_policy_state(self) -> None:
         """Apply all recorded rewards to the policy state before it is read."""
@@ -116,7 +124,7 @@ class State(EventApplier):
         try:
             for event in self.events[1:]:
                 check(self, event)
-                self.apply(event, self.touched(event))
+                self._METHODS[type(event)](self, event)
             book = self.book
             params, numbers = self.params(len(book.active), book.horizon), self._new_policy_state()
             numbers.restore(len(book.arms), book.active, params, contents)
@@ -144,7 +152,7 @@ class State(EventApplier):
         self._record(event)
 
     def _apply(self, event: e.Event) -> None:
-        self.apply(event, self.touched(event))
+        self._METHODS[type(event)](self, event)
         self.policy_state.finish()
 
     def _record(self, event: e.Event) -> None:
@@ -188,6 +196,194 @@ class State(EventApplier):
     def play(self) -> Callable[[int], int] | None:
         """Return a function that applies minimum and maximum shares to the policy's choices, or None."""
         return self.bounds.rule(self.book.asked, self.book.active) if self.bounds else None
+
+    # -- what each event changes in the book and in the statistics of the policy
+
+    def _apply_asked(self, event: e.Asked) -> None:
+        self.policy_state.make_ready()
+        row = self.policy_state.environments.row(event.label)
+        for arm in event.arms:
+            self.policy_state.expect(row, arm)
+        self.book.ask(event.arms, event.label, event.at, event.unit)
+
+    def _apply_told(self, event: e.Told) -> None:
+        for number, reward in zip(event.pulls, event.rewards, strict=True):
+            self._receive(number, reward)
+        self._update_horizon()
+
+    def _receive(self, number: int, reward: float) -> None:
+        """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
+        book, was = self.book, self.book.status[number]
+        if self._has_window and was == PullStatus.PENDING:
+            book.rewards[number] = reward
+        elif self._has_window:
+            if was == PullStatus.DEFAULTED:
+                book.status[number], book.late = PullStatus.LATE, book.late + 1
+        elif was in (PullStatus.TOLD, PullStatus.DEFAULTED):
+            self._replace(number, reward)
+        else:
+            self._record_reward(number, PullStatus.TOLD, reward)
+
+    def _apply_added(self, event: e.Added) -> None:
+        book = self.book
+        for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
+            if key is not None:
+                book.added[number, key] = reward
+            before = 0.0 if book.status[number] == PullStatus.DEFAULTED else book.rewards[number] or 0.0
+            at_most_one = self.settings.rewards == "conversions"
+            self._receive(number, max(before, reward) if at_most_one else before + reward)
+        self._update_horizon()
+
+    def _apply_shared(self, event: e.Shared) -> None:
+        self.book.plans[event.label] = SharePlan(event.shares, event.n)
+
+    def _apply_unlabelled(self, event: e.Unlabelled) -> None:
+        self.book.tide = "hidden"
+        if not isinstance(self.policy_state, NullState):
+            self.policy_state = self._new_policy_state()
+        self._set_arms()
+
+    def _record_reward(self, number: int, status: PullStatus, reward: float) -> None:
+        was_out = self.book.settle(number, status, reward)
+        pull = self.book.pulls[number]
+        arm = self.book.arms.index(pull.arm)
+        self.policy_state.take(pull.environment, arm, 1, reward, 0.0, was_out, number)
+
+    def _apply_summarised(self, event: e.Summarised) -> None:
+        book, arm = self.book, self.book.arms[event.arm]
+        pending = self.policy_state.environments.pending_count(event.label, event.arm)
+        settled = book.oldest_pending(arm, event.label, min(event.n, pending))
+        book.take_label()
+        for number in settled:
+            book.settle(number, PullStatus.SUMMARISED)
+        book.surplus += event.n - len(settled)
+        if event.key is not None:
+            book.keyed[event.key] = len(book.summaries)
+        told = Summary(arm, event.label, event.n, event.mean, event.variance)
+        book.summaries.append((event.key, told, event.at))
+        squares = (event.n - 1) * event.variance
+        self.policy_state.take(event.label, event.arm, event.n, event.mean, squares, len(settled))
+        self._update_horizon()
+
+    def _apply_cancelled(self, event: e.Cancelled) -> None:
+        for number in event.pulls:
+            self._remove(number, PullStatus.CANCELLED)
+
+    def _apply_expired(self, event: e.Expired) -> None:
+        for number in event.pulls:
+            held = self.book.rewards[number]
+            if held is not None:
+                self._record_reward(number, PullStatus.TOLD, held)
+            elif event.reward is None:
+                self._remove(number, PullStatus.EXPIRED)
+            else:
+                self._record_reward(number, PullStatus.DEFAULTED, event.reward)
+        self._update_horizon()
+
+    def _apply_exposed(self, event: e.Exposed) -> None:
+        for number in event.pulls:
+            self.book.reserved.pop(number, None)
+
+    def _remove(self, number: int, status: PullStatus) -> None:
+        pull = self.book.pulls[number]
+        self.book.settle(number, status)
+        self.policy_state.forget(pull.environment, self.book.arms.index(pull.arm))
+
+    def _apply_corrected(self, event: e.Corrected) -> None:
+        if self.book.status[event.pull] == PullStatus.PENDING:  # its window is still open
+            self.book.rewards[event.pull] = event.reward
+        else:
+            self._replace(event.pull, event.reward)
+            self.book.sure = None  # it was based on other rewards
+
+    def _replace(self, number: int, reward: float) -> None:
+        book = self.book
+        pull, old = book.pulls[number], book.rewards[number]
+        assert old is not None
+        book.late -= book.status[number] == PullStatus.LATE
+        book.status[number], book.rewards[number] = PullStatus.TOLD, reward
+        if reward != old:
+            self.policy_state.correct(pull.environment, self.book.arms.index(pull.arm), old, reward, number)
+
+    def _apply_arm_added(self, event: e.ArmAdded) -> None:
+        self.book.arms.append(event.arm)
+        self.book.asked.append(0)
+        self.book.sure = None  # it compared the other arms only
+        self._set_arms()
+
+    def _apply_arm_retired(self, event: e.ArmRetired) -> None:
+        self.book.retired.append(event.arm)
+        if self.book.sure is not None and self.book.sure.arm == event.arm:
+            self.book.sure = None
+        self._set_arms()
+
+    def _set_arms(self) -> None:
+        self.book.plans = {}
+        active = self.book.active
+        params = self.params(len(active), self.book.horizon)
+        self.policy_state.set_arms(len(self.book.arms), active, params)
+
+    def _apply_extended(self, event: e.Extended) -> None:
+        self.book.budget = event.budget
+        self._update_horizon(always=True)
+
+    def _update_horizon(self, always: bool = False) -> None:
+        """Update the policy's horizon if it can differ from the initial budget.
+
+        It differs only after summaries and warm starts; `always` is for a changed budget.
+        """
+        if always or self.book.surplus or self.book.warm:
+            self.policy_state.set_params(self.params(len(self.book.active), self.book.horizon))
+
+    def _apply_paused(self, event: e.Event) -> None:
+        self.book.paused = isinstance(event, e.Paused)
+
+    def _apply_stopped(self, event: e.Stopped) -> None:
+        self.book.stopped = True
+
+    def _apply_sure(self, event: e.Sure) -> None:
+        self.book.sure = event
+
+    def _apply_opened(self, event: e.Opened) -> None:
+        self.book.session = event.session
+
+    def _apply_salted(self, event: e.Salted) -> None:
+        self.book.salt = event.salt
+        self.book.units = {}
+
+    def _apply_noted(self, event: e.Noted) -> None:
+        pass
+
+    def _apply_warmed(self, event: e.Warmed) -> None:
+        self.book.take_label()
+        for arm, label, n, mean, squares in event.cells:
+            self.policy_state.take(label, arm, n, mean, squares, 0)
+            self.book.warm += n
+        self._update_horizon()
+
+    _METHODS: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
+        e.Opened: _apply_opened,
+        e.Unlabelled: _apply_unlabelled,
+        e.Asked: _apply_asked,
+        e.Told: _apply_told,
+        e.Summarised: _apply_summarised,
+        e.Added: _apply_added,
+        e.Shared: _apply_shared,
+        e.Cancelled: _apply_cancelled,
+        e.Expired: _apply_expired,
+        e.Corrected: _apply_corrected,
+        e.ArmAdded: _apply_arm_added,
+        e.ArmRetired: _apply_arm_retired,
+        e.Extended: _apply_extended,
+        e.Paused: _apply_paused,
+        e.Resumed: _apply_paused,
+        e.Stopped: _apply_stopped,
+        e.Sure: _apply_sure,
+        e.Noted: _apply_noted,
+        e.Warmed: _apply_warmed,
+        e.Salted: _apply_salted,
+        e.Exposed: _apply_exposed,
+    }
 
 
 def _check_by(by: Any) -> None:

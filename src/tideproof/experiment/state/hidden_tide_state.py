@@ -21,7 +21,7 @@ from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.stats.tide.tide_visibility import too_coarse

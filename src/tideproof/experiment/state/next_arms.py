@@ -13,7 +13,7 @@ from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.pending_pulls import PendingPulls
 from tideproof.experiment.state.recorded_rewards import RecordedRewards
-from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
 
 Play = Callable[[int], int] | None  # maps the arm that the policy chooses to the arm that is played

@@ -16,7 +16,7 @@ from tideproof.core.array_layout import Ints, allocate
 from tideproof.experiment.state.recorded_rewards import RecordedRewards
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
 from tideproof.experiment.state.saved_fields import SavedFields
-from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.simulate.threefry import TELL
 
 FEW_SLOTS = 3  # up to this many environments are updated one by one

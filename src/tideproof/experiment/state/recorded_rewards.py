@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tideproof.core.array_access import wrap_state
 from tideproof.core.array_layout import Ints, allocate
-from tideproof.core.interpreted_kernels import wrap_state
 from tideproof.experiment.state.environment_rows import EnvironmentTable
 from tideproof.experiment.state.rescaled_fit import RescaledFit, rescaled_fit
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tideproof.core.kernel_linker import hole, kernel
-from tideproof.kernels.fit.environment_slot import enter
-from tideproof.kernels.fit.policy_data import expect
+from tideproof.kernels.fit.policy_data import enter, expect
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 
 ask = hole("ask")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tideproof.core.array_layout import FloatK, IntK
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import LOWEST, contend
-from tideproof.kernels.fit.reward_moments import begin_anew
+from tideproof.kernels.fit.policy_data import begin_anew
 from tideproof.kernels.simulate.threefry import below
 
 

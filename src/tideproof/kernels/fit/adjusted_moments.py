@@ -20,9 +20,8 @@ from typing import NamedTuple
 from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.kernels.choose.connected_start import Start
-from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import FixedEffects, connected
-from tideproof.kernels.fit.reward_moments import Moments
+from tideproof.kernels.fit.policy_data import Moments, Slot
 
 SQUARES = hole("SQUARES")
 WEIGHTED = hole("WEIGHTED")
