@@ -1,6 +1,7 @@
 """Two arms by the tests of their pair to an interval, and groups each by itself: against scipy.stats."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,7 +170,7 @@ def test_each_group_is_compared_by_itself(sign):
 def test_without_noise_known_there_are_no_chances():
     found, groups = estimate()
     chance, error = best_probabilities(
-        found._replace(covariance=np.full((6, 6), np.nan)), groups, 1.0, "flat"
+        replace(found, covariance=np.full((6, 6), np.nan)), groups, 1.0, "flat"
     )
     assert np.isnan(chance).all()
     assert math.isnan(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -335,7 +336,7 @@ class Fit:
         if not self._others:
             return self._estimate
         others = list(self._others.values())
-        return self._estimate._replace(pairs=ScaleUnion(self.scale, self._estimate, others))
+        return replace(self._estimate, pairs=ScaleUnion(self.scale, self._estimate, others))
 
     @cached_property
     def decision(self) -> Decision:

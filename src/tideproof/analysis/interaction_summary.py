@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def _observed_candidates(
         return fit.decision.candidates
     these = environment_averages(mixed)
     pairs = WaldPairs(these.mu, these.covariance, these.freedom)
-    narrow = found._replace(mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
+    narrow = replace(found, mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
     may = find_candidates(narrow, groups, sign, fit.confidence)
     order = np.argsort(-sign * these.mu, kind="stable").tolist()
     return tuple(fit.cells.arms[i] for i in order if may[i])

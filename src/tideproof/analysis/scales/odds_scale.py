@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
@@ -27,7 +28,7 @@ class OddsScale(MultiplicativeScale):
         super().__init__(cells, solution, found, found.pairs)
         self.exact = few_enough(cells)
         if self.exact:
-            self.found = found._replace(pairs=ExactPairs(found.pairs))
+            self.found = replace(found, pairs=ExactPairs(found.pairs))
 
     def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted rates, which stay between 0 and 1."""

@@ -9,6 +9,7 @@ correct if the logarithms are normal, and also if they are not but have equal va
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -284,7 +285,7 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
     theta, C = found.theta, found.covariance
     readout = factor_means_and_shifts(ratio_pairs(cells, solution.freedom), theta, theta, C)
     made = uniform_estimate(theta, C, readout, float(solution.freedom), found.pairs, solution.component)
-    return made._replace(freedom=found.freedom)
+    return replace(made, freedom=found.freedom)
 
 
 def _gain_text(gain: float) -> str:

@@ -7,7 +7,8 @@ A model is an entry of `MODELS`, and all that depends on the model is looked up 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tideproof.errors import InputError
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
+from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
     adjusted_means,
@@ -49,7 +51,8 @@ Variance = Literal[
 FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to become a weight.
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Estimate:
     """Estimated arm effects and shifts with covariances, degrees of freedom and pair tests.
 
     Attributes
@@ -57,7 +60,8 @@ class Estimate(NamedTuple):
     mu : (K,) arm effects muhat, up to a constant for each group of arms.
     covariance : (K, K) covariance of muhat.
     freedom : (K, K) degrees of freedom of each contrast.
-    readout : adjusted means and shifts with their variances.
+    compute_readout : function that returns `readout`, the adjusted means and shifts with their variances; it
+        is called once, and only if they are read.
     mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
     pairs : tests and confidence bounds for each pair of arms.
     component : (K,) connected group of each arm.
@@ -67,12 +71,17 @@ class Estimate(NamedTuple):
     mu: Floats
     covariance: Floats
     freedom: Floats
-    readout: MeansAndShifts
+    compute_readout: Callable[[], MeansAndShifts]
     mean_freedom: Floats
     shift_freedom: Floats
     pairs: Pairs
     component: Ints
     mixed: MixedModelFit | None = None
+
+    @cached_property
+    def readout(self) -> MeansAndShifts:
+        """Adjusted means and shifts with their variances."""
+        return self.compute_readout()
 
 
 class CellNoise(NamedTuple):
@@ -142,7 +151,7 @@ def uniform_estimate(
     """Return an `Estimate` in which all quantities have the same degrees of freedom."""
     K, J = mu.size, readout.shift.size
     both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
-    return Estimate(mu, covariance, both, readout, of_arm, of_place, pairs, component)
+    return Estimate(mu, covariance, both, lambda: readout, of_arm, of_place, pairs, component)
 
 
 def sigma2(solution: Solution) -> float:
@@ -167,10 +176,15 @@ def _common(c: Cells, s: Solution) -> Estimate:
     one = sigma2(s)
     if c.slope is not None:  # The slope of covariates is an estimate, too.
         s = s._replace(P=s.P + c.slope.loose)
+    return _estimate(c, s, one * s.P, partial(_common_readout, c, s), _residual_degrees_of_freedom(c, s))
+
+
+def _common_readout(c: Cells, s: Solution) -> MeansAndShifts:
+    """Return adjusted means and shifts with one variance for all rewards."""
+    one = sigma2(s)
     mean, mean_variance = adjusted_means(s, c)
     shift, shift_variance = environment_shifts(s, c)
-    readout = MeansAndShifts(mean, one * mean_variance, shift, one * shift_variance)
-    return _estimate(c, s, one * s.P, readout, _residual_degrees_of_freedom(c, s))
+    return MeansAndShifts(mean, one * mean_variance, shift, one * shift_variance)
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -193,7 +207,7 @@ def _sandwich(c: Cells, s: Solution) -> Estimate:
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
     C = s.P @ meat(c, q) @ s.P
-    return _estimate(c, s, C, means_and_shifts(s, C, c, q / c.n**2), _sandwich_freedom(c, s))
+    return _estimate(c, s, C, partial(means_and_shifts, s, C, c, q / c.n**2), _sandwich_freedom(c, s))
 
 
 def _sandwich_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -228,7 +242,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
         )
     factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # It is 0 for an arm alone.
     C = factor[s.component] * (s.P @ sandwich.environment_scores(s, c) @ s.P)
-    return _estimate(c, s, C, means_and_shifts(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
+    return _estimate(c, s, C, partial(means_and_shifts, s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
 
 
 def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -244,20 +258,20 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 def _by_unit(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with errors clustered by unit: rewards of a unit may depend on each other."""
     C, freedom = clustered_covariance(c, s)
-    return _estimate(c, s, C, means_and_shifts(s, C, c, sigma2(s) / c.n), freedom)
+    return _estimate(c, s, C, partial(means_and_shifts, s, C, c, sigma2(s) / c.n), freedom)
 
 
 def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with random arm x environment interactions; without them if none are found."""
     found = reml(c, s, None if pool is None else pool(c), own=own)
     if found.none:
-        return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
+        return replace(_common(c, s) if pool is None else _weighted(pool, c, s), mixed=found)
     mu, C, freedom = found.solution.mu, found.covariance, found.freedom
-    readout = means_and_shifts(found.solution, C, found.cells, 1.0 / found.cells.weight)
+    read = partial(means_and_shifts, found.solution, C, found.cells, 1.0 / found.cells.weight)
     of_arm = freedom.min(axis=1)
     of_arm = np.where(np.isfinite(of_arm), of_arm, float(s.freedom))
     pairs = WaldPairs(mu, C, freedom)
-    return Estimate(mu, C, freedom, readout, of_arm, _by_environment(c, of_arm), pairs, s.component, found)
+    return Estimate(mu, C, freedom, read, of_arm, _by_environment(c, of_arm), pairs, s.component, found)
 
 
 def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> VarianceModel:
@@ -276,11 +290,13 @@ def _by_group(s: Solution, freedom: Floats) -> Floats:
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
-def _estimate(c: Cells, s: Solution, C: Floats, readout: MeansAndShifts, freedom: Floats) -> Estimate:
+def _estimate(
+    c: Cells, s: Solution, C: Floats, read: Callable[[], MeansAndShifts], freedom: Floats
+) -> Estimate:
     """Return an `Estimate` in which all arms of a group have the same degrees of freedom."""
     both = np.minimum(freedom[:, None], freedom)
     pairs = WaldPairs(s.mu, C, both)
-    return Estimate(s.mu, C, both, readout, freedom, _by_environment(c, freedom), pairs, s.component)
+    return Estimate(s.mu, C, both, read, freedom, _by_environment(c, freedom), pairs, s.component)
 
 
 def _by_environment(c: Cells, of_arm: Floats) -> Floats:
@@ -294,10 +310,10 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
     """Estimate arm effects by least squares, weighted by the variances inside the cells of each pool."""
     found = sandwich.weighted_fit(c, pool(c))
     mu, C = found.solution.mu, found.covariance
-    readout = means_and_shifts(found.solution, C, found.cells, 1.0 / found.cells.weight)
+    read = partial(means_and_shifts, found.solution, C, found.cells, 1.0 / found.cells.weight)
     inside = np.full(c.K, float(np.sum(c.n - 1.0)))
     pairs = WaldPairs(mu, C, found.freedom)
-    return Estimate(mu, C, found.freedom, readout, inside, _by_environment(c, inside), pairs, s.component)
+    return Estimate(mu, C, found.freedom, read, inside, _by_environment(c, inside), pairs, s.component)
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -378,12 +394,15 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
 def _measured(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with variances that follow from the means for 0/1 rewards, else are measured."""
     pairs = additive_pairs(c, s)
+    read = partial(_measured_readout, c, s, pairs)
+    return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
+
+
+def _measured_readout(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
+    """Return adjusted means and shifts with variances from the data."""
     scale: Any = pairs.scale
-    readout = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
-    readout = readout._replace(steady=readout.mean + scale.steady - s.mu)
-    return _estimate(c, s, pairs.covariance, readout, _residual_degrees_of_freedom(c, s))._replace(
-        pairs=pairs
-    )
+    found = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
+    return found._replace(steady=found.mean + scale.steady - s.mu)
 
 
 def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
