@@ -14,9 +14,9 @@ from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.pull import Label, Pull
+from tideproof.experiment.read_model import SingleRewards
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
-from tideproof.experiment.state.single_rewards import SingleRewards
 from tideproof.experiment.stopping.stop_rule import StopCheckSchedule, rule_of
 from tideproof.experiment.usage_warnings import UsageMonitor
 from tideproof.stats.scales.scale_test import Scale
