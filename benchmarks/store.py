@@ -26,7 +26,7 @@ import numpy as np
 import tideproof as tp
 from lab import processor, table
 from tideproof.experiment.events import event_records as e
-from tideproof.store import hash_chain, log_state
+from tideproof.store import hash_chain, log_replay
 from tideproof.store.backend import ExperimentLog, LogEntry
 from tideproof.store.sqlite_connection import SqliteConnection
 from tideproof.store.store_urls import open_backend
@@ -56,18 +56,18 @@ def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experimen
     tells = (e.Told(made.at + i, None, (i,), (rewards[i],)) for i in range(told))
     both = itertools.chain.from_iterable(itertools.zip_longest(asks, tells))
     first = log.read(0)[0]
-    position, pulls, rows = log_state.Position(1, first.hash), 0, []
+    position, pulls, rows = log_replay.Position(1, first.hash), 0, []
     for event in both:
         if event is not None:
             pulls += isinstance(event, e.Asked)
             rows.append(hash_chain.make_entry(event, position.seq + 1, pulls, first.writer, position.hash))
-            position = log_state.Position(rows[-1].seq, rows[-1].hash)
+            position = log_replay.Position(rows[-1].seq, rows[-1].hash)
     last = len(rows) - behind
     _append(log, rows[:last])
-    loaded = log_state.load_state(log)
-    copy = log_state.copy_state(loaded.state, loaded.position)
+    loaded = log_replay.load_state(log)
+    copy = log_replay.copy_state(loaded.state, loaded.position)
     if copy is not None:
-        log.write_snapshot(log_state.pack_snapshot(copy))
+        log.write_snapshot(log_replay.pack_snapshot(copy))
     _append(log, rows[last:])
     place.close()
     return open_run(path)
@@ -234,7 +234,7 @@ def eight_processes(folder: Path) -> Iterator[list[str]]:
 _OPEN = """
 import json, sys, time
 import tideproof as tp
-from tideproof.store import log_state
+from tideproof.store import log_replay
 def opened(url):
     start = time.perf_counter()
     run = tp.Experiment.open(url, "bench", ["A", "B", "C", "D", "E"])
@@ -248,7 +248,7 @@ run, seconds = opened(sys.argv[2])
 if sys.argv[3] == "refold":
     start = time.perf_counter()
     before = size()
-    log_state.load_state(run._shared.log, snapshots=False)
+    log_replay.load_state(run._shared.log, snapshots=False)
     seconds = time.perf_counter() - start
 elif not run._shared._snapshot:
     raise SystemExit("there was no snapshot")

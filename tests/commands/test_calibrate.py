@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_a_broken_promise_has_its_own_exit_code(monkeypatch):
-    monkeypatch.setattr("tideproof.research.trust.promises.ERROR", -1.0)
+    monkeypatch.setattr("tideproof.research.trust.promised_error_rates.ERROR", -1.0)
     one = next(iter(chosen(SETTINGS[0].name)[0]))
     done = run("--logs", 5, "--only", one.name, "--workers", 1)
     assert done.exit_code == 3

@@ -43,9 +43,9 @@ from tideproof.plugin import (
     uniform,
 )
 from tideproof.policies import policy_registry
-from tideproof.policies.declared_reads import WORDS
+from tideproof.policies.declared_statistics import WORDS
 from tideproof.policies.reduce_to_mab import REDUCE_HOLES as OF_REDUCE
-from tideproof.policies.reserved_holes import RESERVED_HOLES
+from tideproof.policies.reserved_placeholders import RESERVED_HOLES
 from tideproof.testing import policy_checks
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.research.suite.policy_suite import COLLECTIONS
 from tideproof.research.trust import random_logs
 from tideproof.research.trust.ledger_part import PartOptions
-from tideproof.research.trust.ledger_parts import PARTS, find_part
+from tideproof.research.trust.ledger_part_registry import PARTS, find_part
 from tideproof.research.trust.log_settings import POWER_SETTINGS, SETTINGS
 from tideproof.research.trust.outcome_counts import play
 from tideproof.research.trust.reference_tests import run_paired_tests

@@ -14,13 +14,13 @@ from tideproof.serve import rate_limit
 from tideproof.serve.auth import api_keys
 from tideproof.serve.auth.api_keys import Key, KeyStore
 from tideproof.serve.experiment_cache import ExperimentCache
-from tideproof.serve.experiment_commands import author_of
-from tideproof.serve.notifier import Notifier
+from tideproof.serve.idempotent_calls import author_of
 from tideproof.serve.pages import experiment_view
 from tideproof.serve.problem_details import Problem, problem_of, response
 from tideproof.serve.rate_limit import RateLimiter, retry_after_header
 from tideproof.serve.schemas import field_types
 from tideproof.serve.service_settings import Settings
+from tideproof.serve.stream_notifier import Notifier
 from tideproof.serve.webhooks import webhook_sender, webhook_store
 from tideproof.serve.webhooks.webhook_targets import checked_target
 from tideproof.store.idempotency_keys import UsedKey

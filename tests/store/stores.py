@@ -6,9 +6,9 @@ import threading
 import psycopg
 
 import tideproof as tp
-from tideproof.experiment.snapshots import book_columns
+from tideproof.experiment.snapshots import pull_columns
 from tideproof.experiment.snapshots.snapshot import serialize_state
-from tideproof.store.log_state import load_state
+from tideproof.store.log_replay import load_state
 from tideproof.store.sqlite_connection import SqliteConnection
 
 ARMS = ["A", "B", "C"]
@@ -35,7 +35,7 @@ def run_sql(place, sql):
 def bytes_of(state):
     """Return book and numbers of a state, byte by byte."""
     return (
-        serialize_state(book_columns.book_to_columns(state.book)),
+        serialize_state(pull_columns.book_to_columns(state.book)),
         state.policy_state.buffers(),
         state.book.salt,
     )

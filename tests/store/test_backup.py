@@ -22,7 +22,7 @@ from store.stores import (
     url_of,
 )
 from tideproof.cli import app
-from tideproof.store.log_state import load_state
+from tideproof.store.log_replay import load_state
 from tideproof.store.store_backup import backup
 
 CLIENT = Path(__file__).parent / "client_process.py"

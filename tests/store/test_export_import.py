@@ -9,7 +9,7 @@ import tideproof as tp
 from store.stored_store import SQLITE_FILE
 from store.stores import ARMS, bytes_of, check_refold, log_of, memory_of, opened, play, url_of
 from tideproof.experiment.events import event_records as e
-from tideproof.store import export_import, log_state
+from tideproof.store import export_import, log_replay
 from tideproof.store.backend import ExperimentContents
 from tideproof.store.store_backup import backup
 from tideproof.store.store_urls import open_backend
@@ -65,13 +65,13 @@ def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
 
 
 def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
+    monkeypatch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
     alone = tp.Experiment(ARMS, budget=5000, seed=3)
     play(alone, 150)
     alone.save(tmp_path / "a.json")
     export_import.import_file(tmp_path / "a.json", url_of(tmp_path), "prices")
     run = tp.Experiment.open(url_of(tmp_path), "prices")
-    assert log_state.load_state(log_of(run)).snapshot == len(alone.events()) + 1
+    assert log_replay.load_state(log_of(run)).snapshot == len(alone.events()) + 1
     check_refold(run)
     (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
     assert (found.faults, found.snapshots) == ((), 1)
@@ -125,12 +125,12 @@ def check_copy(run, url, other):
 
 
 def test_snapshots_go_along(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
+    monkeypatch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
     run = opened(place)
     play(run, 150)
     copied(url_of(place), url_of(tmp_path, "other.db"))
     copy = tp.Experiment.open(url_of(tmp_path, "other.db"), "prices")
-    assert log_state.load_state(log_of(copy)).snapshot == log_state.load_state(log_of(run)).snapshot > 0
+    assert log_replay.load_state(log_of(copy)).snapshot == log_replay.load_state(log_of(run)).snapshot > 0
     check_refold(copy)
 
 

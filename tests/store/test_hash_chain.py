@@ -5,11 +5,11 @@ import pytest
 import tideproof as tp
 from store.stores import ARMS, in_threads, log_of, opened, play, run_sql, url_of
 from tideproof.experiment.events import event_records as e
-from tideproof.store import group_commit, hash_chain, log_state
+from tideproof.store import group_commit, hash_chain, log_replay
 from tideproof.store.backend import MAX_SNAPSHOT_MARKS, Snapshot, snapshot_digest
 from tideproof.store.group_commit import CommitGroup
 from tideproof.store.hash_chain import INITIAL_HASH, check_chain, decode_events, find_faults
-from tideproof.store.log_state import Position, is_snapshot_due
+from tideproof.store.log_replay import Position, is_snapshot_due
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_log_without_its_first_event_is_damaged():
             return []
 
     with pytest.raises(tp.errors.StoreError, match="events are missing after event 0 of 1"):
-        log_state.read_created_event(Empty())
+        log_replay.read_created_event(Empty())
 
 
 # -- groups

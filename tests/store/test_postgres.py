@@ -12,7 +12,7 @@ import tideproof as tp
 from store.client_processes import check_acknowledged, lines_of, start
 from store.stored_store import check, restore
 from store.stores import ARMS, check_refold, database_of, log_of, memory_of, opened, play, run_sql
-from tideproof.store import log_state, postgres_connection
+from tideproof.store import log_replay, postgres_connection
 from tideproof.store.backend import ConnectionLost
 from tideproof.store.group_commit import CommitGroup
 from tideproof.store.store_urls import open_backend
@@ -88,7 +88,7 @@ def test_a_salt_is_gone_once_it_is_forgotten(postgres):
 def test_many_events_in_one_transaction(postgres):
     run, source = opened(postgres), tp.Experiment(ARMS, budget=5000)
     log = open_backend(postgres).log("prices")
-    group = CommitGroup(log_state.Position(1, log.read(0, 1)[0].hash))
+    group = CommitGroup(log_replay.Position(1, log.read(0, 1)[0].hash))
     for step in range(1000 + 200):
         source.ask(environment=step // 100)
     for event in source.events()[1:]:

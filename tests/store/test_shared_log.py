@@ -19,7 +19,7 @@ from store.stores import (
     url_of,
 )
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.store import log_state
+from tideproof.store import log_replay
 from tideproof.store.ask_verification import recompute_asks
 
 
@@ -45,7 +45,7 @@ def busy(run):
 @pytest.mark.parametrize("options", [{}, {"policy": "linlucb"}, {"lease": 1e9, "default": 0.0},
                                      {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
 def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
-    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 20)
+    monkeypatch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 20)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run, other = opened(place, **options), opened(place, **options)
     busy(run)
@@ -251,7 +251,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
 
 
 def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, monkeypatch):
-    monkeypatch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 100)
+    monkeypatch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 100)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run = opened(place)
     play(run, 130)
@@ -267,7 +267,7 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     run_sql(place, "UPDATE snapshots SET contents = hash")
     assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
     run_sql(place, "DELETE FROM snapshots")
-    monkeypatch.setattr(log_state, "code_fingerprint", lambda spec: "other code")
+    monkeypatch.setattr(log_replay, "code_fingerprint", lambda spec: "other code")
     assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
 
 

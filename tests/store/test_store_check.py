@@ -9,7 +9,7 @@ import pytest
 import tideproof as tp
 from store.stores import bytes_of, database_of, in_threads, log_of, memory_of, opened, play, run_sql, url_of
 from tideproof.experiment.snapshots import snapshot as packing
-from tideproof.store import log_state
+from tideproof.store import log_replay
 from tideproof.store.backend import Snapshot
 from tideproof.store.store_backup import backup
 from tideproof.store.store_check import fsck
@@ -29,7 +29,7 @@ def made(tmp_path_factory):
     """Return a store with 302 events and a snapshot of 200 of them."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_state, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
+        patch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 200)
         run = opened(folder)
         play(run, 150)
         run.once("job", run.ask, environment="x")
@@ -193,7 +193,7 @@ def test_while_others_write_nothing_seems_wrong(tmp_path, run):
 
 def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_path, run):
     """What is not found is not read: free bytes of SQLite's pages, or the mark of some code."""
-    before = bytes_of(log_state.load_state(log_of(run), snapshots=False).state)
+    before = bytes_of(log_replay.load_state(log_of(run), snapshots=False).state)
     events = [each.record.encode() for each in log_of(run).read(0)]
     run.close()
     whole, rng = (tmp_path / "shop.db").read_bytes(), random.Random(5)
@@ -214,5 +214,5 @@ def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_pa
     for _ in range(30):
         if not faults(flipped(whole, rng.randrange(100, len(whole)))):
             again = tp.Experiment.open(url_of(tmp_path, "flipped.db"), "prices")
-            assert bytes_of(log_state.load_state(log_of(again), snapshots=False).state) == before
+            assert bytes_of(log_replay.load_state(log_of(again), snapshots=False).state) == before
             again.close()

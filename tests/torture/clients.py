@@ -17,7 +17,7 @@ from typing import Any
 
 import tideproof as tp
 from tideproof.experiment.snapshots import snapshot
-from tideproof.store import log_state
+from tideproof.store import log_replay
 from tideproof.store.shared_log import SharedEventLog
 from torture.records import Call, Records, calls_of, fingerprint
 
@@ -141,7 +141,7 @@ def work(
     url: str, folder: Path, name: str, before: str, threads: int, calls: int, fewest: int, fault: str
 ) -> None:
     """Be a client process; `before` is who was killed, if this one takes over."""
-    log_state.MIN_EVENTS_BETWEEN_SNAPSHOTS = fewest
+    log_replay.MIN_EVENTS_BETWEEN_SNAPSHOTS = fewest
     snapshot.FEWEST_EVENTS = min(snapshot.FEWEST_EVENTS, fewest)
     plant(fault)
     while not (folder / "go").exists():

@@ -94,7 +94,7 @@ def calibrate_command(
         _check_logs(_LOGS if logs is None else logs, only, workers, out, progress)
         return
     from tideproof.research.trust.ledger_part import PartOptions
-    from tideproof.research.trust.ledger_parts import find_part
+    from tideproof.research.trust.ledger_part_registry import find_part
 
     found = find_part(part)
     _refuse_others(part, named, ("runs", *found.options))

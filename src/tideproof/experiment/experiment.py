@@ -1,6 +1,6 @@
 """The `Experiment` class: ask for the next arm, tell its reward, and get a recommendation.
 
-Its methods are defined in base classes in `asks`, `tells`, `controls` and `queries`. Each method that changes
+Its methods are defined in base classes in `asks`, `tells`, `lifecycle` and `queries`. Each that changes
 something checks its arguments, creates an event and passes it to the state, which applies the event
 completely or not at all.
 """
@@ -16,19 +16,19 @@ from tideproof import checks
 from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.asks import AskMethods
-from tideproof.experiment.controls import ControlMethods, checked_arms
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internals import ExperimentInternals
 from tideproof.experiment.leases import checked_lease
+from tideproof.experiment.lifecycle import ControlMethods, checked_arms
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
-from tideproof.experiment.policy_prefixes import separate_policy
+from tideproof.experiment.policy_decomposition import separate_policy
 from tideproof.experiment.pull import new_session
-from tideproof.experiment.settings import ExperimentSettings, Rewards, Rule, Tide
+from tideproof.experiment.reward_kinds import Rewards, checked_rewards, checked_scale
+from tideproof.experiment.settings import ExperimentSettings, Rule, Tide
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.experiment.state.experiment_state import State
-from tideproof.experiment.state.rescaled_fit import checked_rewards, checked_scale
 from tideproof.experiment.stopping.stop_rule import checked_rule
 from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
 from tideproof.experiment.tide_options import checked_tide, checked_zone

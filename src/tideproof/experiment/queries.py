@@ -19,6 +19,7 @@ from tideproof.experiment.pull import Pull, PullStatus
 from tideproof.experiment.read_model import ExperimentStatus, FitInputs, ReadModel
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.recommendation_text import COARSE
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.state.hidden_tide_fit import tide_fit
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.stopping.anytime_intervals import anytime_bounds
@@ -181,7 +182,7 @@ class QueryMethods(ExperimentBase):
                 hidden = tide_fit(policy_state, book.arms, self.direction)
         elif environments.with_rewards:
             cells = environments.cells(list(book.arms), every)
-        if state.settings.rewards != "conversions" and environments.with_rewards:
+        if not REWARD_KINDS[state.settings.rewards].binary and environments.with_rewards:
             pulls = self._single_rewards.copy_rewards(book)
         return FitInputs(
             spec=state.spec,

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from tideproof.errors import InputError
 from tideproof.experiment.events.event_records import Created
+from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
 from tideproof.stats.scales.scale_test import Scale
 
-Rewards = Literal["normal", "conversions", "counts", "money"]
 Tide = Literal["auto", "labels", "hidden", "both"]
 Rule = Literal["calibrated", "proven"]
 
@@ -47,12 +47,12 @@ class ExperimentSettings:
     @property
     def has_window(self) -> bool:
         """Whether rewards count only when the lease of their pull is over."""
-        return self.rewards == "conversions" and self.lease is not None
+        return REWARD_KINDS[self.rewards].binary and self.lease is not None
 
     @property
     def has_normal_rule(self) -> bool:
         """Whether a stopping rule applies that is based on normal rewards."""
-        return self.confidence is not None and self.rewards == "normal"
+        return self.confidence is not None and REWARD_KINDS[self.rewards].normal
 
 
 def settings_of(created: Created) -> ExperimentSettings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
 from tideproof.experiment.pull import Label, Pull, PullStatus, checked_label
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book, Summary
 from tideproof.experiment.tide_options import check_labelled
@@ -267,26 +267,16 @@ def _successes(successes: Any, n: int) -> int:
     return require_whole_number("successes", successes, 0, n)
 
 
-# For each kind of rewards: its description, lowest and highest value, and whether they are whole numbers
-_ALLOWED_REWARDS: dict[str, tuple[str, float, float, bool]] = {
-    "normal": ("a number", -math.inf, math.inf, False),
-    "conversions": ("0 or 1", 0.0, 1.0, True),
-    "counts": ("a whole number of at least 0", 0.0, math.inf, True),
-    "money": ("at least 0", 0.0, math.inf, False),
-}
-
-
 def checked_reward(settings: ExperimentSettings, name: str, value: Any, mean: bool = False) -> float:
     """Return a reward if its kind and the limits of the experiment allow it, or raise an error.
 
     A mean of rewards has the same limits but need not be a whole number.
     """
     reward = require_finite(name, value)
-    kind = settings.rewards
-    allowed, least, most, only_whole = _ALLOWED_REWARDS[kind]
-    if not least <= reward <= most or (only_whole and not mean and not reward.is_integer()):
-        values = f"from {least:g} to {most:g}" if mean else allowed
-        raise InputError(f"{name} of {kind} must be {values}, not {value!r}: it is refused")
+    kind = REWARD_KINDS[settings.rewards]
+    if not kind.lowest <= reward <= kind.highest or (kind.whole and not mean and not reward.is_integer()):
+        values = f"from {kind.lowest:g} to {kind.highest:g}" if mean else kind.values
+        raise InputError(f"{name} of {settings.rewards} must be {values}, not {value!r}: it is refused")
     low, high = settings.limits or (-LARGEST, LARGEST)
     if not low <= reward <= high:
         raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is refused")

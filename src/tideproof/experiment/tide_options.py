@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from tideproof.data.time_periods import check_zone
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Label, checked_label
+from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
 from tideproof.experiment.settings import Tide
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.policies.policy_spec import PolicySpec
@@ -43,7 +44,7 @@ def allowed_for(spec: PolicySpec) -> str:
     return ", and ".join(text for prefix, text in words.items() if tide in NOISE_MODELS and prefix in tide)
 
 
-def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
+def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> dict[str, Any]:
     """Return the tide option to store, empty for labels, or raise an error if it is impossible.
 
     `"auto"` is stored only if a hidden tide is possible with the other options.
@@ -59,12 +60,12 @@ def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float |
     return {"tide": tide}
 
 
-def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: str, confidence: float | None) -> None:
+def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> None:
     if confidence is not None:
         raise InputError(
             f"confidence={confidence!r} needs environment labels: there is no stopping rule for tide={tide!r}"
         )
-    if rewards != "normal":
+    if not REWARD_KINDS[rewards].normal:
         raise InputError(
             f"rewards={rewards!r} need environment labels: tide={tide!r} assumes normal rewards, and a shift "
             f"that is added to the rewards of all arms"

@@ -11,7 +11,7 @@ from typing import Any, cast
 from tideproof.core.array_layout import list_arrays
 from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.errors import InputError, UnknownName
-from tideproof.policies.declared_reads import check_words
+from tideproof.policies.declared_statistics import check_words
 from tideproof.policies.kernel_signatures import (
     Active,
     Ask,
@@ -21,7 +21,7 @@ from tideproof.policies.kernel_signatures import (
     Tell,
     Weigh,
 )
-from tideproof.policies.reserved_holes import check_holes
+from tideproof.policies.reserved_placeholders import check_holes
 from tideproof.policies.selection_rules import Selection
 
 PREFIX = "reduce:"  # starts the name of a policy that runs on rewards from which the shifts are subtracted

@@ -15,9 +15,9 @@ from tideproof.kernels.choose.batch_asks import ask_many, enter_pending
 from tideproof.kernels.fit.policy_data import Data, Slot, expect, notice, reserve, take
 from tideproof.kernels.simulate.replication_loop import add_unshared, replicate
 from tideproof.policies.answer_checks import CheckedKernel
-from tideproof.policies.declared_reads import check_reads
+from tideproof.policies.declared_statistics import check_reads
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.reserved_holes import RESERVED_HOLES, refuse_reserved_holes
+from tideproof.policies.reserved_placeholders import RESERVED_HOLES, refuse_reserved_holes
 from tideproof.policies.selection_rules import Selection
 from tideproof.policies.statistics_models import STATISTICS, TIDES, with_tide
 

@@ -33,7 +33,7 @@ from tideproof.kernels.fit.adjusted_moments import Reduction, adjust, flatten
 from tideproof.kernels.fit.policy_data import Data, enter
 from tideproof.kernels.fit.statistics_interface import connected
 from tideproof.policies.policy_definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
-from tideproof.policies.reserved_holes import refuse_reserved_holes
+from tideproof.policies.reserved_placeholders import refuse_reserved_holes
 from tideproof.policies.selection_rules import OLS, Selection
 from tideproof.policies.statistics_models import STATISTICS, TIDE_PREFIXES
 from tideproof.policies.stopping_policy import RULES

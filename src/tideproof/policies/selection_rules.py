@@ -13,9 +13,9 @@ from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, contend
 from tideproof.kernels.choose.elimination import front_runner
 from tideproof.kernels.fit.statistics_interface import connected, freedom, sigma2, together
-from tideproof.policies.declared_reads import check_words
+from tideproof.policies.declared_statistics import check_words
 from tideproof.policies.kernel_signatures import Identified, Select
-from tideproof.policies.reserved_holes import check_holes
+from tideproof.policies.reserved_placeholders import check_holes
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,7 @@ def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
     rules = tuple(_wrap_selection(rule) for rule in inner.selections if "fit" in rule.reads)
     if not rules:
         raise InputError(f"{inner.name} has no selection rule that estimates shifts, which confidence= needs")
-    calibrated = prefix == SURE
+    calibrated = {SURE: True, PROVEN: False}[prefix]
     extra = {} if calibrated else {"proof": EProcess}
     return replace(
         inner,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tideproof.errors import InputError
-from tideproof.experiment.controls import checked_arms
+from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.snapshots.experiment_file import describe_policy
 from tideproof.policies.policy_registry import as_policy
 from tideproof.remote.http_calls import ServiceClient, checked_url

@@ -9,7 +9,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.policy_decomposition import separate_options
 from tideproof.serve.problem_details import Problem
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
 from tideproof.store.option_check import check_options

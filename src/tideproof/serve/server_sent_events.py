@@ -10,8 +10,8 @@ from typing import Any
 from fastapi.responses import StreamingResponse
 
 from tideproof.serve.auth.api_keys import Key
-from tideproof.serve.notifier import Notifier
 from tideproof.serve.service import Service
+from tideproof.serve.stream_notifier import Notifier
 
 BEAT = 15.0  # seconds without a message after which a keep-alive line is sent
 

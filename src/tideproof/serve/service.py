@@ -12,12 +12,12 @@ from fastapi import Request
 from tideproof.serve.auth.api_keys import KeyStore
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.feature_flags import FlagEvaluator
-from tideproof.serve.notifier import Notifier
 from tideproof.serve.pages.experiment_view import ViewCache
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.prometheus_metrics import ServiceMetrics
 from tideproof.serve.rate_limit import RateLimiter
 from tideproof.serve.service_settings import Settings
+from tideproof.serve.stream_notifier import Notifier
 from tideproof.serve.webhooks.webhook_sender import WebhookSender
 from tideproof.serve.webhooks.webhook_store import WebhookStore
 

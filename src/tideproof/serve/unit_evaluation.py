@@ -6,7 +6,7 @@ from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.pull import Label, Pull
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import author_of, run_method
+from tideproof.serve.idempotent_calls import author_of, run_method
 from tideproof.serve.problem_details import Problem
 
 

@@ -18,9 +18,9 @@ from tideproof.experiment.pull import new_session
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.files import check_writable
-from tideproof.store import hash_chain, log_state
+from tideproof.store import hash_chain, log_replay
 from tideproof.store.backend import Backend, ExperimentContents, ExperimentLog, LogEntry, Writer
-from tideproof.store.log_state import Position
+from tideproof.store.log_replay import Position
 from tideproof.store.read_only_view import find_log, read_all
 from tideproof.store.shared_log import summary_text
 from tideproof.store.store_urls import open_backend
@@ -31,7 +31,7 @@ def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
     check_writable(path)
     backend = open_backend(url, read_only=True)
     try:
-        state = log_state.load_state(find_log(backend, name)).state
+        state = log_replay.load_state(find_log(backend, name)).state
         events = e.without_old_salts(state.events)
         experiment_file.write(events, pack_snapshot(state.spec, copy_policy_state(state)), path)
         return len(events)
@@ -53,9 +53,9 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
     backend = open_backend(url)
     try:
         backend.import_experiment(name, ExperimentContents(summary_text(state), entries, [], [writer]))
-        copy = log_state.copy_state(state, Position(entries[-1].seq, entries[-1].hash))
-        if copy is not None and log_state.is_snapshot_due(len(entries), 0):
-            find_log(backend, name).write_snapshot(log_state.pack_snapshot(copy))
+        copy = log_replay.copy_state(state, Position(entries[-1].seq, entries[-1].hash))
+        if copy is not None and log_replay.is_snapshot_due(len(entries), 0):
+            find_log(backend, name).write_snapshot(log_replay.pack_snapshot(copy))
         return len(entries)
     finally:
         backend.close()

@@ -7,7 +7,7 @@ import threading
 from tideproof.experiment.events.event_records import Event
 from tideproof.store.backend import LogEntry, StoredAnswer
 from tideproof.store.hash_chain import make_entry
-from tideproof.store.log_state import Position
+from tideproof.store.log_replay import Position
 
 MAX_COMMANDS = 100  # maximum number of commands in a group; other processes wait until it is committed
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.experiment.controls import checked_arms
+from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.snapshots.experiment_file import policy_from_description
 from tideproof.experiment.state.experiment_state import State
 

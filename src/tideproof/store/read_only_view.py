@@ -7,7 +7,7 @@ import time
 from tideproof.errors import UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
-from tideproof.store.log_state import load_state
+from tideproof.store.log_replay import load_state
 
 
 def find_log(backend: Backend, name: str) -> ExperimentLog:

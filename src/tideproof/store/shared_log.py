@@ -19,10 +19,10 @@ from tideproof.errors import StoreError, TideproofError
 from tideproof.experiment.snapshots.experiment_file import unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import NeedsLock, State
-from tideproof.store import fork_guard, idempotency_keys, log_state
+from tideproof.store import fork_guard, idempotency_keys, log_replay
 from tideproof.store.backend import MAX_CONNECTION_LOSSES, ConnectionLost, ExperimentLog, Writer
 from tideproof.store.group_commit import MAX_COMMANDS, CommitGroup
-from tideproof.store.log_state import LogState
+from tideproof.store.log_replay import LogState
 
 if TYPE_CHECKING:
     from tideproof.experiment.experiment import Experiment
@@ -179,7 +179,7 @@ class SharedEventLog:
         if self.may_differ or self._inner.state.damaged:
             self._load()
         before, self.may_differ = self._position, True
-        self._position = log_state.catch_up(self.log, self._inner.state, before, between)
+        self._position = log_replay.catch_up(self.log, self._inner.state, before, between)
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
@@ -190,7 +190,7 @@ class SharedEventLog:
         """Replace the state in memory by one that is computed from the stored event log."""
         run = self.run
         self.log.roll_back()
-        loaded = log_state.load_state(self.log, unregistered(run.policy))
+        loaded = log_replay.load_state(self.log, unregistered(run.policy))
         self._inner.replace_state(loaded.state)
         self._inner = run.internals
         self._position = loaded.position
@@ -292,19 +292,19 @@ class SharedEventLog:
 
     def _write_snapshot(self) -> None:
         """Write a snapshot of the state if one is due; ignore failures, because snapshots only save time."""
-        if not log_state.is_snapshot_due(self._position.seq, self._snapshot):
+        if not log_replay.is_snapshot_due(self._position.seq, self._snapshot):
             return
         try:
             with self._lock:
                 self._commit_group()
                 mark = code_fingerprint(self.run.policy)
                 self._snapshot = max(self._snapshot, self.log.last_snapshot_size(mark or ""))
-                if self.may_differ or not log_state.is_snapshot_due(self._position.seq, self._snapshot):
+                if self.may_differ or not log_replay.is_snapshot_due(self._position.seq, self._snapshot):
                     return
                 self._snapshot = self._position.seq  # so that no other thread writes the same snapshot
-                copy = log_state.copy_state(self._inner.state, self._position)
+                copy = log_replay.copy_state(self._inner.state, self._position)
             if copy is not None:
-                packed = log_state.pack_snapshot(copy)
+                packed = log_replay.pack_snapshot(copy)
                 with self._lock:
                     self._commit_group()
                     self.log.write_snapshot(packed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tideproof.errors import TideproofError
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.experiment.snapshots import book_columns
+from tideproof.experiment.snapshots import pull_columns
 from tideproof.experiment.snapshots.experiment_file import policy_from_description
 from tideproof.experiment.snapshots.snapshot import (
     code_fingerprint,
@@ -19,7 +19,7 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.store import hash_chain
 from tideproof.store.ask_verification import RecomputedAsks, recompute_asks
 from tideproof.store.backend import Backend, ExperimentLog, LogEntry, Snapshot, StoredAnswer
-from tideproof.store.log_state import read_created_event
+from tideproof.store.log_replay import read_created_event
 from tideproof.store.read_only_view import find_listing, find_log, read_all
 from tideproof.store.shared_log import summary_text
 
@@ -175,7 +175,7 @@ def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] |
     past = EventLog([], len(state.events), lambda: list(state.events))
     if not resume(copy, past, contents):
         return None
-    return serialize_state(book_columns.book_to_columns(copy.book)), copy.policy_state.buffers()
+    return serialize_state(pull_columns.book_to_columns(copy.book)), copy.policy_state.buffers()
 
 
 def _find_stored_faults(

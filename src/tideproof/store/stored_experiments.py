@@ -11,15 +11,15 @@ from typing import Any
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, UnknownName, describe_value
-from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.lifecycle import checked_arms
+from tideproof.experiment.policy_decomposition import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.store import hash_chain
 from tideproof.store.backend import Backend, ExperimentLog, Writer
-from tideproof.store.log_state import load_state
+from tideproof.store.log_replay import load_state
 from tideproof.store.option_check import check_options
 from tideproof.store.shared_log import SharedEventLog, summary_text
 from tideproof.store.store_urls import open_backend

@@ -12,7 +12,7 @@ from tideproof.errors import KernelError
 from tideproof.kernels.fit.policy_data import Data, Slot
 from tideproof.kernels.simulate.replication_loop import replicate
 from tideproof.policies.answer_checks import CheckedKernel
-from tideproof.policies.declared_reads import needed_words, undeclared_read_error
+from tideproof.policies.declared_statistics import needed_words, undeclared_read_error
 from tideproof.policies.policy_spec import PolicySpec
 
 # Positions of `data` and of the slot among the arguments of each kernel of a policy.

@@ -31,7 +31,7 @@ from tideproof.research.paper.elimination_variants import LAST_PHASE, eliminatio
 from tideproof.research.paper.elimination_variants import ONE_AT_A_TIME as ONE
 from tideproof.research.paper.figure_entries import FIGURES, SIXTEEN
 from tideproof.research.paper.growing_designs import HALVES, exact_variances, fixed_designs
-from tideproof.research.paper.measurements import (
+from tideproof.research.paper.measurement_intervals import (
     Comparison,
     KeptSelections,
     Measurement,

@@ -11,7 +11,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.research.trust import outcome_counts
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, count_outcome, play
-from tideproof.research.trust.promises import promises
+from tideproof.research.trust.promised_error_rates import promises
 
 EQUAL = Setting("conversions", 0.1, 2, 400, 10, "drifting", "multiplies", 0.5, "equal", 0.0)
 

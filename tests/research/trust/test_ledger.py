@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest
 from tideproof.research.trust.log_runs import CalibrationCounts, calibrate
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, play
-from tideproof.research.trust.promises import Promise, detectable_rate, power_ratio, promises
+from tideproof.research.trust.promised_error_rates import Promise, detectable_rate, power_ratio, promises
 from tideproof.research.trust.reference_tests import PairedTests
 from tideproof.research.trust.trust_ledger import LEGEND, broken_promises, table, verdict, write_ledger
 

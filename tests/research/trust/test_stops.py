@@ -4,7 +4,7 @@ import pytest
 
 from tideproof.errors import InputError
 from tideproof.research.trust.ledger_part import PartOptions, broken_rows
-from tideproof.research.trust.ledger_parts import PARTS, find_part
+from tideproof.research.trust.ledger_part_registry import PARTS, find_part
 from tideproof.research.trust.wrong_stops import (
     CAPS,
     LONG,

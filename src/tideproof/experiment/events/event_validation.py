@@ -9,13 +9,13 @@ from typing import Any, get_args
 from tideproof import checks
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
 from tideproof.errors import InputError
-from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
+from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.pull import PullStatus
+from tideproof.experiment.reward_kinds import checked_rewards
 from tideproof.experiment.settings import settings_of
 from tideproof.experiment.state.experiment_state import State
-from tideproof.experiment.state.rescaled_fit import checked_rewards
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
 from tideproof.experiment.tells import WIDEST, checked_limits
 from tideproof.experiment.tide_options import checked_option, checked_zone

@@ -18,7 +18,7 @@ import numpy as np
 from tideproof.core.program_cache import fingerprint
 from tideproof.errors import InputError
 from tideproof.experiment.events.event_log import EventLog
-from tideproof.experiment.snapshots import book_columns
+from tideproof.experiment.snapshots import pull_columns
 from tideproof.experiment.state.experiment_state import Check, State
 from tideproof.kernels.fit.policy_data import expect, take
 from tideproof.policies.policy_definition import Policy
@@ -42,7 +42,7 @@ def copy_policy_state(state: State) -> Any:
 def copy_whole_state(state: State) -> Any:
     """Return a copy of the book and the policy statistics, or None if replaying is as fast."""
     numbers = copy_policy_state(state)
-    return None if numbers is None else [book_columns.book_to_columns(state.book), numbers]
+    return None if numbers is None else [pull_columns.book_to_columns(state.book), numbers]
 
 
 def pack_snapshot(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:

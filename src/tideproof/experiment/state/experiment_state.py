@@ -14,9 +14,10 @@ from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.pull import Label, PullStatus
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import settings_of
 from tideproof.experiment.share_bounds import checked_bounds
-from tideproof.experiment.snapshots.book_columns import restore_book
+from tideproof.experiment.snapshots.pull_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.state.null_state import NullState
 from tideproof.experiment.state.policy_state import PolicyState
@@ -230,7 +231,7 @@ class State:
             if key is not None:
                 book.added[number, key] = reward
             before = 0.0 if book.status[number] == PullStatus.DEFAULTED else book.rewards[number] or 0.0
-            at_most_one = self.settings.rewards == "conversions"
+            at_most_one = REWARD_KINDS[self.settings.rewards].binary
             self._receive(number, max(before, reward) if at_most_one else before + reward)
         self._update_horizon()
 

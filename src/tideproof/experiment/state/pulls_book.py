@@ -32,7 +32,7 @@ class SharePlan(NamedTuple):
     left: int
 
 
-PLAIN = {"plain": True}  # fields that a snapshot stores as they are; `book_columns.py` converts the others
+PLAIN = {"plain": True}  # fields that a snapshot stores as they are; `pull_columns.py` converts the others
 
 
 @dataclass(eq=False)

@@ -8,21 +8,22 @@ environment with many events counts more than a pull with few, and an arm with f
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
-from tideproof.experiment.settings import Rewards
 from tideproof.kernels.fit.fixed_effects import freedom
-from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import NOISE_MODELS
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.pairs.ratio_pairs import RatioPairScale
 from tideproof.stats.scales.scale_test import Scale
-from tideproof.text import join_names
+
+_PAIR_SCALES: dict[Scale, type[OddsPairScale] | type[RatioPairScale]] = {
+    "odds": OddsPairScale,
+    "ratio": RatioPairScale,
+}
 
 
 class RescaledFit(NamedTuple):
@@ -61,7 +62,7 @@ def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Resc
     if not cells.counts.all():
         return None
     try:
-        found = OddsPairScale(cells) if scale == "odds" else RatioPairScale(cells)
+        found = _PAIR_SCALES[scale](cells)
     except InputError:  # no rewards above 0 or, for odds, no rewards of 0
         return None
     P, variance = found.P, found.fitted  # variance of one reward, by the likelihood
@@ -72,38 +73,3 @@ def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Resc
     average = float(np.sum(cells.n * variance) / np.sum(cells.n))
     dispersion = spread / (average * float(np.sum(cells.n)))
     return RescaledFit(found.theta, P * average, dispersion / average) if dispersion > 0.0 else None
-
-
-def checked_rewards(rewards: Any) -> Rewards:
-    """Return the kind of rewards if it is one of the allowed names, or raise an error."""
-    if not isinstance(rewards, str) or rewards not in get_args(Rewards):
-        raise InputError(f"rewards must be {join_names(map(repr, get_args(Rewards)), 'or')}, not {rewards!r}")
-    return cast(Rewards, rewards)
-
-
-def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
-    """Return the scale on which the policy compares arms, or raise an error if options conflict.
-
-    `"auto"` is a ratio if rewards are not normal and the policy decides by the fit alone, else a difference.
-    """
-    able = spec.reads == {"fit"} and spec.policy.merges is not None
-    if scale == "auto":
-        return "ratio" if rewards != "normal" and able else "difference"
-    if not isinstance(scale, str) or scale not in get_args(Scale):
-        allowed = join_names(map(repr, ("auto", *get_args(Scale))), "or")
-        raise InputError(f"scale must be {allowed}, not {scale!r}")
-    needed = {"ratio": ("conversions", "counts", "money"), "odds": ("conversions",)}.get(scale, (rewards,))
-    if rewards not in needed:
-        raise InputError(
-            f"scale={scale!r} is for rewards={join_names(map(repr, needed), 'or')}, not {rewards!r}"
-        )
-    if scale != "difference" and spec.policy.tide in NOISE_MODELS:
-        raise InputError(
-            f"scale={scale!r} cannot be combined with {spec.label}, which compares arms by differences"
-        )
-    if scale != "difference" and not able:
-        raise InputError(
-            f"scale={scale!r} is for policies that decide by the fit alone, such as 'contrast'; "
-            f"{spec.label} does not"
-        )
-    return cast(Scale, scale)

@@ -17,7 +17,8 @@ import numpy as np
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import BudgetTooSmall, InputError, describe_value
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.settings import ExperimentSettings, Rewards, Rule, settings_of
+from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
+from tideproof.experiment.settings import ExperimentSettings, Rule, settings_of
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
@@ -153,7 +154,7 @@ class StopCheckSchedule:
         self._next = 0
         if found.costly:  # the calibrated check reads all rewards again, the proven one all environments
             many = len(numbers.environments.with_rewards) // _ROWS_PER_REWARD
-            self._next = told + (many if state.settings.rewards == "normal" else 1 + told // 100)
+            self._next = told + (many if REWARD_KINDS[state.settings.rewards].normal else 1 + told // 100)
 
     def _now(self, state: State) -> tuple[float, ...]:
         numbers, book = state.policy_state, state.book
@@ -224,7 +225,7 @@ def rule_of(created: e.Created) -> StopRule | None:
     settings = settings_of(created)
     if settings.confidence is None or settings.rule is None:
         return None
-    normal = settings.rewards == "normal"
+    normal = REWARD_KINDS[settings.rewards].normal
     cap = created.budget or (DEFAULT_BUDGET if normal else UNLIMITED)
     return StopRule(settings.confidence, settings.rule, cap, normal and created.budget is None, normal)
 
@@ -256,7 +257,7 @@ def checked_rule(
         spec.selection.name
     )  # raises an error if the policy cannot have this rule
     options = {"confidence": check_confidence(confidence), "rule": cast(Rule, rule)}
-    if rule == "proven" and rewards != "normal":
+    if rule == "proven" and not REWARD_KINDS[rewards].normal:
         raise InputError(f"rule='proven' is not available for rewards={rewards!r}; use rule='calibrated'")
     least = max(
         arms + MINIMUM_FREEDOM, spec.policy.minimum(arms, spec.params(arms, UNLIMITED))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tideproof.research.paper.measurements import Comparison
+from tideproof.research.paper.measurement_intervals import Comparison
 
 FAMILY = 0.999
 

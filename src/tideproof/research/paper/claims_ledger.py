@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, get_args
 
 from tideproof.research.paper.claim_verdicts import FAMILY, ClaimPart, ClaimVerdict, Outcome
-from tideproof.research.paper.measurements import Measurement
+from tideproof.research.paper.measurement_intervals import Measurement
 from tideproof.table import Table
 from tideproof.text import format_count
 

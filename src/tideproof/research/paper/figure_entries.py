@@ -11,7 +11,7 @@ from tideproof.draw.paper_figures import draw_conjecture, draw_graph, draw_run, 
 from tideproof.lab.share_intervals import quantile
 from tideproof.research.paper import panels as named
 from tideproof.research.paper.contrast_comparison import NEEDS, comparison_facets, comparison_table
-from tideproof.research.paper.measurements import ErrorMeasure
+from tideproof.research.paper.measurement_intervals import ErrorMeasure
 from tideproof.research.paper.pics_curves import FEWEST, curve_table, facets
 from tideproof.table import Table
 from tideproof.worlds import mdm

@@ -12,7 +12,7 @@ from tideproof.draw.policy_curves import PolicyCurve
 from tideproof.lab.budget_curves import curves
 from tideproof.lab.study import Study
 from tideproof.research.paper import panels as named
-from tideproof.research.paper.measurements import ErrorMeasure
+from tideproof.research.paper.measurement_intervals import ErrorMeasure
 from tideproof.table import Table
 
 FEWEST = 10  # errors that a drawn point needs

@@ -20,7 +20,7 @@ from tideproof.lab.executors import cores, processes
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.log_settings import Setting, read_settings
 from tideproof.research.trust.outcome_counts import best_arms
-from tideproof.research.trust.promises import ERROR, Promise
+from tideproof.research.trust.promised_error_rates import ERROR, Promise
 from tideproof.research.trust.random_logs import RandomLog, draw
 
 DAILY = read_settings("""

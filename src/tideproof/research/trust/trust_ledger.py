@@ -11,7 +11,7 @@ from tideproof.files import write_text_atomically
 from tideproof.research.trust.log_runs import CalibrationCounts
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, compared_arms
-from tideproof.research.trust.promises import detectable_rate, power_ratio, promises
+from tideproof.research.trust.promised_error_rates import detectable_rate, power_ratio, promises
 from tideproof.table import Table
 from tideproof.text import format_count
 

@@ -14,7 +14,7 @@ from tideproof.serve import serializers
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import IdempotencyKey, author_of, run_command
+from tideproof.serve.idempotent_calls import IdempotencyKey, author_of, run_command
 from tideproof.serve.problem_details import RESPONSES, Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.service import Service, service_of

@@ -13,7 +13,7 @@ from tideproof.experiment.pull import Pull
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import IdempotencyKey, author_of, run_command, run_method
+from tideproof.serve.idempotent_calls import IdempotencyKey, author_of, run_command, run_method
 from tideproof.serve.problem_details import RESPONSES
 from tideproof.serve.schemas import pull_schemas as m
 from tideproof.serve.schemas.field_types import MANY

@@ -13,8 +13,8 @@ from tideproof.serve import serializers
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.experiment_commands import run_method
 from tideproof.serve.export_file import export_text
+from tideproof.serve.idempotent_calls import run_method
 from tideproof.serve.problem_details import RESPONSES
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.schemas.field_types import WHOLE

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from tideproof import errors
 from tideproof._version import __version__
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.event_text import format_age, format_time
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
@@ -39,6 +40,7 @@ def _templates() -> jinja2.Environment:
     made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
     made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
+    made.globals["reward_kinds"] = REWARD_KINDS
     return made
 
 

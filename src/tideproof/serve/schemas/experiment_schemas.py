@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
+from tideproof.experiment.reward_kinds import Rewards
+from tideproof.experiment.settings import Rule, Tide
 from tideproof.serve.schemas.field_types import ARMS, By, Name, Number, RequestBody, Short, Text, example
 
 
@@ -27,11 +29,11 @@ class ExperimentBody(RequestBody):
         Number | None,
         Field(description="Stop when an arm is the best with this confidence, for example 0.95."),
     ] = None
-    rule: Literal["calibrated", "proven"] | None = None
+    rule: Rule | None = None
     seed: Annotated[StrictInt, Field(ge=0, le=2**64 - 1)] = 0
     direction: Literal["maximize", "minimize"] = "maximize"
-    tide: Literal["auto", "labels", "hidden", "both"] = "auto"
-    rewards: Literal["normal", "conversions", "counts", "money"] = "normal"
+    tide: Tide = "auto"
+    rewards: Rewards = "normal"
     scale: Literal["auto", "difference", "ratio", "odds"] = "auto"
     limits: tuple[Number, Number] | None = None
     floors: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None

@@ -11,7 +11,7 @@ from tideproof.lab.study import Study
 from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.existing_policy_claims import SWEEP
 from tideproof.research.paper.figure_entries import SIXTEEN
-from tideproof.research.paper.measurements import (
+from tideproof.research.paper.measurement_intervals import (
     Comparison,
     ErrorMeasure,
     KeptSelections,

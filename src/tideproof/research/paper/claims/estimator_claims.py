@@ -18,7 +18,7 @@ from tideproof.research.paper.claims.table_lookup import (
 from tideproof.research.paper.claims.theorem_claims import WORST
 from tideproof.research.paper.growing_designs import HALVES
 from tideproof.research.paper.linlucb_runs import BIAS, FIXED, NORMAL, PULLS, SHAPE
-from tideproof.research.paper.measurements import Comparison, Measurement, normal_interval
+from tideproof.research.paper.measurement_intervals import Comparison, Measurement, normal_interval
 from tideproof.research.paper.panels import LINLUCB, REDUCTION, panels
 
 UNBIASED = 0.02  # in units of sigma

@@ -16,7 +16,7 @@ from tideproof.research.paper.elimination_variants import (
     NO_SHIFTS,
     ONE_AT_A_TIME,
 )
-from tideproof.research.paper.measurements import (
+from tideproof.research.paper.measurement_intervals import (
     Comparison,
     Measurement,
     difference_across_worlds,

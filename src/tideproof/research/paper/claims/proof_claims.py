@@ -18,7 +18,7 @@ from tideproof.research.paper.claims.table_lookup import (
 )
 from tideproof.research.paper.claims.theorem_claims import DESIGNS, PROVED, SMALL, VANISHES, WORST
 from tideproof.research.paper.growing_designs import GROWING, HALVES
-from tideproof.research.paper.measurements import Comparison
+from tideproof.research.paper.measurement_intervals import Comparison
 
 
 def _raw_means(found: Found, level: float) -> list[ClaimPart]:

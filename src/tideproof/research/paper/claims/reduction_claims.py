@@ -9,7 +9,7 @@ from typing import Any
 from tideproof.research.paper.claim_verdicts import Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.benchmark_claims import CANNOT, CLOSE, DECAY, GENERAL, minus
 from tideproof.research.paper.claims.existing_policy_claims import SLIGHTLY
-from tideproof.research.paper.measurements import (
+from tideproof.research.paper.measurement_intervals import (
     Comparison,
     KeptSelections,
     Measurement,

@@ -9,7 +9,7 @@ from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart
 from tideproof.research.paper.claims.estimator_claims import identities_hold
 from tideproof.research.paper.claims.table_lookup import Found, exact_measurement, identity_errors, rows_of
 from tideproof.research.paper.linlucb_runs import OTHER_PULLS, SAME_ARM_TWICE, SINGLE_ARM
-from tideproof.research.paper.measurements import Comparison, Measurement
+from tideproof.research.paper.measurement_intervals import Comparison, Measurement
 from tideproof.research.paper.panels import REDUCTION, panels
 
 NEVER = 0.0025  # largest share of runs that counts as never

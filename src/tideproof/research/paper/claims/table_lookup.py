@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tideproof.research.paper.measurements import Comparison, Measurement
+from tideproof.research.paper.measurement_intervals import Comparison, Measurement
 from tideproof.table import Table
 
 Found = Mapping[str, Any]

@@ -18,7 +18,7 @@ from tideproof.research.paper.claims.table_lookup import (
     values_on_all_designs,
 )
 from tideproof.research.paper.growing_designs import ALTERNATING, GROWING, HALVES, ONCE, SETTLED
-from tideproof.research.paper.measurements import (
+from tideproof.research.paper.measurement_intervals import (
     Comparison,
     Measurement,
     difference_across_worlds,
