@@ -21,7 +21,7 @@ import tideproof as tp
 from lab import table
 from tideproof.experiment.compiled_asks import WORTH_THE_COMPILER
 from tideproof.experiment.state.policy_state import PolicyState
-from tideproof.experiment.state.rescaled_fit import Scale
+from tideproof.experiment.state.ratio_odds_fit import Scale
 from tideproof.lab.share_intervals import binomial
 
 DAYS, RUNS, SEED = 10, 60, 19

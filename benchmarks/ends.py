@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tideproof.lab.simulation_plan import make_plan
-from tideproof.research.trust.budget_ends import simulate_ends
+from tideproof.research.trust.final_interval_coverage import simulate_ends
 from tideproof.stats.best.student_inference import normal_quantile, normals_from_student
 from tideproof.worlds import Uniform, World
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tideproof.stats.best.student_inference import normal_tail
 from tideproof.stats.cells import Cells, bernoulli_moments
-from tideproof.stats.pairs.event_distribution import conditional_odds
+from tideproof.stats.pairs.exact_odds_distribution import conditional_odds
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.solve.least_squares import solve
 from tideproof.table import Table

@@ -27,7 +27,7 @@ import tideproof as tp
 from hidden_tide_logs import LENGTHS, rounds
 from tideproof.stats.best.student_inference import t_quantile
 from tideproof.stats.tide import tide_law
-from tideproof.stats.tide.unlabelled_tide import follow_tide
+from tideproof.stats.tide.hidden_tide_estimate import follow_tide
 
 WORLDS = [
     "none",

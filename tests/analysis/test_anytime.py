@@ -169,7 +169,7 @@ def test_on_the_command_line(log):
 
 def test_two_arms_have_no_one_sided_reading(log):
     arm, day, reward = draw(arms=2)
-    from tideproof.analysis.words.fit_report import describe_fit
+    from tideproof.analysis.words.analysis_report import describe_fit
 
     assert any("one-sided test" in note for note in describe_fit(Fit.from_arrays(arm, day, reward)).notes)
     assert not any(

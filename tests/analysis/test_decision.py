@@ -7,7 +7,7 @@ import pytest
 
 from tideproof.analysis import Fit
 from tideproof.analysis.arm_comparisons import NOT_COMPARABLE, decide
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 
 DAYS = np.repeat(np.arange(6), 4)
 ARMS = np.tile(list("AABB"), 6)

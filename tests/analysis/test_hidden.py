@@ -7,9 +7,9 @@ from scipy import stats
 
 import tideproof as tp
 from hidden_tide_logs import rounds
-from tideproof.analysis import unlabelled_log
+from tideproof.analysis import log_without_environments
 from tideproof.analysis.within_label_test import compare_with_shorter, nested_f_test
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.data import cells, cells_from_arrays
 from tideproof.data.column_spec import ColumnSpec, shorter_environments
 from tideproof.data.dataset import open_dataset
@@ -124,8 +124,8 @@ def test_all_rewards_equal_names_no_winner(log):
 
 
 def test_without_a_compiler_long_logs_are_binned_and_that_is_said(log, monkeypatch):
-    monkeypatch.setattr(unlabelled_log, "_can_compile", lambda: False)
-    monkeypatch.setattr(unlabelled_log, "MOST_INTERPRETED", 100)
+    monkeypatch.setattr(log_without_environments, "_can_compile", lambda: False)
+    monkeypatch.setattr(log_without_environments, "MOST_INTERPRETED", 100)
     found = tp.fit(log, arm="arm", reward="y", time="ts")
     assert found.tide.bin == pytest.approx(239 * 1800 * 4 / 100)
     assert "pip install 'tideproof[lab]'" in repr(found)

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 import tideproof as tp
 from tideproof.analysis.time_bins import group_into_bins
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import open_dataset
 from tideproof.data.time_ordered_rows import MOST_SINGLE

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tideproof.analysis import Fit, fit
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.cli import app
 from tideproof.draw.svg_elements import ticks
 from tideproof.errors import InputError, TideproofError

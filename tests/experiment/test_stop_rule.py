@@ -14,7 +14,7 @@ from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state.recorded_rewards import RecordedRewards
-from tideproof.experiment.stopping import proof_checkpoints as checkpoints_module
+from tideproof.experiment.stopping import e_process_checkpoints as checkpoints_module
 from tideproof.experiment.stopping.stop_rule import StopCheck, StopCheckSchedule, rule_of
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop

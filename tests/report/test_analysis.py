@@ -7,7 +7,7 @@ import pytest
 
 from tideproof.analysis import Fit
 from tideproof.analysis.scale_choice import choose_scale
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.analysis.words.fit_warnings import ALARM, large_reward_sentence
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError

@@ -4,7 +4,7 @@ import numpy as np
 
 import tideproof as tp
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import describe_fit, exclusion_sentences
+from tideproof.analysis.words.analysis_report import describe_fit, exclusion_sentences
 from tideproof.analysis.words.fit_text import interaction_sentences
 from tideproof.report.html_report import html_report
 from tideproof.report.leaders_chart import DRAWN, draw_leads, leads_explanation

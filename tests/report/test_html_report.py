@@ -9,7 +9,7 @@ import pytest
 from tideproof._version import __version__
 from tideproof.analysis import Fit
 from tideproof.analysis.versus_control import ControlComparison
-from tideproof.analysis.words.fit_report import ExtraParts, describe_fit
+from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
 from tideproof.report.html_report import html_report
 from tideproof.table import Table
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.draw.fit_charts import ArmInfo, GapInfo, ShiftInfo
 from tideproof.report.html_report import (
     MOST,

@@ -7,7 +7,7 @@ import pytest
 
 from multiplicative_logs import from_events
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.data import cells_from_arrays
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play

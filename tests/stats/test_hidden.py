@@ -6,8 +6,8 @@ from scipy import stats
 
 from hidden_tide_logs import rounds
 from tideproof.stats.tide import tide_law
+from tideproof.stats.tide.hidden_tide_estimate import follow_tide, move_codes
 from tideproof.stats.tide.tide_curve import TideCurve, find_jumps
-from tideproof.stats.tide.unlabelled_tide import follow_tide, move_codes
 
 ARMS = 4
 WORLDS = ["none", "general", "cannot sample all", ("walk", 0.1), ("wave", 150)]

@@ -10,7 +10,7 @@ from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
 from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
-from tideproof.stats.pairs.event_distribution import conditional_odds
+from tideproof.stats.pairs.exact_odds_distribution import conditional_odds
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 
 CLOSE = 1e-8  # what iterations of others leave

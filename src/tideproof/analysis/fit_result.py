@@ -30,6 +30,7 @@ from tideproof.analysis.arm_comparisons import (
 )
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
+from tideproof.analysis.log_without_environments import TideEstimate
 from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_outlying_cells
 from tideproof.analysis.scale_choice import (
     ScaleChoice,
@@ -40,7 +41,6 @@ from tideproof.analysis.scale_choice import (
 )
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.analysis.time_bins import TimeBins
-from tideproof.analysis.unlabelled_log import TideEstimate
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.fit_text import groups_text, summary, verdict
 from tideproof.checks import Direction, Prior

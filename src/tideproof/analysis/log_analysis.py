@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from tideproof.analysis.arm_comparisons import Decision
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
+from tideproof.analysis.log_without_environments import TideEstimate, fit_tide_or_bins, most_rows
 from tideproof.analysis.scale_choice import needs_logs
 from tideproof.analysis.time_bins import TimeBins
-from tideproof.analysis.unlabelled_log import TideEstimate, fit_tide_or_bins, most_rows
 from tideproof.analysis.within_label_test import MOST, WithinLabelTest, compare_with_shorter
 from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
 from tideproof.data.column_guess import ROLES, guess_columns
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
     from tideproof.analysis.several_metrics import Metrics
     from tideproof.analysis.versus_control import ControlComparison
-    from tideproof.analysis.words.fit_report import FitReport
+    from tideproof.analysis.words.analysis_report import FitReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class LogAnalysis:
     @cached_property
     def report(self) -> FitReport:
         """The report of the analysis in words: verdict, notes, warnings and answers."""
-        from tideproof.analysis.words.fit_report import ExtraParts, describe_fit
+        from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
 
         expected = self.expected
         extra = ExtraParts(

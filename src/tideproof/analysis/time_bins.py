@@ -13,7 +13,7 @@ from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.sources.array_columns import cells_from_arrays
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.cells import Cells
-from tideproof.stats.tide.unlabelled_tide import moment_labels
+from tideproof.stats.tide.hidden_tide_estimate import moment_labels
 from tideproof.text import format_count
 
 REWARDS_PER_BIN = 25  # intended number of rewards of each arm in a bin

@@ -17,7 +17,7 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_whole_num
 from tideproof.errors import InputError
 from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.internals import ExperimentInternals
+from tideproof.experiment.internal_interface import ExperimentInternals
 from tideproof.experiment.leases import checked_lease
 from tideproof.experiment.lifecycle import ControlMethods, checked_arms
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events

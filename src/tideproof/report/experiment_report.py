@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.analysis.words.fit_text import ADAPTIVE
 from tideproof.errors import InputError
 from tideproof.experiment.read_model import ReadModel

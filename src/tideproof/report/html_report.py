@@ -17,7 +17,7 @@ import numpy as np
 
 from tideproof._version import __version__
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import FitReport
+from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.analysis.words.fit_text import contrast_format, control_sentence, mean_format
 from tideproof.draw.colour_palette import chart_css, css
 from tideproof.draw.fit_charts import (

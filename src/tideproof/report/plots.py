@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import FitReport, describe_fit
+from tideproof.analysis.words.analysis_report import FitReport, describe_fit
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.draw.fit_charts import ArmInfo, draw_arms
 from tideproof.draw.lead_over_time import draw_lead

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tideproof.analysis import Fit
 from tideproof.analysis.interaction_summary import InteractionSummary
-from tideproof.analysis.words.fit_report import FitReport
+from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.analysis.words.fit_text import change_format, comparison_text, contrast_format, mean_format
 from tideproof.report.table_layout import Column
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.analysis.log_analysis import AnalysisObserver, LogColumns
-from tideproof.analysis.words.fit_report import FitReport
+from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.analysis.words.fit_text import control_sentence
 from tideproof.data.group_by_sql import Progress
 from tideproof.progress import is_stderr_interactive, progress_bar

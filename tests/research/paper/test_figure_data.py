@@ -18,7 +18,7 @@ from tideproof.research.paper.contrast_comparison import (
 )
 from tideproof.research.paper.figure_entries import FIGURES, SIXTEEN, with_interval_bounds
 from tideproof.research.paper.oracle_yardstick import FRACTION, best_plan, yardstick
-from tideproof.research.paper.panel_runs import run_panels
+from tideproof.research.paper.panel_simulation import run_panels
 from tideproof.research.paper.pics_curves import curve_table, facets
 from tideproof.research.paper.side_studies import initialisation
 from tideproof.table import Table

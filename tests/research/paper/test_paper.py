@@ -44,7 +44,7 @@ from tideproof.research.paper.measurement_intervals import (
     paired_selection_difference,
     paired_sum,
 )
-from tideproof.research.paper.panel_runs import missing_panels, run_panels
+from tideproof.research.paper.panel_simulation import missing_panels, run_panels
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN, contrast_panel_name, panels, ser3_panel_name
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.stats.cells import Cells
@@ -357,7 +357,7 @@ def test_a_finished_panel_is_not_run_again_unless_damaged(tmp_path, monkeypatch)
     first = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     (kept,) = (tmp_path / "panels").iterdir()
     with monkeypatch.context() as patch:
-        patch.setattr("tideproof.research.paper.panel_runs.simulate", None)
+        patch.setattr("tideproof.research.paper.panel_simulation.simulate", None)
         again = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     assert again.table() == first.table()
     assert missing_panels(wanted, 50, 1, tmp_path) == []
@@ -371,7 +371,7 @@ def test_an_interrupted_panel_is_not_kept(tmp_path, monkeypatch):
     def stopped(*args):
         return replace(tp.simulate(HERE, "round-robin", [10], 5), interrupted=True)
 
-    monkeypatch.setattr("tideproof.research.paper.panel_runs.simulate", stopped)
+    monkeypatch.setattr("tideproof.research.paper.panel_simulation.simulate", stopped)
     with pytest.raises(KeyboardInterrupt):
         run_panels([panels()["two-arms"]], 50, 1, tmp_path)
     assert not list((tmp_path / "panels").iterdir())

@@ -6,7 +6,7 @@ import pytest
 from tideproof.analysis import Fit
 from tideproof.lab.replay import replay
 from tideproof.lab.simulation_plan import make_plan
-from tideproof.research.trust.budget_ends import (
+from tideproof.research.trust.final_interval_coverage import (
     PAIRS,
     PART,
     EndCoverage,

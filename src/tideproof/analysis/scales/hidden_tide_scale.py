@@ -8,7 +8,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.solve.adjusted_means import student_mean_intervals
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
-from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit
+from tideproof.stats.tide.hidden_tide_estimate import UnlabelledTideFit
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 
 

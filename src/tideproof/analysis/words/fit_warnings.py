@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.decisive_row import SingleRow
 from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.fit_text import contrast_format
 from tideproof.data.number_text import ABSENT

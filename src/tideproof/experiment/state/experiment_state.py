@@ -19,8 +19,8 @@ from tideproof.experiment.settings import settings_of
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.pull_columns import restore_book
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
-from tideproof.experiment.state.null_state import NullState
 from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.experiment.state.pull_counter import PullCounter
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 from tideproof.experiment.state.unequal_noise_state import UnequalNoiseState
 from tideproof.policies.policy_spec import PolicySpec
@@ -121,7 +121,7 @@ class State:
 
     def restore_policy_state(self, contents: Any, check: Check) -> None:
         """Apply all events to the book only, and restore the policy state from `contents`."""
-        self.policy_state = cast(PolicyState, NullState())
+        self.policy_state = cast(PolicyState, PullCounter())
         try:
             for event in self.events[1:]:
                 check(self, event)
@@ -240,7 +240,7 @@ class State:
 
     def _apply_unlabelled(self, event: e.Unlabelled) -> None:
         self.book.tide = "hidden"
-        if not isinstance(self.policy_state, NullState):
+        if not isinstance(self.policy_state, PullCounter):
             self.policy_state = self._new_policy_state()
         self._set_arms()
 

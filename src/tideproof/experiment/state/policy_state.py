@@ -15,10 +15,10 @@ from tideproof.experiment.pull import Label
 from tideproof.experiment.state.environment_rows import EnvironmentTable
 from tideproof.experiment.state.next_arms import NextArms
 from tideproof.experiment.state.pending_pulls import PendingPulls
+from tideproof.experiment.state.ratio_odds_fit import RescaledFit
 from tideproof.experiment.state.recorded_rewards import RecordedRewards
-from tideproof.experiment.state.rescaled_fit import RescaledFit
 from tideproof.experiment.state.saved_fields import SavedFields
-from tideproof.experiment.stopping.proof_checkpoints import ProofCheckpoints
+from tideproof.experiment.stopping.e_process_checkpoints import ProofCheckpoints
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.stats.scales.scale_test import Scale
 

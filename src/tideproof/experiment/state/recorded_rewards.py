@@ -13,7 +13,7 @@ import numpy as np
 from tideproof.core.array_access import wrap_state
 from tideproof.core.array_layout import Ints, allocate
 from tideproof.experiment.state.environment_rows import EnvironmentTable
-from tideproof.experiment.state.rescaled_fit import RescaledFit, rescaled_fit
+from tideproof.experiment.state.ratio_odds_fit import RescaledFit, rescaled_fit
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
 from tideproof.experiment.state.saved_fields import SavedFields
 from tideproof.kernels.simulate.threefry import SELECT, TELL, Draw

@@ -22,7 +22,7 @@ from tideproof.experiment.settings import ExperimentSettings, Rule, settings_of
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.experiment.state.rescaled_fit import RescaledFit
+from tideproof.experiment.state.ratio_odds_fit import RescaledFit
 from tideproof.kernels.choose.leader_lead import (
     MINIMUM_FREEDOM,
     is_leader_significant,

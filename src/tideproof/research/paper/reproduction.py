@@ -22,7 +22,7 @@ from tideproof.research.paper.claims_ledger import claim_table, markdown
 from tideproof.research.paper.figure_entries import FIGURES, PICTURES, PaperFigure
 from tideproof.research.paper.index_page import index_page
 from tideproof.research.paper.output_rounding import rounded
-from tideproof.research.paper.panel_runs import missing_panels, panels_bar, run_panels
+from tideproof.research.paper.panel_simulation import missing_panels, panels_bar, run_panels
 from tideproof.research.paper.panels import Panel, panels
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.table import Table

@@ -10,7 +10,7 @@ from tideproof.research.trust.ledger_part import LedgerPart
 
 PARTS = {  # name on the command line: module. Some modules need the compiler, so they are imported late.
     "stops": "wrong_stops",
-    "ends": "budget_ends",
+    "ends": "final_interval_coverage",
     "looks": "repeated_looks",
     "chances": "p_best_reliability",
     "plans": "plan_promises",

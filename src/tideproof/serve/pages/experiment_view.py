@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from tideproof.analysis import Fit
-from tideproof.analysis.words.fit_report import describe_fit
+from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.analysis.words.fit_text import ADAPTIVE, contrast_format
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment

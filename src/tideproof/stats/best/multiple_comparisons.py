@@ -8,7 +8,8 @@ that begins badly is played less and cannot recover. In the least favourable sim
 nearly tie for the best, the 80, 90, 95 and 99 % quantiles of the absolute z-score all exceed the normal ones
 by about the same number of standard errors. That number grows with the number of arms and hardly depends on
 the budget or on the lengths of environments. `benchmarks/ends.py` measured it, and `_MEASURED_ALLOWANCES`
-holds it; intervals are widened by it. `budget_ends.py` measures the resulting coverage in other worlds.
+holds it; intervals are widened by it. `final_interval_coverage.py` measures the resulting coverage in
+other worlds.
 
 The selected arm and its runner-up were both played to the end, so their difference behaves as if there were
 no other arms. But the runner-up is selected, too, with or without adaptive allocation: the distance to it is

@@ -13,7 +13,7 @@ from functools import cache
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_quantile, normal_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.event_distribution import ConditionalDistribution, conditional_odds
+from tideproof.stats.pairs.exact_odds_distribution import ConditionalDistribution, conditional_odds
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.solve.environment_contrasts import paired_cells
 

@@ -6,7 +6,7 @@ from tideproof.research.paper.claims import (
     estimator_claims,
     existing_policy_claims,
     proof_claims,
-    reduction_claims,
+    reduce_to_mab_claims,
     requirement_claims,
     theorem_claims,
 )
@@ -18,5 +18,5 @@ CLAIMS: tuple[Claim, ...] = (
     *proof_claims.CLAIMS,
     *requirement_claims.CLAIMS,
     *benchmark_claims.CLAIMS,
-    *reduction_claims.CLAIMS,
+    *reduce_to_mab_claims.CLAIMS,
 )

@@ -1,4 +1,4 @@
-"""Replacement for a policy state that only counts pending pulls, for replaying events quickly."""
+"""Replacement for a policy state while events are replayed: counts pending pulls, computes no statistics."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from tideproof.experiment.pull import Label
 
 
-class NullState:
+class PullCounter:
     """Replacement for a policy state that counts pending pulls and computes no statistics."""
 
     def __init__(self) -> None:
         self._pending_counts: dict[tuple[Label, int], int] = {}
 
     @property
-    def environments(self) -> NullState:
+    def environments(self) -> PullCounter:
         """The table of environments, for which this object serves, too."""
         return self
 

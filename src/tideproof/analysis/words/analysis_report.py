@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.arm_comparisons import Standing
-from tideproof.analysis.decisive_row import decisive_row
 from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.analysis.scale_choice import explain_misfits
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines

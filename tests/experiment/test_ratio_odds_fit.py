@@ -15,7 +15,7 @@ import tideproof as tp
 from experiments import ARMS, live_book, replay, saved_numbers, saved_state
 from faults import interrupted_at
 from tideproof.cli import app
-from tideproof.experiment.state.rescaled_fit import rescaled_fit
+from tideproof.experiment.state.ratio_odds_fit import rescaled_fit
 
 PULLS = np.array([[90.0, 60.0, 0.0], [40.0, 80.0, 120.0], [30.0, 0.0, 50.0]])
 EVENTS = np.array([[4.0, 5.0, 0.0], [6.0, 9.0, 21.0], [1.0, 0.0, 2.0]])

@@ -15,9 +15,9 @@ from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_test import ScaleDecision
+from tideproof.stats.tide.hidden_tide_estimate import UnlabelledTideFit, follow_tide, moment_labels
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
-from tideproof.stats.tide.unlabelled_tide import UnlabelledTideFit, follow_tide, moment_labels
 from tideproof.table import Table
 from tideproof.text import format_probability, format_rounded
 
