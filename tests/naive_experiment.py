@@ -112,7 +112,7 @@ def check_numbers(run, naive):
         estimate, variance = gap(dense, i, k)
         found = fit.contrast(naive.arms[i], naive.arms[k])
         assert found.estimate == pytest.approx(estimate, abs=1e-8)
-        if dense.degrees_of_freedom and not fit.exact:
+        if dense.freedom and not fit.exact:
             assert found.se == pytest.approx(dense.sigma * np.sqrt(variance), rel=1e-6, abs=1e-9)
     _check_recommendation(run, naive)
     if "fit" in run.policy.reads:

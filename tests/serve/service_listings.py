@@ -240,7 +240,7 @@ def limits():
             }
             if numbers:
                 found[each.name] = numbers
-    return found
+    return dict(sorted(found.items()))
 
 
 ANSWERS: Cases = {step[0]: lambda name=step[0]: played()[0][name] for step in STEPS}
