@@ -81,6 +81,7 @@ CALLS = {
     "ask for a unit": lambda run: run.ask(environment=2, unit="somebody"),
     "tell": lambda run: run.tell(_out(run, 1)[0], 1.0),
     "tell many": lambda run: run.tell_many(_out(run, 6), [1.0, -2.0, 0.5, 0.25, 3.0, 1.5]),
+    "reward of a unit": lambda run: run.tell(run.ask(environment=1, unit="ann"), 1.0, key="first"),
     "summary": lambda run: run.tell_summary(arm="A", environment=0, n=50, mean=1.0, variance=2.0),
     "summary of somewhere new": lambda run: run.tell_summary(
         arm="A", environment="x", n=5, mean=1.0, variance=2.0, key="new"
@@ -94,6 +95,7 @@ CALLS = {
     "retire an arm": lambda run: run.retire_arm("A"),
     "extend": lambda run: run.extend(400),
     "pause": lambda run: run.pause(),
+    "pause and resume": lambda run: (run.pause(), run.resume()),
     "stop": lambda run: run.stop(),
     "note": lambda run: run.note("hello"),
     "warm start": lambda run: run.warm_start(LOG, arm="arm", environment="day", reward="sales"),
@@ -108,7 +110,7 @@ CALLS = {
 
 
 @cache
-def _kinds(name):
+def events_made(name):
     """Return the names of the events that a call makes if nothing interrupts it."""
     run = busy("linlucb")
     before = len(run.events())
@@ -130,7 +132,7 @@ def check_whole(run, before, name):
     after = run.events()
     assert after[: len(before)] == before
     new = [type(event).__name__ for event in after[len(before) :]]
-    assert new == _kinds(name)[: len(new)]  # new ids and plans for units are separate events
+    assert new == events_made(name)[: len(new)]  # new ids and plans for units are separate events
     assert lock_is_free(run)
     again = check_replay(run)
     rows = [row for row in run.history().to_dicts() if row["status"] == "out"]

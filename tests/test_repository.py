@@ -101,6 +101,29 @@ def test_files_on_the_three_paths_exist():
     assert [name for name in named if not (PACKAGE / name).exists()] == []
 
 
+def changes():
+    """Return the rows of the tables of changes in `CONTRIBUTING.md`."""
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## Where to make a change")[1].split("\n## ")[0]
+    return [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| to add")]
+
+
+@pytest.mark.parametrize("row", changes(), ids=lambda row: row.split("|")[1].strip())
+def test_places_of_a_change_exist_and_contain_the_names_beside_them(row):
+    words = re.findall(r"`([^`]+)`", row)
+    paths = [
+        re.sub("#.*", "", word)
+        for word in words
+        if " " not in word and ("/" in word or word.endswith(".toml"))
+    ]
+    named = [word for word in words if re.fullmatch(r"[\w.]+", word) and word not in paths]
+    found = [next((top / path for top in (PACKAGE, ROOT) if (top / path).exists()), path) for path in paths]
+    assert [path for path in found if isinstance(path, str)] == []
+    files = [file for path in found for file in ([path] if path.is_file() else path.rglob("*.py"))]
+    text = "\n".join(file.read_text() for file in files)
+    parts = [part for name in named for part in name.split(".")]
+    assert [part for part in parts if not re.search(rf"\b{part}\b", text)] == []
+
+
 def test_tests_named_for_contributors_exist():
     for file in re.findall(r"pytest ((?:tests|src)/[\w./]+)", (ROOT / "CONTRIBUTING.md").read_text()):
         assert (ROOT / file).exists(), file

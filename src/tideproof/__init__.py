@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _suggest_submodule(name: str) -> str:
-    """Return the end of an error message: which submodule, `errors` or `worlds`, has the name, if any."""
+    """Return a hint for an error message: which submodule, `errors` or `worlds`, defines a name, if any."""
     if name.startswith("_"):
         return ""
     found = (each for each in _SUBMODULES if name in import_module(f"tideproof.{each}").__all__)

@@ -90,7 +90,7 @@ def require_direction(value: Any) -> Direction:
 
 
 def require_prior(value: Any) -> Prior:
-    """Return a prior, or raise an error unless it is 'exchangeable' or 'flat'.
+    """Return the name of a prior distribution, or raise an error unless it is 'exchangeable' or 'flat'.
 
     >>> require_prior("beta")
     Traceback (most recent call last):

@@ -57,7 +57,7 @@ def options(
 
 
 def _add_hint(command: Command) -> Callable[..., None]:
-    """Wrap the function of a command so that it also prints a next step on an interactive terminal."""
+    """Wrap the function of a command so that it also suggests a next command on an interactive terminal."""
 
     @wraps(command.run)
     def run(*args: Any, **options: Any) -> None:
@@ -76,7 +76,7 @@ for title, commands in GROUPS.items():
 
 
 def main() -> None:
-    """Run the command line; print an expected error as one line, and exit with code 2."""
+    """Run the command line; after an expected error, print one line and exit with code 2."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without "±" shows a question mark
     try:

@@ -102,7 +102,7 @@ class BudgetTooSmall(InputError):
 
 
 class KernelError(InputError):
-    """Error for a policy's kernel that cannot be linked or run; the message names its file and line."""
+    """Error for a policy's kernel function that cannot be linked or run; the message names file and line."""
 
 
 class NotComparable(TideproofError):
@@ -122,7 +122,7 @@ class MissingExtra(TideproofError, ImportError):
 
     @classmethod
     def for_module(cls, module: str, extra: str, purpose: str) -> MissingExtra:
-        """Build the error for a missing module, with the extra of the package that installs it.
+        """Build the error for a missing module; its message names the extra of the package to install.
 
         `purpose` is what needs the module.
         """

@@ -98,7 +98,7 @@ def _is_read_only(path: str | os.PathLike[str]) -> bool:
 
 
 def check_picture_path(path: str | os.PathLike[str] | None) -> None:
-    """Raise an error unless a picture can be drawn and saved at `path`; call it before simulating."""
+    """Raise an error unless a picture can be drawn and saved at `path`; call it before a long computation."""
     if find_spec("matplotlib") is None:
         raise MissingExtra.for_module("matplotlib", "plot", "a plot")
     if path is not None and Path(path).suffix.lower() not in PICTURE_FORMATS:

@@ -1,4 +1,4 @@
-"""Everything that a file with a custom policy imports: kernels, state types, statistics and random numbers.
+"""Everything that a custom policy imports: compilable functions, state types, statistics and random numbers.
 
 A policy is three kernels (`ask`, `tell`, and the `select` of a selection rule), a `State` and a `configure`
 function, combined in a `Policy`. docs/plugins.md develops one from the first line to its installation;

@@ -27,7 +27,9 @@ def quote_if_needed(label: Any) -> str:
 
 
 def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
-    """Join names with commas and the word `last`; names beyond the first `most` are only counted.
+    """Join names with commas, and the last two with the word `last`, as in "A, B and C".
+
+    Names beyond the first `most` are only counted.
 
     >>> join_names("A"), join_names("AB"), join_names("ABC", "or"), join_names(range(20))
     ('A', 'A and B', 'A, B or C', '0, 1, 2, 3, 4, 5 and 14 more')
@@ -41,7 +43,7 @@ def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
 
 
 def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
-    """Join groups of names with ` | `; groups, and names within a group, beyond `most` are only counted.
+    """Join groups of names with ` | `; groups or names in a group beyond the first `most` are only counted.
 
     >>> join_groups(["AB", "C"]), join_groups(["ABC", "DEF", "G"], most=2)
     ('A, B | C', 'A, B and 1 more | D, E and 1 more | 1 more')
@@ -90,7 +92,7 @@ def format_probability(p: float) -> str:
 
 
 class NumberFormat(NamedTuple):
-    """Number format: a factor to multiply by, and a unit after each number or once after an interval.
+    """Number format: a factor, and a unit after each number ("1 % to 2 %") or once ("1 to 2 ms").
 
     >>> PLAIN.format_number(1234.5, 1), PERCENT.format_number(0.12, 0, "+")
     ('1,234.5', '+12 %')
@@ -166,7 +168,7 @@ class NumberFormat(NamedTuple):
         return f"{ends[0]} to {ends[1]}{self.once}"
 
     def interval_decimals(self, low: float | None, high: float | None) -> int | None:
-        """Return how many decimals show two digits of an interval's width, or None if this is 0 or infinite.
+        """Return how many decimals show two digits of an interval's width; None for a width of 0 or infinity.
 
         >>> PLAIN.interval_decimals(1.0, 1.5), PERCENT.interval_decimals(0.04, 0.21)
         (2, 0)

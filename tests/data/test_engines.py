@@ -18,6 +18,9 @@ import pytest
 
 from sales_log import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
 from tideproof.data import cell_assembly, cells
+from tideproof.data.cell_reader import ReadOptions, read_cells
+from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.dataset import open_dataset
 from tideproof.data.sources import array_columns
 from tideproof.errors import InputError, UnknownName
 
@@ -381,3 +384,30 @@ class TestSpark:
         rewards = [1e9 + LOG["sales"][i] for i in kept]
         want = expected([LOG["variant"][i] for i in kept], [LOG["day"][i] for i in kept], rewards)
         assert_same(as_dict(cells(far, **NAMES, missing="drop")), want, rel=1e-6)
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_a_column_for_each_arm_winsorized_and_with_logarithms(tmp_path, engine):
+    paid = np.exp(LOG["sales"])
+    wide = {"day": LOG["day"], "old": paid.tolist(), "new": (paid + 1.0).tolist()}
+    assert paid.min() < 1.0  # the logarithm of a logarithm would be missing
+    rewards = np.array(wide["old"] + wide["new"])
+    highest = np.quantile(rewards, 0.9)
+    with open_dataset(EVERYWHERE[engine](wide, tmp_path)) as rows:
+        spec = ColumnSpec.of(None, "day", None, wide=["old", "new"])
+        found = read_cells(rows, spec, ReadOptions(winsorize=0.9, logs=True))
+    arms = ["old"] * 600 + ["new"] * 600
+    capped = np.minimum(rewards, highest)
+    assert found.winsorizing.at == pytest.approx(highest, rel=1e-9)
+    assert_same(as_dict(found.cells), expected(arms, LOG["day"] * 2, capped.tolist()))
+    assert_same(as_dict(found.cells.logs), expected(arms, LOG["day"] * 2, np.log(capped).tolist()))
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_boolean_rewards_can_be_winsorized(tmp_path, engine):
+    log = {"variant": LOG["variant"], "day": LOG["day"], "bought": [n % 3 == 0 for n in LOG["n"]]}
+    with open_dataset(EVERYWHERE[engine](log, tmp_path)) as rows:
+        spec = ColumnSpec.of("variant", "day", "bought")
+        found = read_cells(rows, spec, ReadOptions(winsorize=0.99))
+    assert found.winsorizing.at == 1.0
+    assert_same(as_dict(found.cells), expected(log["variant"], log["day"], [float(x) for x in log["bought"]]))

@@ -1,6 +1,7 @@
 """Validation of events: those that cannot follow the events before them are refused when a file is loaded."""
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -8,7 +9,9 @@ import tideproof as tp
 from experiments import replay
 from tideproof.experiment import tells
 from tideproof.experiment.events import event_records as e
+from tideproof.experiment.events.event_validation import EVENT_CHECKS
 from tideproof.experiment.snapshots.experiment_file import checksum, rebuild_state
+from tideproof.experiment.state.experiment_state import State
 
 NOW = (1e9, None)
 
@@ -163,6 +166,12 @@ def test_invalid_numbers_in_a_file_are_refused(number, tmp_path):
     path.write_text(text)
     with pytest.raises(tp.errors.InputError):
         tp.Experiment.load(path)
+
+
+def test_every_type_of_event_is_checked_and_applied():
+    events = set(get_args(e.Event))
+    assert set(EVENT_CHECKS) == events
+    assert set(State.EVENT_METHODS) == events - {e.Created}  # the state is made from the first event
 
 
 def test_every_kind_of_event_can_be_checked():

@@ -14,10 +14,30 @@ import time
 import numpy as np
 import pytest
 
-from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at, is_product_code
+from faults import (
+    CALLS,
+    POLICIES,
+    Interrupt,
+    busy,
+    check_whole,
+    count,
+    events_made,
+    interrupted_at,
+    is_product_code,
+)
+from tideproof.experiment.events import event_records as e
 from tideproof.experiment.state import recorded_rewards as module
 
 faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
+
+
+# events of experiments with a lease, a time to expose, a stopping rule or no labels, and the first event
+NEED_OTHER_OPTIONS = {"Expired", "Exposed", "Sure", "Unlabelled", "Created"}
+
+
+def test_every_other_type_of_event_is_made_by_a_call_that_is_interrupted():
+    made = {kind for name in CALLS for kind in events_made(name)}
+    assert made == set(e.KINDS) - NEED_OTHER_OPTIONS
 
 
 @pytest.fixture(autouse=True)

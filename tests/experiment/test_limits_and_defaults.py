@@ -1,6 +1,7 @@
 """Largest and smallest allowed values of an experiment, default arguments, and counts at which behaviour changes."""
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -9,11 +10,22 @@ from experiments import ARMS, drive, experiment, replace_kernels, saved_state
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import Lease, checked_lease
 from tideproof.experiment.lookahead import STEPS
+from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
+from tideproof.experiment.settings import Rule
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import snapshot
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state import recorded_rewards
 from tideproof.experiment.unit_assignments import batch_size, checked_unit
+from tideproof.plans.stopping_time import default_runs
+from tideproof.policies.stopping_policy import STOPPING_RULES
+
+
+def test_every_kind_of_rewards_and_every_stopping_rule_has_its_record():
+    assert set(REWARD_KINDS) == set(get_args(Rewards))
+    assert set(STOPPING_RULES) == set(get_args(Rule))
+    assert all(default_runs(rule, 3) > 0 for rule in STOPPING_RULES)
+
 
 # ---------------------------------------------------------------------------------------------- leases
 

@@ -25,7 +25,7 @@ from tideproof.kernels.fit.e_process import (
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
 from tideproof.kernels.fit.policy_data import Slot
 from tideproof.policies.policy_registry import as_policy
-from tideproof.policies.stopping_policy import PROVEN, watched_tell, with_stopping_rule
+from tideproof.policies.stopping_policy import watched_tell, with_stopping_rule
 
 STEP = 0.3  # by which each arm is better than the one before
 CHANCE = 0.05
@@ -195,7 +195,7 @@ def test_all_contrasts_at_all_times():
     pytest.importorskip("numba")
     runs = 500
     checked = replace(
-        with_stopping_rule(as_policy("contrast").policy, PROVEN), name="checked", tell=tell_and_check
+        with_stopping_rule(as_policy("contrast").policy, "proven:"), name="checked", tell=tell_and_check
     )
     world = tp.World(
         [STEP * arm for arm in range(3)], 1.0, lengths=(6, 10), shifts=tp.worlds.Uniform(-3.0, 3.0)

@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.experiment.events import event_records as e
-from tideproof.report.event_text import DESCRIPTIONS, describe_event, format_age
+from tideproof.report.event_text import EVENT_DESCRIPTIONS, describe_event, format_age
 from tideproof.report.store_listing import experiment_page
 
 
@@ -110,7 +110,7 @@ def test_rewards_that_were_told_before_their_window_closed_are_counted():
 
 
 def test_no_kind_is_forgotten():
-    assert set(DESCRIPTIONS) == set(get_args(e.Event))
+    assert set(EVENT_DESCRIPTIONS) == set(get_args(e.Event))
 
 
 def test_ages():

@@ -1,9 +1,11 @@
 """Boundaries of the service: expiries, rate limits, page sizes, cache sizes, back-off and status codes."""
 
 import asyncio
+import gc
 import json
 import threading
 import time
+import tracemalloc
 
 import httpx
 import pytest
@@ -301,6 +303,23 @@ def test_the_least_recently_used_experiment_is_closed(tmp_path):
     b.note("still usable")
     assert [each.seq for each in cache.read_entries("b", 0, 1)] == [1]
     cache.close()
+
+
+def test_unknown_names_leave_nothing_in_the_cache(tmp_path):
+    """Each unknown name used to leave a lock behind, so that requests for random names filled the memory."""
+    url = f"sqlite:///{tmp_path}/shop.db"
+    tp.Experiment.open(url, "a", ["A", "B"]).close()
+    cache = ExperimentCache(url, 2)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(2000):
+        with pytest.raises(tp.errors.UnknownName):
+            cache.get(f"unknown {number}")
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    cache.close()
+    assert grown < 100_000  # bytes; 2,000 locks with their names take more than 300,000
 
 
 def test_views_are_cached_until_there_are_new_events(here, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
@@ -15,7 +18,8 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
 from tideproof.stats.scales.reward_logarithms import logarithm_gain
-from tideproof.stats.scales.scale_test import LEVEL_DEPENDENCE, run_scale_test
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
+from tideproof.stats.scales.scale_test import run_scale_test
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -48,6 +52,17 @@ def test_difference_of_two_arms_is_a_regression_on_the_level():
     assert run_scale_test(cells, "difference", "ratio").z == pytest.approx(want, rel=1e-6)
 
 
+def level_dependence(scale, other):
+    return SCALE_PROPERTIES[scale].level_dependence[other]
+
+
+def test_every_scale_has_its_properties():
+    assert set(SCALE_PROPERTIES) == set(get_args(ScaleName)) >= set(get_args(Scale))
+    for name, properties in SCALE_PROPERTIES.items():
+        assert set(properties.level_dependence) == set(get_args(Scale)) - {properties.tested_as}
+        assert properties.tested_as == name or name not in get_args(Scale)
+
+
 @pytest.mark.parametrize("other", ["difference", "odds"])
 def test_ratio_of_two_arms_is_the_score_test_of_a_binomial(monkeypatch, other):
     import statsmodels.api as sm
@@ -59,7 +74,7 @@ def test_ratio_of_two_arms_is_the_score_test_of_a_binomial(monkeypatch, other):
         S, np.ones((12, 1)), family=sm.families.Binomial(), offset=np.log(counts[:, 0] / counts[:, 1])
     )
     theirs = model.fit(tol=1e-12)
-    statistic = theirs.score_test(exog_extra=LEVEL_DEPENDENCE["ratio", other](level)[:, None])[0]
+    statistic = theirs.score_test(exog_extra=level_dependence("ratio", other)(level)[:, None])[0]
     found = run_scale_test(cells, "ratio", other)
     assert found.z**2 == pytest.approx(float(np.squeeze(statistic)), rel=1e-6)
 
@@ -69,7 +84,7 @@ def test_odds_of_two_arms_are_the_score_test_of_the_hypergeometric(monkeypatch, 
     counts, level, cells = two_arms(1)
     at_levels(monkeypatch, level)
     S = count_ones_and_zeros(cells)[0].reshape(-1, 2)
-    h, gap = LEVEL_DEPENDENCE["odds", other](level), solve_odds(cells).gap(1, 0)
+    h, gap = level_dependence("odds", other)(level), solve_odds(cells).gap(1, 0)
     moments = [given_total(n, s.sum(), np.array([0.0, gap])) for n, s in zip(counts, S, strict=True)]
     residual = S[:, 1] - [mean[1] for mean, _ in moments]
     variance = np.array([C[1, 1] for _, C in moments])
@@ -185,7 +200,7 @@ def test_the_order_of_arms_does_not_matter():
     other = Cells(
         cells.arms, cells.environments, 2 - cells.arm, cells.environment, cells.n, cells.mean, cells.squares
     )
-    for scale, rival in LEVEL_DEPENDENCE:
+    for scale, rival in permutations(get_args(Scale), 2):
         assert run_scale_test(other, scale, rival).z == pytest.approx(
             run_scale_test(cells, scale, rival).z, rel=1e-6
         )

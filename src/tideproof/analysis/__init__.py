@@ -1,4 +1,4 @@
-"""Statistical analysis of a log: the fit, contrasts between arms, and the decision on the best arm."""
+"""Statistical analysis of the log of a test: estimates, differences between arms, and the best arm."""
 
 from tideproof.analysis.arm_comparisons import Contrast as Contrast
 from tideproof.analysis.arm_comparisons import Decision as Decision

@@ -1,4 +1,4 @@
-"""Comparisons of arms, and the decision about the best arm of a log.
+"""Comparisons of arms, and the decision on which arm is the best according to the data.
 
 Two arms are compared, and each arm with the best of the group that shared environments connect; arms of
 different groups are never compared. The decision is made once for verdicts, reports, JSON and exit codes. The
@@ -30,7 +30,7 @@ from tideproof.stats.best.multiple_comparisons import (
     p_value,
 )
 from tideproof.stats.best.p_best import p_best
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
@@ -128,7 +128,9 @@ def finite_or_none(x: float) -> float | None:
 def best_probabilities(
     found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior
 ) -> tuple[Floats, float]:
-    """Return each arm's probability of being the best of its comparable arms, and the largest standard error.
+    """Return each arm's probability of being the best, and the largest standard error of these probabilities.
+
+    An arm competes only with the arms of its group, to which shared environments connect it.
 
     The probability is NaN for an arm that is alone in its group, where the noise is unknown, and without
     degrees of freedom (0/1 rewards can lack them, as their means determine their variance). A low reward is
@@ -153,7 +155,7 @@ def compare_with_group_best(
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
 ) -> Comparisons:
-    """Compare each arm with the best of the other arms to which shared environments connect it.
+    """Compare each arm with the best other arm of its group; shared environments connect the arms of a group.
 
     An arm that is alone in its group gets NaN and counts as a candidate. `may` is the result of
     `find_candidates`, if the caller has it already.
@@ -176,7 +178,7 @@ def find_candidates(
     confidence: float,
     always: AnytimeBounds | None = None,
 ) -> NDArray[np.bool_]:
-    """Return for each arm whether the data allow it to be the best of the arms comparable with it."""
+    """Return for each arm whether the data allow it to be the best of all arms comparable with it."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
@@ -192,7 +194,7 @@ def anytime_critical_value(
     confidence: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
-    """Return a critical value and a p-value for two arms that stay valid if the log is analyzed repeatedly.
+    """Return a critical value and a p-value for two arms, both valid if growing data are analyzed repeatedly.
 
     Without `alone`, the critical value holds for all pairs of the group at once at the level `confidence`;
     with `alone`, it holds for this pair only, at that confidence level. Return None without `always`, that is
@@ -210,7 +212,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return a group of comparable arms in the form that comparisons with the best arm take as input."""
+    """Return the estimates of a group of comparable arms, as the input of comparisons with the best arm."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(
@@ -223,7 +225,7 @@ def _comparison_field(
 
 
 def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
-    """Return for each arm the fewest degrees of freedom of its contrasts with other arms of its group."""
+    """Return for each arm the smallest degrees of freedom of its differences from other arms of its group."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)
     return np.asarray(freedom.min(axis=1))
@@ -231,7 +233,7 @@ def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Conclusion of a fit about its best arm.
+    """Conclusion of an analysis: the best arm, or the reason why no arm can be named the best.
 
     Attributes
     ----------
@@ -251,7 +253,7 @@ class Decision:
 
     @property
     def standing(self) -> Standing:
-        """Status of the decision on the best arm: "winner", "open" (several candidates), "not_comparable"."""
+        """Status of the decision: "winner", "open" (several arms may be the best) or "not_comparable"."""
         if self.doubt is None:
             return "winner"
         return "not_comparable" if self.doubt == "groups" else "open"

@@ -1,4 +1,4 @@
-"""The function `fit`, which reads a log from any source and returns a `Fit`."""
+"""The function `fit`, which reads a log from any source and estimates the mean of each arm."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fit(
     adaptive: bool = False,
     robust: Robust | None = None,
 ) -> Fit:
-    """Estimate the mean of each arm of a log, with the shifts of the environments removed.
+    """Estimate the mean reward of each arm from a log, with the shifts of the environments removed.
 
     Use it when you have all the data: which variant, on which day, earned how much.
 

@@ -1,4 +1,4 @@
-"""A fit as a dictionary of plain values, for JSON."""
+"""Conversion of the results of an analysis to a dictionary of plain values, for JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def fit_to_dict(fit: Fit) -> dict[str, Any]:
-    """Return the results of a fit as plain values: the decision, and the tables as lists of rows."""
+    """Return the results of an analysis as plain values: decision on the best arm, and tables of results."""
     decision, how = fit.decision, fit.tide or fit.bins
     return {
         "verdict": fit.verdict,

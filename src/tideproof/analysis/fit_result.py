@@ -1,6 +1,7 @@
-"""The class `Fit`: adjusted means, confidence intervals, candidates and diagnostics of a log.
+"""The class `Fit`: adjusted means of arms, confidence intervals, candidates for the best arm, diagnostics.
 
-It attaches labels to numbers: estimates and variances come from `stats`, the decision from `decision`.
+It attaches labels to numbers: estimates and variances come from `stats`, the decision from
+`arm_comparisons`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.scales.scale_test import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.scales.scale_union import ScaleUnion
 from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
@@ -149,7 +151,7 @@ class Fit:
             self.degrees_of_freedom, self._sigma = tide.degrees_of_freedom, tide.sigma
             self._on = tide.on
         self.scale: ScaleName = self.choice.name
-        self._estimate, self.lifts = self._on.found, self._on.lifts
+        self._estimate, self.lifts = self._on.found, SCALE_PROPERTIES[self.scale].lifts
         mixed = self._estimate.mixed
         if mixed is not None and anytime:
             raise InputError(f"anytime=True is not supported with variance={variance!r}; use variance='auto'")
@@ -179,7 +181,7 @@ class Fit:
         anytime: bool = False,
         robust: Robust | None = None,
     ) -> Fit:
-        """Fit a log given as three sequences: arm, environment and reward of each observation."""
+        """Estimate the arms from three sequences: arm, environment and reward of each observation."""
         found = cells_from_arrays(arm, environment, reward, logs=needs_logs(scale, variance))
         return cls(
             found,
@@ -207,19 +209,22 @@ class Fit:
 
     @cached_property
     def ranking(self) -> list[list[Any]]:
-        """Lists of arms that can be compared with each other, ordered by adjusted mean, the best first."""
+        """Groups of arms that can be compared with each other; each group is a list from best to worst.
+
+        Arms are ordered by adjusted mean.
+        """
         value = -self._sign * self._estimate.mu
         ranked = (group[np.argsort(value[group], kind="stable")] for group in self._groups)
         return [[self.cells.arms[i] for i in group] for group in ranked]
 
     @property
     def bridge(self) -> list[Any]:
-        """Arms that would make all arms comparable by running in one environment; empty if not needed."""
+        """Arms to pull in one common environment to make all arms comparable; empty if they are already."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @cached_property
     def exact(self) -> bool:
-        """Whether arms and environments explain all rewards up to rounding, so that the noise is unknown."""
+        """Whether the model fits all rewards exactly, so that the size of the noise cannot be estimated."""
         if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
@@ -237,12 +242,12 @@ class Fit:
 
     @property
     def p_best_error(self) -> float | None:
-        """Standard error of the numerical integration behind `p_best`, the largest over all arms."""
+        """Largest standard error, from numerical integration, of an arm's probability of being the best."""
         return finite_or_none(self._chances[1])
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
-        """Probability of each arm of being the best, and the largest standard error of a probability."""
+        """Each arm's probability of being the best, and the largest standard error of these probabilities."""
         return best_probabilities(self._estimate, self._groups, self._sign, self.prior)
 
     @cached_property
@@ -266,7 +271,7 @@ class Fit:
 
     @cached_property
     def averages(self) -> Table:
-        """Table of raw and period-weighted means, and of their biases due to the shifts, one row per arm.
+        """Table of means without adjustment for shifts, and of the biases that shifts cause, one row per arm.
 
         Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift of the arm's rewards;
         period_mean (the mean over the environments with the arm, weighted by their traffic, which experiment
@@ -313,7 +318,7 @@ class Fit:
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """For each arm, whether it can be the best on at least one scale of comparison that fits the data."""
+        """For each arm, whether it can be the best on any scale (such as ratios) that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
             find_candidates(estimate, self._groups, self._sign, self.confidence, self._ever(scale))
@@ -323,7 +328,7 @@ class Fit:
 
     @cached_property
     def _others(self) -> dict[ScaleName, Estimate]:
-        """Estimates of the arms on the other scales (difference, ratio, odds or log) that fit the data."""
+        """Estimates of the arms on scales (such as ratios) that fit the data, except the chosen scale."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
             return {}  # always so with a hidden tide, which has no least-squares solution
@@ -332,7 +337,7 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """Estimates of the arms, with tests of pairs of arms that hold on all scales that fit the data."""
+        """Estimates of the arms on the chosen scale; tests allow for every scale that fits the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -353,13 +358,15 @@ class Fit:
         return verdict(self)
 
     def rival(self, arm: Any) -> Any:
-        """Return the best of the other arms that can be compared with `arm`; None if no arm can."""
+        """Return the best other arm that can be compared with `arm`; None if there is no such arm."""
         self._position(arm)  # raises an error if the arm is unknown
         group = next(group for group in self.ranking if arm in group)
         return next((other for other in group if other != arm), None)
 
     def lead(self, arm: Any) -> float:
-        """Return the smallest z statistic of the lead of `arm` over any other arm, on all scales that fit.
+        """Return the smallest z statistic of the lead of `arm` over any other arm, on any possible scale.
+
+        The scales (difference, ratio, odds or log) are those that fit the data.
 
         It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """
@@ -426,7 +433,7 @@ class Fit:
         return self._contrasts[asked]
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
-        """Return confidence bounds that hold if a growing log is analyzed repeatedly; None if not needed."""
+        """Return confidence bounds for repeated analyses of growing data; None if they were not requested."""
         if not self.anytime:
             return None
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
@@ -450,7 +457,7 @@ class Fit:
 
     @cached_property
     def interaction(self) -> InteractionSummary | None:
-        """Summary of how much arms differ between environments, and of which arm leads where.
+        """Summary of how differences between arms vary across environments, and of which arm leads where.
 
         None unless `variance` is a model with interactions.
         """
@@ -469,14 +476,14 @@ class Fit:
         return self._on.additivity(worst)
 
     def spread(self) -> Spread:
-        """Test whether all arms and all environments have the same variance.
+        """Test whether all arms and all environments have the same variance of rewards.
 
         If they do not, choose a `variance` that allows for it: "by-arm", "by-environment" or "sandwich".
         """
         return self._on.spread()
 
     def influence(self) -> Table:
-        """Return how the best arm and its lead would change without each environment in turn.
+        """Return a table of how the best arm and its lead change if each environment is left out in turn.
 
         Rows are the environments with two arms or more, the most influential first. Estimates are by least
         squares or, on the scales of ratios and odds, to first order. Columns: environment, n, best (the best
@@ -494,7 +501,7 @@ class Fit:
 
     @cached_property
     def _influence(self) -> Table:
-        """Table of how the best arm and its lead would change without each environment, computed once."""
+        """Table of how the best arm and its lead change if an environment is left out, computed only once."""
         mu, without = self._on.left_out()
         return influence_table(self.cells, mu, without, self._sign, lifts=self.lifts)
 
@@ -503,7 +510,7 @@ class Fit:
         return sample_ratio(self.cells, expected, worst=5)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fit as a dictionary of plain values: verdict, decision, and tables as lists of rows."""
+        """Return all results as a dictionary of plain values: verdict, decision, tables as lists of rows."""
         return fit_to_dict(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -522,7 +529,7 @@ class Fit:
         return render_notebook_html(self.verdict, self.arms)
 
     def _position(self, arm: Any) -> int:
-        """Return the index of an arm, or raise an error if it is unknown."""
+        """Return the index of an arm, or raise an error if the arm is unknown."""
         if arm not in self.cells.arms:
             raise UnknownName.with_suggestion("arm", arm, self.cells.arms)
         return self.cells.arms.index(arm)

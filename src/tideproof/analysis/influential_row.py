@@ -1,4 +1,4 @@
-"""Search for a single row without which the best arm would lose its lead or half of it."""
+"""Search for a single row of a log without which the best arm would lose its lead or half of it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def decisive_row(fit: Fit) -> SingleRow | None:
 
 
 def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
-    """Return the row whose removal makes the lead of the best arm smallest; None if no row can be removed.
+    """Return the row of a log whose removal most reduces the lead of the best arm; None if there is none.
 
     Only the few rows that change differences most are tried.
     """
@@ -90,7 +90,7 @@ def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
 
 
 def _compared_cells(fit: Fit) -> Cells:
-    """Return the statistics that are compared: those of rewards or, on the log scale, of their logarithms."""
+    """Return statistics of rewards by arm and environment or, on the log scale, of logarithms of rewards."""
     c = fit.cells
     if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
         return c
@@ -98,7 +98,7 @@ def _compared_cells(fit: Fit) -> Cells:
 
 
 def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
-    """Repeat a fit without one row of the log, on the same scale; None if too few rewards remain."""
+    """Estimate the arms again without one row of the log; return None if too few rewards remain."""
     left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
@@ -108,20 +108,22 @@ def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
 
 
 class ExtremeRow(NamedTuple):
-    """Row of a log with the lowest or the highest reward of one cell (an arm in an environment)."""
+    """Row of a log that has the lowest or the highest reward of one arm in one environment."""
 
     cell: int
     highest: bool
 
     def reward(self, c: Cells) -> float:
-        """Return the reward of this row: the lowest or the highest of its arm in its environment."""
+        """Return the reward in this row of a log: the lowest or the highest of one arm in one environment."""
         ends = c.high if self.highest else c.low
         assert ends is not None
         return float(ends[self.cell])
 
 
 def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
-    """Return up to `most` rows whose removal lowers the difference of arms a and b, most influential first.
+    """Return up to `most` rows of a log whose removal most lowers the difference between arms a and b.
+
+    The most influential row is the first.
 
     Removing a row moves muhat by -P g e/(1 - h), where e is its residual, g = e_arm - b_j, and h = 1/m_j +
     g'Pg is its leverage. All rows of a cell have the same g and h, so the lowest or the highest reward has
@@ -148,7 +150,11 @@ def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
 
 
 def remove_row(c: Cells, cell: int, reward: float) -> Cells:
-    """Return the cells of a log after the removal of one row, without third and fourth moments."""
+    """Return the statistics of rewards by arm and environment after the removal of one row of the log.
+
+    If other rows of the cell (arm and environment) remain, third and fourth moments, the lowest and the
+    highest rewards, and units are dropped.
+    """
     if c.n[cell] == 1.0:
         return c.select(np.delete(np.arange(c.n.size), cell))
     n, mean, squares = c.n.copy(), c.mean.copy(), c.squares.copy()

@@ -1,4 +1,4 @@
-"""Summary of a fit with interactions: how much arms differ between environments, and which arms lead."""
+"""Summary of how much differences between arms vary across environments, and of which arm leads where."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE_WINNER_SHARE = 0.9  # share of the environments in which an arm must lead to
 
 @dataclass(frozen=True, slots=True)
 class InteractionSummary:
-    """Summary of interactions: how much arms differ between environments, and where each arm leads.
+    """Summary of how much differences between arms vary across environments, and of where each arm leads.
 
     Attributes
     ----------
@@ -67,7 +67,10 @@ class InteractionSummary:
 
 
 def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> InteractionSummary:
-    """Summarize the arm-by-environment interactions of a fit; `found` is an estimate of a model with them."""
+    """Summarize how much differences between arms vary across environments, as estimated by a mixed model.
+
+    `found` is the estimate of that model, which has interactions of arms and environments.
+    """
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)
@@ -103,7 +106,7 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
 def _observed_candidates(
     fit: Fit, mixed: MixedModelFit, found: Estimate, groups: list[Any], sign: float
 ) -> tuple[Any, ...]:
-    """Return the candidates for the best arm in the observed environments, the best first."""
+    """Return the arms that may be the best on average over the observed environments, the best first."""
     if mixed.none:
         return fit.decision.candidates
     these = environment_averages(mixed)

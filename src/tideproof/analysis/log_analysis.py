@@ -1,4 +1,4 @@
-"""The pipeline from a log to a decision in words: options, columns, cells, fit, decision, report.
+"""The steps of the analysis of a log: options, columns, statistics by arm, estimates, decision, report.
 
 `tp.fit`, `tideproof analyze` and the upload page call `analyze_log`. `tp.segments`, `tp.metrics` and
 `plan --from` need only some of its results. `log_options` contains the options and checks them, and `words`
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogColumns:
-    """The columns that were read from a log, and which of arm, environment and reward were guessed.
+    """The columns that were read from a log, and which columns (arm, environment, reward) were guessed.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class LogColumns:
         return ", ".join(f"{role} = {name}" for role, name in said if name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the columns of arm, environment and reward, and which of them were guessed, for JSON."""
+        """Return the column names of arm, environment and reward, and which were guessed, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "others"}
 
 
@@ -82,20 +82,20 @@ class LogReading:
 
 
 class AnalysisObserver:
-    """Functions that an analysis calls while it runs; a command overrides them to show its progress."""
+    """Methods that an analysis calls while it runs; subclasses override them to show the progress."""
 
     def show_columns(self, columns: LogColumns) -> None:
-        """Show the columns that are about to be read; this observer shows nothing."""
+        """Do nothing: subclasses override this method to show the columns that are about to be read."""
 
     def reading(self) -> AbstractContextManager[Progress | None]:
-        """Return a context manager for reading the log; it yields a function to report progress to, or None.
+        """Return a context manager for reading a log; it yields a function that shows the progress, or None.
 
         The function takes the percentage done.
         """
         return nullcontext()
 
     def working(self, message: str) -> AbstractContextManager[Any]:
-        """Return a context manager for a long computation, which `message` describes."""
+        """Return a context manager for the duration of a long computation, which `message` describes."""
         return nullcontext(message)
 
 
@@ -104,7 +104,7 @@ SILENT = AnalysisObserver()
 
 @contextmanager
 def open_log(data: Any, options: AnalysisOptions) -> Iterator[Dataset]:
-    """Check the options of an analysis, and open a log; a log that is open already is used unchanged."""
+    """Check the options of an analysis, and open its log (such as a file) unless it is open already."""
     options.check()
     if isinstance(data, Dataset):
         yield data
@@ -145,7 +145,7 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
 
 
 def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
-    """Return the columns of a log; columns that are not given are guessed if that was requested."""
+    """Return the names of the columns to read from a log; missing names are guessed if that was requested."""
     asked = options.columns
     others = {
         "time": asked.time,
@@ -184,7 +184,7 @@ def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
 
 
 def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
-    """Return which columns of a log to read; a column of times replaces environments that are not given."""
+    """Return which columns of a log to read; without an environment column, a column of times replaces it."""
     return ColumnSpec.of(
         columns.arm,
         asked.time if asked.hidden_tide else columns.environment,
@@ -203,7 +203,7 @@ def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
 def _test_shorter_environments(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, cells: Cells, options: AnalysisOptions
 ) -> WithinLabelTest | None:
-    """Test whether the mean reward of all arms moves within environments, if requested and possible.
+    """Test, if requested and possible, whether the mean reward of all arms changes within environments.
 
     A large log is tested only if a time column is given, because the test takes long.
     """
@@ -217,7 +217,7 @@ def _test_shorter_environments(
 
 @dataclass(frozen=True, eq=False)
 class LogAnalysis:
-    """Result of the analysis of a log: its columns, cells, fit, decision and report.
+    """Result of the analysis of a log: its columns, statistics, estimates of the arms, decision and report.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class LogAnalysis:
 
     @property
     def cells(self) -> Cells:
-        """Statistics of the deciding reward by arm and environment, before outlying ones were excluded."""
+        """Statistics, by arm and environment, of the reward that decides, before outliers are excluded."""
         return self.reading.found.cells
 
     @property
@@ -318,7 +318,7 @@ class LogAnalysis:
 
 
 def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogAnalysis:
-    """Read a log from any source and estimate its arms; the report is written when it is first used."""
+    """Read a log from any source and estimate the mean of each arm; the report is made on its first use."""
     reading = read_log(data, options, observer)
     low, reward = options.comparisons.low, reading.columns.reward
     lower = options.statistics.direction == "minimize" or reward in low
@@ -331,7 +331,7 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
-    """Estimate the arms from the cells of one reward column; with `lower`, low rewards are good.
+    """Estimate the arms from statistics of one reward column; `lower` says whether low rewards are good.
 
     `reading` is given for the deciding reward only: its tide, time bins and direction do not apply to
     guardrails, which are maximized unless `lower`.
@@ -354,7 +354,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
 
 
 def find_arm(name: Any, arms: Sequence[Any]) -> Any:
-    """Return the arm `name`, or the arm whose text form is `name`.
+    """Return the arm that equals `name` or whose text form does, such as the arm 2 for the name "2".
 
     >>> find_arm("2", [1, 2]), find_arm("A", ["A", "B"])
     (2, 'A')

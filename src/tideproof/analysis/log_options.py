@@ -21,7 +21,7 @@ from tideproof.text import join_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOptions:
-    """The columns of a log and how to read them; `fit` describes each option.
+    """Options on the columns of a log and on how to read them; the function `fit` describes each option.
 
     Attributes
     ----------
@@ -49,18 +49,18 @@ class ColumnOptions:
 
     @property
     def covariate_columns(self) -> tuple[str, ...]:
-        """The columns of covariates in the log."""
+        """Names of the columns of the log that hold covariates."""
         return (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
 
     @property
     def hidden_tide(self) -> bool:
-        """Whether the log has times, no environments, so that shifts of all arms are estimated over time."""
+        """Whether the log has times instead of environments, so that shifts are estimated over time."""
         return self.time is not None and not self.environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsOptions:
-    """Options of the statistical analysis, such as the confidence level; `fit` describes each of them."""
+    """Options of the statistical analysis, such as the confidence level, described in the function `fit`."""
 
     direction: Direction = "maximize"
     confidence: float = 0.95
@@ -75,7 +75,7 @@ class StatisticsOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonOptions:
-    """Options of further comparisons: with a control, by segment, of guardrails and of traffic shares.
+    """Options of further comparisons: control arm, segments, guardrail metrics and shares of the traffic.
 
     Attributes
     ----------
@@ -98,7 +98,10 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """All options of the analysis of a log; `spell` writes an option as in Python or on the command line."""
+    """All options of the analysis of a log; `spell` returns the name under which users know an option.
+
+    That is as in Python or as on the command line.
+    """
 
     columns: ColumnOptions = field(default_factory=ColumnOptions)
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
@@ -107,7 +110,7 @@ class AnalysisOptions:
 
     @property
     def variance(self) -> Variance:
-        """The variance model; with a `unit` column it is always "by-unit"."""
+        """Name of the variance model of rewards: "by-unit" if a column holds the unit, such as the user."""
         variance = self.statistics.variance
         if not self.columns.unit:
             return variance
@@ -116,7 +119,7 @@ class AnalysisOptions:
         return "by-unit"
 
     def check(self) -> None:
-        """Raise an error for options of the analysis that cannot be combined, before the log is read."""
+        """Raise an error, before the log is read, if the options of the analysis cannot be combined."""
         columns, statistics, comparisons = self.columns, self.statistics, self.comparisons
         if columns.environment == "" and columns.time is None and not columns.guess:
             raise InputError(
@@ -170,7 +173,7 @@ class AnalysisOptions:
 
 
 class LogOptions(TypedDict, total=False):
-    """Options for reading a log that `segments` and `metrics` accept; `fit` describes each of them."""
+    """Options for reading a log, taken by the functions `segments` and `metrics` and described in `fit`."""
 
     n: str | None
     sample_variance: str | None
@@ -186,7 +189,7 @@ class LogOptions(TypedDict, total=False):
 
 
 def check_segments(adaptive: bool, anytime: bool) -> None:
-    """Raise an error for options that cannot be combined with separate analyses of segments of the rows."""
+    """Raise an error if the options do not allow separate analyses of segments, such as countries."""
     if adaptive and not anytime:
         raise InputError(
             "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
@@ -195,7 +198,7 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if no metrics are given, if one is given twice, or if `low` names something else."""
+    """Raise an error if no metric is given, if one is given twice, or if `low` names an unknown metric."""
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
             f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"

@@ -97,7 +97,7 @@ class TideEstimate:
 
     @property
     def jumped(self) -> list[int]:
-        """For each jump of the tide, the index of the first time after it among all times of the log."""
+        """Indices, in the sorted times of the log, of the first time after each jump of the tide."""
         return [each.place for each in self._followed.changes]
 
     @property
@@ -107,11 +107,11 @@ class TideEstimate:
 
     @property
     def said(self) -> str:
-        """Short description of the tide, shown in place of the number of environments."""
+        """Short description of the tide, which summaries show instead of the number of environments."""
         return "tide: hidden, estimated over time"
 
     def said_of_changes(self) -> list[str]:
-        """Return one sentence for each jump of the tide."""
+        """Return one sentence for each jump of the tide: its time, its size and its probability."""
         return [
             f"Around {row['time']} the tide jumped by {_format_signed(row['jump'])} (probability "
             f"{format_probability(row['probability'])})."
@@ -163,7 +163,10 @@ class TideEstimate:
 
 
 class UnlabelledCells(NamedTuple):
-    """Statistics of a log without environments, by arm and time segment of an estimated tide or time bin."""
+    """Statistics of the rewards in a log without environments, by arm and by time segment or time bin.
+
+    Time segments belong to an estimated tide.
+    """
 
     cells: Cells
     tide: TideEstimate | None
@@ -171,7 +174,7 @@ class UnlabelledCells(NamedTuple):
 
 
 def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> UnlabelledCells:
-    """Estimate the common shift of all arms over time from rows without environments, or group rows by time.
+    """Estimate the tide from a log without environments, or group the rows of the log into time bins.
 
     Bins are used where single rewards cannot show a tide. `logs` is described in `ReadOptions`.
     """
@@ -193,7 +196,7 @@ def _can_compile() -> bool:
 
 
 def _estimate_tide(rows: TimeOrderedRows) -> UnlabelledTideFit:
-    """Estimate the tide (the common shift of all arms over time) of time-ordered rows."""
+    """Estimate the tide (the common shift of all arms over time) from time-ordered rows of a log."""
     return follow_tide(rows.arms, rows.arm, rows.time, rows.n, rows.mean, rows.squares, rows.clock)
 
 

@@ -1,4 +1,7 @@
-"""Detection and exclusion of outlying cells (an arm in an environment), requested by `robust="cells"`."""
+"""Detection and exclusion of outlying cells; a cell holds all rewards of one arm in one environment.
+
+Users request it with `robust="cells"`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ Robust = Literal["cells"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExcludedCells:
-    """Cells (arm and environment) that were excluded, being further from the model than noise explains.
+    """Arm-by-environment cells that were excluded as being further from the model than noise explains.
 
     Attributes
     ----------
@@ -41,11 +44,11 @@ class ExcludedCells:
 
     @property
     def notable(self) -> bool:
-        """Whether to warn the user: outlying cells were excluded, or there are too many to exclude any."""
+        """Whether to warn users, because outlying cells were excluded or are too many to be excluded."""
         return self.torn or len(self.table) > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the excluded cells and their number as a dictionary of plain values, for JSON."""
+        """Return the excluded cells, and the number of tested cells, as a dictionary of plain values."""
         return {
             "cells": to_json_values(self.table),
             "environments": list(self.environments),
@@ -64,7 +67,7 @@ def check_robust(robust: Any) -> None:
 def exclude_outlying_cells(
     cells: Cells, robust: Robust, scale: ScaleChoice | ScaleDecision, hidden: bool
 ) -> ExcludedCells:
-    """Find and exclude outlying cells (arm and environment) if `robust` requests it.
+    """Find and exclude arm-by-environment cells that are further from the model than noise explains.
 
     On the scale "log" the logarithms of rewards are tested.
     """
@@ -80,7 +83,7 @@ def exclude_outlying_cells(
 
 
 def _excluded_table(c: Cells, found: TrustedCells, out: Any) -> Table:
-    """Return the table of excluded cells (arm and environment), the furthest from the model first."""
+    """Return the table of excluded arm-by-environment cells, the cell furthest from the model first."""
     order = out[np.argsort(-np.abs(np.nan_to_num(found.z[out])), kind="stable")]
     return Table(
         {

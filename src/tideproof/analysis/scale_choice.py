@@ -1,4 +1,7 @@
-"""Choice of the scale on which arms are compared and of the variance model, where the user chose "auto"."""
+"""Automatic choice of the scale on which arms are compared (such as ratios) and of the variance model.
+
+Users request it with "auto".
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,10 @@ from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.reward_logarithms import choose_logs, require_logs
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.scales.scale_test import (
     REJECTION_P,
-    Scale,
     ScaleDecision,
-    ScaleName,
     ScaleTest,
     noise_grows,
     run_scale_test,
@@ -27,14 +29,13 @@ from tideproof.stats.scales.scale_test import (
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
 
-ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
+ScaleChoice = Literal["auto", ScaleName]
 
 _MANY = 500  # With more arms, testing scales would take longer than all else.
 _RARE = 0.1  # Below this overall rate odds and ratios are nearly equal.
 
-_SCALE_TEXTS: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
-
-_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], ScaleFit]] = {
+_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance, bool], ScaleFit]] = {
+    "difference": DifferenceScale,
     "ratio": RatioScale,
     "odds": OddsScale,
     "log": LogScale,
@@ -42,7 +43,10 @@ _SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], ScaleFit]] = {
 
 
 def resolve_variance(cells: Cells, variance: Variance) -> Variance:
-    """Return the variance model that replaces "auto" for data with units, covariates or two factors."""
+    """Return the variance model: the requested one or, with "auto", the one that the data need.
+
+    "auto" is replaced for data with units, covariates or two factors.
+    """
     if variance != "auto":
         return variance
     if cells.units is not None:
@@ -51,7 +55,7 @@ def resolve_variance(cells: Cells, variance: Variance) -> Variance:
 
 
 def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
-    """Return the scale on which arms are compared: the requested one or, with "auto", one that fits."""
+    """Return the scale for comparing arms: the requested one or, with "auto", one that fits the data."""
     if isinstance(scale, ScaleDecision):
         return scale
     if scale not in get_args(ScaleChoice):
@@ -75,7 +79,7 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:
-    """Return the scale on which differences between arms are equal in all environments.
+    """Return the scale (differences, ratios or odds) on which arms differ equally in all environments.
 
     If the tests do not decide: ratios for 0/1 rewards (conversions usually change by factors) and for noise
     that grows with the level, as multiplicative noise does; differences otherwise.
@@ -92,7 +96,7 @@ def choose_scale(cells: Cells) -> ScaleDecision:
         return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
-        said = f"With more than {_MANY} arms scales are not tested; {_SCALE_TEXTS[conventional]} are shown."
+        said = f"With more than {_MANY} arms scales are not tested; {_plural(conventional)} are shown."
         return ScaleDecision(conventional, {}, False, said, (conventional,))
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
     multiplies = cells.binary or noise_grows(cells)
@@ -113,7 +117,9 @@ def choose_scale(cells: Cells) -> ScaleDecision:
 
 
 def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
-    """Test a scale of comparison against rivals; return the test with the smallest corrected p-value.
+    """Test a scale, such as ratios, against each rival scale; return the test with the smallest p-value.
+
+    The p-value is corrected for the number of rivals.
 
     Differences are tested against odds alone if odds are possible: from differences, odds and ratios look
     almost equal.
@@ -125,33 +131,36 @@ def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
 
 
 def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
-    """Return the sentence that explains which scale of comparison was chosen and which were rejected."""
+    """Return the sentence on which scale for comparing arms was chosen, and on which were rejected."""
     every = "at every level of the environments"
     if not wrong:
-        either = f"{_SCALE_TEXTS[name]} or {_join_scales(tests, name)}"
-        return f"The data cannot tell whether {either} are the same {every}; {_SCALE_TEXTS[name]} are shown."
-    said = [f"{_SCALE_TEXTS[scale]} ({_p_text(tests[scale].p)})" for scale in wrong]
+        either = f"{_plural(name)} or {_join_scales(tests, name)}"
+        return f"The data cannot tell whether {either} are the same {every}; {_plural(name)} are shown."
+    said = [f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong]
     if not right:
-        return f"Neither {' nor '.join(said)} are the same {every}; {_SCALE_TEXTS[name]} fit best."
+        return f"Neither {' nor '.join(said)} are the same {every}; {_plural(name)} fit best."
     verb = "grow with the level" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
-    return (
-        f"{_SCALE_TEXTS[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
-    )
+    return f"{_plural(name).capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
 
 
 def explain_misfits(choice: ScaleDecision) -> str:
-    """Return the sentence on the chosen scale of comparison; it says so if that scale does not fit either."""
+    """Return the sentence on the scale for comparing arms, if even the chosen scale does not fit the data."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
-    worse = " and ".join(f"{_SCALE_TEXTS[scale]} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
-    chosen = _SCALE_TEXTS[choice.name].capitalize()
+    worse = " and ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
+    chosen = _plural(choice.name).capitalize()
     return f"{chosen} between arms fit better than {worse}, but the data reject them, too."
 
 
 def _join_scales(scales: Iterable[Scale], name: Scale) -> str:
-    """Return the names of the scales other than `name`, joined by "and"."""
-    return " and ".join(_SCALE_TEXTS[scale] for scale in scales if scale != name)
+    """Return the names of all given scales (such as "ratios") except the scale `name`, joined by "and"."""
+    return " and ".join(_plural(scale) for scale in scales if scale != name)
+
+
+def _plural(scale: ScaleName) -> str:
+    """Return differences between arms on a scale as a noun in the plural, such as "ratios"."""
+    return SCALE_PROPERTIES[scale].plural
 
 
 def _p_text(p: float) -> str:
@@ -169,7 +178,5 @@ def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
 def fit_on_scale(
     name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
 ) -> ScaleFit:
-    """Estimate arms and environments on a scale of comparison, such as differences or odds ratios."""
-    if name == "difference":
-        return DifferenceScale(cells, solution, variance, adaptive)
-    return _SCALES[name](cells, solution, variance)
+    """Estimate the arms and the environments on one scale, such as differences, ratios or odds ratios."""
+    return _SCALES[name](cells, solution, variance, adaptive)

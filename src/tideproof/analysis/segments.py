@@ -1,4 +1,4 @@
-"""Separate analyses of segments of the rows of a log, such as countries, and a test whether they agree."""
+"""Separate analyses of segments of a log, such as countries, and a test whether the segments agree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
-from tideproof.stats.scales.scale_test import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_properties import ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_count, format_p, join_names
@@ -92,7 +93,7 @@ class Segments:
 
     @property
     def verdict(self) -> str:
-        """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
+        """One sentence: which arm wins in which segments, and whether arms differ equally in all segments."""
         sure = f"{100 * self.confidence:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
@@ -108,7 +109,7 @@ class Segments:
 
     @property
     def _alike(self) -> str:
-        """Words on whether arms differ equally in all segments; empty if that was not tested."""
+        """End of a sentence: whether arms differ equally in all segments; empty if that was not tested."""
         test = self.heterogeneity
         if test is None:
             return ""
@@ -196,7 +197,9 @@ def segments(
 def fit_segments(
     found: CellReading, options: AnalysisOptions, direction: Direction | None = None
 ) -> Segments:
-    """Estimate the arms in each segment of a log, such as each country; `direction` overrides that option.
+    """Estimate the arms in each segment of a log, such as each country.
+
+    `direction` replaces the option of that name.
 
     Confidence levels are adjusted by Sidak's method: with S segments, each is judged at confidence^(1/S), so
     that all statements hold at once with probability `confidence`. If pulls depended on rewards, segments are
@@ -227,7 +230,7 @@ def fit_segments(
 
 
 def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
-    """Return the scale for comparing arms in a segment: that of all rows, unless the segment rejects it."""
+    """Return the scale for comparing arms in a segment: that of all rows, unless its data reject it."""
     own = select_scale(part, scale, resolve_variance(part, variance))
     if shared == own.name or shared not in own.possible:
         return own

@@ -97,7 +97,7 @@ class Metrics:
         return render_notebook_html("\n".join(self._said()), self.table)
 
     def _said(self) -> list[str]:
-        """Return the verdict on the best arm and, with guardrail metrics, on its performance in them."""
+        """Return the verdict on the best arm and, if there are guardrail metrics, its results in them."""
         return [self.deciding.verdict, *filter(None, [self.verdict])]
 
 
@@ -161,7 +161,7 @@ def combine_metrics(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
 
 
 def _compare_with_best(fit: Fit) -> list[dict[str, Any]]:
-    """Return the comparison of each arm with the best other arm, with "better", "worse" or "unclear"."""
+    """Return comparisons of each arm with the best other arm, each judged "better", "worse" or "unclear"."""
     rows = []
     for row in fit.comparisons:
         if row["estimate"] is None:
@@ -172,7 +172,7 @@ def _compare_with_best(fit: Fit) -> list[dict[str, Any]]:
 
 
 def _best_reading(row: dict[str, Any], direction: str) -> str:
-    """Return "better", "worse" or "unclear" for the comparison of an arm with the best other arm.
+    """Return "better", "worse" or "unclear": the result of comparing an arm with the best other arm.
 
     The interval of such a comparison may end at 0, which counts as a known sign.
     """

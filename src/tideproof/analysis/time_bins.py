@@ -1,4 +1,4 @@
-"""Time bins that replace environments where individual rewards are too coarse to show shifts over time."""
+"""Time bins that serve as environments if single rewards, such as 0 or 1, cannot show shifts over time."""
 
 from __future__ import annotations
 

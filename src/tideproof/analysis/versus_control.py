@@ -106,7 +106,7 @@ def read_interval(low: float | None, high: float | None, direction: str) -> str:
 
 
 def _sidak(count: int, p: float) -> float:
-    """Return Sidak's adjustment of a p-value that is the smallest of `count` independent p-values.
+    """Return a p-value that is adjusted for `count` simultaneous comparisons by Sidak's method.
 
     >>> round(_sidak(2, 0.1), 3), _sidak(3, 1.0), _sidak(1, 1e-20)
     (0.19, 1.0, 1e-20)
@@ -122,7 +122,7 @@ def _lift(
     lifts: bool,
     anytime: bool,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the lift of an arm over the control arm, with its lower and upper confidence bound.
+    """Return the lift of an arm over the control arm, with the bounds of its confidence interval.
 
     Where arms are compared by lifts, it is the contrast itself. Otherwise the covariance of the two means is
     computed from their variances and that of their difference.

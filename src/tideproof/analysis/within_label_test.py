@@ -1,4 +1,4 @@
-"""Test whether the mean reward of all arms moves inside environments, such as days, using shorter ones.
+"""Test whether all arms shift within an environment, such as a day, by splitting it, such as into hours.
 
 If one shift per environment describes the log, environments that are split by day or hour explain no more
 than chance allows. This is the F test of nested least-squares models; its size is exact for normal noise
@@ -24,7 +24,7 @@ MOST = 20_000_000  # largest number of rewards for which the test is made withou
 
 
 class WithinLabelTest(NamedTuple):
-    """F test whether shorter environments, such as hours, fit better than the given ones, such as days.
+    """Result of an F test of shorter environments, such as hours, against the given ones, such as days.
 
     Attributes
     ----------

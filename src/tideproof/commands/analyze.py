@@ -1,4 +1,7 @@
-"""The command `tideproof analyze`, which finds the best arm in a log and reports it as text, JSON or HTML."""
+"""The command `tideproof analyze`, which finds the best arm in a log of rewards.
+
+It reports the result as text, JSON or HTML.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def _option(panel: str, help: str, *names: str, metavar: str, **more: Any) -> An
 
 
 def _column(help: str, *names: str, metavar: str = "COLUMN") -> Any:
-    """Return a command-line option that names a column of the log, or says how columns are read."""
+    """Return a command-line option about the columns of the log, such as which column contains the arm."""
     return _option("Columns of the log", help, *names, metavar=metavar)
 
 
@@ -38,7 +41,7 @@ def _statistic(help: str, *names: str, metavar: str = "", **more: Any) -> Any:
 
 
 def _choice(help: str) -> Any:
-    """Return a command-line option of the analysis that takes one of several names.
+    """Return a command-line option of the analysis whose value is one of the names in its help text.
 
     The first name in the help text is the default.
     """
@@ -46,7 +49,7 @@ def _choice(help: str) -> Any:
 
 
 def _comparison(help: str, *names: str, metavar: str = "COLUMN") -> Any:
-    """Return a command-line option that adds a comparison to the analysis."""
+    """Return a command-line option in the help group "Further comparisons", such as the control arm."""
     return _option("Further comparisons", help, *names, metavar=metavar)
 
 
@@ -87,7 +90,7 @@ def analyze_command(
         float, _statistic("Confidence level.", metavar="NUMBER", parser=parse_number)
     ] = 0.95,
     scale: Annotated[str, _choice("auto, difference, ratio, odds or log.")] = "auto",
-    variance: Annotated[str, _choice("auto, common, by-arm, sandwich, ... (see guide).")] = "auto",
+    variance: Annotated[str, _choice("auto, common, by-arm, ... (docs/reference/log.md).")] = "auto",
     prior: Annotated[str, _choice("exchangeable (default) or flat.")] = "exchangeable",
     adaptive: Annotated[bool, _statistic("A policy chose arms by earlier rewards.", "--adaptive")] = False,
     anytime: Annotated[bool, _statistic("Results stay valid if you look repeatedly.", "--anytime")] = False,
@@ -107,7 +110,7 @@ def analyze_command(
     as_json: Annotated[bool, _output("Print the results as JSON.", "--json")] = False,
     no_progress: Annotated[bool, _output("Show no progress bar.", "--no-progress")] = False,
 ) -> None:
-    """Find the best arm in a log after adjusting for the shifts of environments."""
+    """Find the best arm in a log of rewards after adjusting for the shifts of environments."""
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
         AnalysisOptions,

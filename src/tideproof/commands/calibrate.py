@@ -1,4 +1,4 @@
-"""The command `tideproof calibrate`, which checks error rates and coverage by simulation."""
+"""The command `tideproof calibrate`, which checks error rates and interval coverage by simulation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def calibrate_command(
     out: Annotated[Path | None, text_option("Folder for a page and CSV files.", OUTPUT, "FOLDER")] = None,
     progress: Progress = True,
 ) -> None:
-    """Check error rates and coverage by simulation, in worlds whose true values are known.
+    """Check error rates and the coverage of confidence intervals by simulation, where true values are known.
 
     A result is marked with ! if it breaks its promise by more than chance explains (probability below 0.001).
 
@@ -113,7 +113,7 @@ def _read_caps(text: str) -> tuple[int, ...]:
 
 
 def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Raise `InputError` if an option was given that has no effect on this part of the calibration."""
+    """Raise `InputError` if an option was given that has no effect on the chosen part of the command."""
     for name in given:
         if name not in allowed:
             options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
@@ -121,7 +121,7 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 
 
 def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
-    """Analyse simulated logs, print error rates, and exit with code 3 if one exceeds what is promised."""
+    """Analyse simulated logs of rewards, print error rates, and exit with code 3 if a promise is broken."""
     from rich.console import Console
 
     from tideproof.research.trust.log_runs import calibrate
@@ -153,7 +153,7 @@ def _check_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Simulate a part of the calibration other than `logs`, print its results, and save its table.
+    """Run one part of `tideproof calibrate` (not the part `logs`), print its results, and save its table.
 
     The exit code is 3 if a promise is broken.
     """
@@ -185,7 +185,7 @@ def _check_part(
 def _simulate_rows(
     part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
 ) -> list[Any]:
-    """Run the simulations of one part of the calibration, and return their results as rows of a table.
+    """Run the simulations of one part of `tideproof calibrate`, and return the results as rows of a table.
 
     The rows are also written from time to time, so that they are not lost if a long run ends early.
     """

@@ -56,12 +56,12 @@ COMMAND = Command(
 
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print a table of experiments, one row for each."""
+    """Print a table of experiments, with one row for each experiment."""
     from tideproof.report.event_text import format_age
     from tideproof.report.table_layout import PLAIN, Column, make_tables
 
     def numbers(name: str) -> list[str]:
-        """Return the texts of a numeric column in the table of experiments."""
+        """Return the numbers of one column of the table of experiments, as text."""
         return ["\N{EN DASH}" if row[name] is None else f"{row[name]:,}" for row in rows]
 
     if not rows:

@@ -13,7 +13,7 @@ OPTIONS = "Options"
 
 
 def command_class(examples: Sequence[str]) -> type[TyperCommand]:
-    """Return the typer class of a command whose help page shows these examples before its options."""
+    """Return a typer command class whose help page shows the given examples before the options."""
 
     class CommandWithExamples(TyperCommand):
         def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -55,7 +55,7 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
 
 
 def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return the panels of the help page: for each option, its name with its value, and its description."""
+    """Return the options on the help page in their framed groups, each with its name and its description."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
@@ -67,7 +67,7 @@ def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[s
 
 
 def _describe_parameter(parameter: Any) -> tuple[str, str]:
-    """Return an option's line of the help page: name and value, and description with the default."""
+    """Return the texts of an option on the help page: its name with its value, and its description."""
     text = parameter.help or ""
     default = _default_text(parameter)
     description = f"{text} [default: {default}]" if default else text

@@ -98,7 +98,7 @@ _SPELLED = {"covariates": "--covariate", "expected": "--expect", "environment=No
 
 
 def spell_option(parameter: str) -> str:
-    """Return the command-line option that sets a parameter of the analysis.
+    """Return the name of the command-line option that sets a parameter of the analysis.
 
     >>> spell_option("time_zone"), spell_option("expected")
     ('--time-zone', '--expect')

@@ -63,7 +63,7 @@ def plan_command(
     as_json: AsJson = False,
     progress: Progress = True,
 ) -> None:
-    """Find how many pulls a test needs, and how many environments it takes.
+    """Find how many pulls a test needs, and how many environments these pulls fill.
 
     The test is simulated in the least favourable case: one best arm, and all others equal. A pilot log
     provides the numbers that are not given: arms, lengths of environments, noise or rate. By default, there
@@ -131,7 +131,7 @@ def show(console: Console, found: Plan) -> None:
 
 
 def _design_tables(found: Plan, width: int) -> list[RichTable]:
-    """Return a table that compares designs of a test, split into several for a narrow terminal."""
+    """Return a table that compares designs of a test, split into several tables for a narrow terminal."""
     from tideproof.report.table_layout import Column, make_tables
 
     rows = found.table.to_dicts()

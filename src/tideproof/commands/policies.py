@@ -21,7 +21,7 @@ NARROW = 76  # terminal width below which a list replaces the table
 def policies_command(
     as_json: AsJson = False,
 ) -> None:
-    """List all policies, with their references and whether they need the budget and allow for shifts."""
+    """List all policies: references, whether they must know the budget, and whether they allow for shifts."""
     from tideproof.report.policy_pages import overview
 
     table = overview()
@@ -49,7 +49,7 @@ COMMAND = Command(
 
 
 def _as_table(table: Table) -> RenderableType:
-    """Return the policies as a table for a wide terminal."""
+    """Return the overview of all policies as a table for a wide terminal."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -62,7 +62,7 @@ def _as_table(table: Table) -> RenderableType:
 
 
 def _as_list(table: Table) -> RenderableType:
-    """Return the policies as a list for a narrow terminal."""
+    """Return the overview of all policies as a list for a narrow terminal."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text

@@ -140,7 +140,7 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        """Return a function that formats the mean in column `name` of a row."""
+        """Return a function that formats the mean that a row of the table contains in column `name`."""
         return lambda row: (
             _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
         )

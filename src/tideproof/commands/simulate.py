@@ -72,11 +72,12 @@ def simulate_command(
     as_json: AsJson = False,
     progress: Progress = True,
 ) -> None:
-    """Simulate policies many times in a world of the paper, and print how often they select a wrong arm.
+    """Simulate policies that choose among arms, and print how often each policy selects a wrong arm.
 
-    By default, contrast, linlucb, round-robin+ols and round-robin are compared. --policies may be repeated.
-    In mdm, each arm is better than the one before by --delta; in slippage, only the best arm differs. The
-    scenarios are worst-case, cannot-sample-all-arms, sample-1-to-10, general and stationary.
+    Each policy is simulated many times in a world of the paper. By default, contrast, linlucb,
+    round-robin+ols and round-robin are compared. --policies may be repeated. In mdm, each arm is better than
+    the one before by --delta; in slippage, only the best arm differs. The scenarios are worst-case,
+    cannot-sample-all-arms, sample-1-to-10, general and stationary.
 
     With --suite, the first policy is compared with the others, or with default policies, in a fixed
     collection of worlds, each with its own budget. This takes some minutes. The collection "uneven" has
@@ -190,7 +191,7 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
 
 
 def format_pics(pics: float, error: float, high: float) -> str:
-    """Format a probability of incorrect selection with its standard error, or its upper bound if it is 0.
+    """Format a probability of incorrect selection with its standard error; if it is 0, its upper bound.
 
     >>> format_pics(0.01489, 0.00038, 0.01566), format_pics(0.0, 0.0, 0.0000369), format_pics(1.0, 0.0, 1.0)
     ('0.01489 ± 0.00038', '< 0.000037', '1')

@@ -1,4 +1,4 @@
-"""The `--suite` option of `tideproof simulate`: compare policies in a fixed collection of worlds."""
+"""The `--suite` option of `tideproof simulate`: compare policies in a fixed set of simulated worlds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_suite(
     progress: bool,
     worlds: str = "even",
 ) -> None:
-    """Compare policies in a fixed collection of worlds, and print the results.
+    """Compare policies in a fixed collection of simulated worlds, and print the results.
 
     `policies` and `replications` have defaults if they are None.
     """
@@ -57,7 +57,7 @@ def run_suite(
 
 
 def _as_dict(found: Suite) -> dict[str, object]:
-    """Return the results of comparing policies in many worlds as plain values for JSON."""
+    """Return the results of comparing policies in many simulated worlds, as plain values for JSON."""
     return {
         "score": found.score,
         "worse": found.worse,
@@ -105,7 +105,7 @@ def format_ratio(relative: float) -> str:
 
 
 def _fold(label: str) -> str:
-    """Insert line breaks into a long label of a policy.
+    """Insert line breaks into the long name of a policy.
 
     >>> _fold("reduce:successive-rejects").split()
     ['reduce:', 'successive-', 'rejects']

@@ -1,4 +1,4 @@
-"""Kernels that read and write arrays and small symmetric matrices, with a faster version for the interpreter.
+"""Functions by which kernels (compilable functions) read and write arrays and small symmetric matrices.
 
 A GPU keeps an array in registers only if every index is a constant once the loops over arms are unrolled,
 and its registers hold only half of a symmetric matrix. Kernels that run at every step therefore use these
@@ -42,7 +42,10 @@ def add_at(x, i, n):
 
 @kernel
 def entry(P, i, k):
-    """Return the element P[i, k] of a symmetric matrix, for loop variables i and k (constants on a GPU)."""
+    """Return the element P[i, k] of a symmetric matrix, where i and k must be loop variables.
+
+    On a GPU they are constants, because loops are unrolled.
+    """
     return P[i, k]
 
 
@@ -54,7 +57,10 @@ def diagonal(P, i):
 
 @kernel
 def fetch(P, i, row):
-    """Prepare row i of a symmetric matrix for `fetched`; on a GPU this copies it to the buffer `row`."""
+    """Prepare row i of a symmetric matrix for reading: do nothing here, but copy the row on a GPU.
+
+    `fetched` then reads the elements of the row; the copy on a GPU is in the buffer `row`.
+    """
 
 
 @kernel
@@ -74,7 +80,7 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Return the inner product g'x and the quadratic form g'Pg for the contrast g of an arm with an average.
+    """Return g'x and g'Pg for the contrast g between one arm and a weighted average of all arms.
 
     g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
 
@@ -101,9 +107,9 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Write the product of a matrix P and a scaled vector to `out`, and return the quadratic form.
+    """Write the product of a matrix P and a scaled vector v to `out`, and return the quadratic form v'Pv.
 
-    The vector is each * x. At least one of the counts x must not be 0.
+    The vector v is each * x. At least one of the counts x must not be 0.
     """
     K = x.size
     fresh, total = True, 0.0
@@ -124,17 +130,18 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Return weighted sums of squares for all rows of a matrix, or 0 to compute them one by one later.
+    """Return weighted sums of squares for all rows of a matrix; this version returns 0 to postpone them.
 
-    The results are those with base = P[k, a] - x[k]. This version always returns 0; the one for
-    plain numbers computes them.
+    After a 0, `weighted_squares` computes the sum of each row when it is needed.
+
+    The results are those with base = P[k, a] - x[k]. The version for plain Python numbers may return them.
     """
     return 0
 
 
 @kernel
 def weighted_squares(rows, P, a, x, base, weights):
-    """Return the weighted sum of squares of row a of a matrix, less a vector and a constant.
+    """Return the weighted sum of squares of row a of a matrix minus a vector and minus a constant.
 
     This is the sum of weights[i] (P[a, i] - x[i] - base)^2 over i. a must be a loop variable.
 

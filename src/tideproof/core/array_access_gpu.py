@@ -1,4 +1,4 @@
-"""GPU versions of the functions in `array_access`: constant indices only, and only half of each matrix.
+"""GPU versions of the functions in `array_access`, which use constant indices and half of each matrix.
 
 An index known only at run time becomes a sum over all indices with one coefficient 1 and the others 0. A
 conditional expression would not do: the compiler would turn it into a computed address again.
@@ -14,7 +14,10 @@ rsqrt = hole("rsqrt")  # 1/sqrt(x)
 
 @kernel
 def at(x, i):
-    """Return the array element x[i] as a sum over all elements, so that every index is a constant."""
+    """Return the element x[i] of an array by adding up all elements, each of them times 1 or 0.
+
+    So every index is a constant.
+    """
     value = 0.0
     for m in range(x.size):
         value += (1.0 if m == i else 0.0) * x[m]
@@ -23,7 +26,10 @@ def at(x, i):
 
 @kernel
 def add_at(x, i, n):
-    """Add n to the array element x[i] in a loop over all elements, so that every index is a constant."""
+    """Add n to the element x[i] of an array, in a loop that adds 0 to all other elements.
+
+    So every index is a constant.
+    """
     for m in range(x.size):
         x[m] += n if m == i else 0
 
@@ -36,7 +42,10 @@ def entry(P, i, k):
 
 @kernel
 def diagonal(P, i):
-    """Return the diagonal element P[i, i] as a sum over the diagonal, so that every index is a constant."""
+    """Return the diagonal element P[i, i] by adding up the whole diagonal, each element times 1 or 0.
+
+    So every index is a constant.
+    """
     value = 0.0
     for m in range(P.shape[0]):
         value += (1.0 if m == i else 0.0) * P[m, m]
@@ -68,7 +77,7 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Return the inner product g'x and the quadratic form g'Pg for the contrast g of an arm with an average.
+    """Return g'x and g'Pg for the contrast g between one arm and a weighted average of all arms.
 
     g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
     """
@@ -89,9 +98,9 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Write the product of a matrix P and a scaled vector to `out`, and return the quadratic form.
+    """Write the product of a matrix P and a scaled vector v to `out`, and return the quadratic form v'Pv.
 
-    The vector is each * x.
+    The vector v is each * x.
     """
     K = x.size
     total = 0.0

@@ -1,4 +1,4 @@
-"""Compile linked kernels for one CPU core with numba."""
+"""Compile kernels, linked with the kernels that they call, for one CPU core with numba."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def allocate_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def compile_for_gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile a linked kernel for a GPU; leave the entry point, which `compile_gpu_program` compiles."""
+    """Compile a linked kernel for a GPU, except the entry point, which `compile_gpu_program` compiles."""
     compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Reference(NamedTuple):
-    """One use of a name in a function, with the attributes that are read from its value there.
+    """One use of a name in a function, with the attributes read from it, as in `np.linalg.norm`.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Reference(NamedTuple):
 
 @cache
 def find_references(code: types.CodeType) -> tuple[Reference, ...]:
-    """Return every reference in a code object, including the functions defined inside it.
+    """Return every use of a name in a code object and in the functions defined inside it.
 
     >>> def f(x): return math.sqrt(x.size)
     >>> [str(reference) for reference in find_references(f.__code__)]

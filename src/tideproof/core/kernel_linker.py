@@ -31,7 +31,7 @@ def kernel(f: F) -> F:
 
 
 class Hole:
-    """Placeholder in a kernel's module for a kernel or constant that linking supplies."""
+    """Placeholder, in the module of a kernel, for a function or constant that is filled in by `link`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -163,7 +163,10 @@ def _refuse_keywords(g: types.FunctionType) -> None:
 
 
 def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -> None:
-    """Raise an error if a function is called as an attribute, where `link` cannot replace it."""
+    """Raise an error if a kernel calls a function as `module.name`, which `link` could not replace.
+
+    The same holds for a function that is an attribute of a class.
+    """
     for depth, attribute in enumerate(reference.attributes, 1):
         if not isinstance(value, (types.ModuleType, type)):
             return
@@ -182,7 +185,7 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
 
 
 def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
-    """Yield every global name that a kernel or a kernel it calls refers to, with the name's value.
+    """Yield every global name, with its value, to which a kernel or a kernel it calls refers.
 
     Each item is the kernel that has the reference, the reference and the value.
     """
@@ -203,7 +206,7 @@ def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Refe
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
-    """Return whether neither a kernel nor any kernel it calls has placeholders (holes).
+    """Return whether a kernel and all kernels that it calls are free of placeholders (holes).
 
     A kernel that is replaced counts as its replacement.
     """
@@ -218,7 +221,10 @@ _SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}
 
 
 def use_interpreter(f: Kernel, entry: bool) -> Kernel:
-    """Return the kernel unchanged: the target of `link` for the Python interpreter."""
+    """Return the kernel unchanged, because the Python interpreter needs no compilation.
+
+    This is the target of `link` for the interpreter.
+    """
     return f
 
 

@@ -161,7 +161,7 @@ _CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # types that 
 
 
 def _read_attributes(value: Any, attributes: Iterable[str]) -> Any:
-    """Return the value of nested attributes of a module or class, as a kernel reads them."""
+    """Return the value of nested attributes of a module or class, such as `norm` of `linalg` of numpy."""
     for attribute in attributes:
         if not isinstance(value, (types.ModuleType, type)):
             break
@@ -245,7 +245,10 @@ class DiskCache:
 
 
 def _describe_type(kind: Any) -> str:
-    """Return text that identifies a numba type; a NamedTuple by its field names, which its own text omits."""
+    """Return a text that identifies a numba type; for a NamedTuple it includes the names of the fields.
+
+    The text of numba itself omits them.
+    """
     if hasattr(kind, "instance_class"):
         fields = ", ".join(f"{f}: {_describe_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
         return f"{kind.instance_class.__name__}({fields})"

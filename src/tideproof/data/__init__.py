@@ -1,4 +1,4 @@
-"""Reading of tables from any source into cells: statistics of each arm in each environment.
+"""Reading of tables from any source into statistics of each arm in each environment, called cells.
 
 The path of a row of a CSV file: `dataset` opens the file; `sources.duckdb_files` finds its format;
 `column_guess` (for the command line) guesses the columns; a `ColumnSpec` specifies them; `group_by_sql`

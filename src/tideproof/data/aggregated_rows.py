@@ -1,4 +1,4 @@
-"""Tables of aggregated rows: each holds a count of rewards with mean and variance, or with successes."""
+"""Aggregated rows: each row holds a number of rewards, and their mean and variance or how many are 1."""
 
 from __future__ import annotations
 
@@ -68,12 +68,15 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
 
 def _single_reward_moments(n: Floats) -> MomentSums | None:
-    """Return third and fourth central moments of rows: 0 if each row is one individual reward, else None."""
+    """Return third and fourth central moments: 0 if every aggregated row is a single reward, else None."""
     return MomentSums(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 
 def _from_variances(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
-    """Return means and sums of squares of aggregated rows that hold a variance or standard deviation."""
+    """Convert variances or standard deviations of aggregated rows to sums of squared deviations.
+
+    Return the means and these sums.
+    """
     mean, n, spread = values
     wrong = (spread < 0.0) | ~np.isfinite(spread)
     if wrong.any():
@@ -83,7 +86,7 @@ def _from_variances(values: list[Floats], request: ColumnSpec) -> tuple[Floats, 
 
 
 def _from_successes(values: list[Floats], request: ColumnSpec) -> tuple[Floats, Floats]:
-    """Return means and sums of squared deviations of aggregated rows that hold the number of rewards of 1."""
+    """Convert numbers of successes in aggregated rows to means and sums of squared deviations."""
     ones, n = values
     _check_counts(ones, request.reward)
     more = np.flatnonzero(ones > n)

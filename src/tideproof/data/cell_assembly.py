@@ -1,4 +1,4 @@
-"""Conversion of grouped rows from a database engine to checked statistics of each arm and environment.
+"""Check groups of rows from any data source, and merge them into statistics of each arm in each environment.
 
 Checks and their error messages are shared by all sources. Sums of third and fourth powers of deviations are
 converted between two reference points: about a point that is `off` below the mean, the deviations of n
@@ -81,7 +81,10 @@ def check_arms(arms: Sequence[Any]) -> None:
 
 
 def check_fetched(fetched: int, what: str) -> None:
-    """Raise an error if a query returned more rows than are allowed (it asks for one more than that)."""
+    """Raise an error if a query returned more rows than are allowed.
+
+    The query asks for one row more than that, so that an excess is noticed.
+    """
     if fetched > MOST_CELLS:
         raise InputError(f"there are more than {MOST_CELLS:,} {what}; {_SWAPPED}")
 
@@ -96,12 +99,12 @@ def too_many_arms_error(count: str, examples: Sequence[Any]) -> InputError:
 
 
 def not_numeric_error(name: str, what: object) -> InputError:
-    """Return the error for a column that must hold numbers, such as the reward."""
+    """Return the error for a column that must hold numbers, such as the reward, but does not."""
     return InputError(f"column {name!r} must be numeric; it holds {what}")
 
 
 class MomentSums(NamedTuple):
-    """Sums of third and fourth powers of deviations from the mean, for each of G groups of rows."""
+    """Sums of third and fourth powers of deviations from the mean, for each group of rows."""
 
     cubes: Floats
     fourths: Floats
@@ -120,7 +123,7 @@ def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool
 
 
 def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
-    """Convert sums of powers about the mean to sums of powers about a point that is `off` below the mean."""
+    """Convert sums of powers of deviations from the mean to those from a point `off` below the mean."""
     cubes, fourths = tails
     return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
@@ -131,7 +134,7 @@ def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) 
 def from_power_sums(
     n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
 ) -> MomentSums | None:
-    """Convert sums of powers about a point that is `off` below the mean to sums of powers about the mean.
+    """Convert sums of powers of deviations from a point `off` below the mean to those from the mean.
 
     Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
     to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
@@ -164,7 +167,7 @@ class RewardRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Statistics of groups of rows, with one group or several for each arm and environment.
+    """Statistics of groups of rows; one or several groups belong to each arm in each environment.
 
     Attributes
     ----------
@@ -266,7 +269,10 @@ def merge_groups(
 
 
 def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
-    """Return the distinct labels, sorted unless `ordered`, and the index of each given label among them."""
+    """Return the distinct labels, sorted or in order of appearance, and the index of each label among them.
+
+    They are in the order of first appearance if `ordered`.
+    """
     if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
         found, of = _index_codes(numbers, ordered)  # the same as below, but fast for millions of labels
         return numbers[found].tolist(), of
@@ -281,9 +287,10 @@ def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]
 
 
 def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:
-    """Return the distinct tuples of labels, sorted unless `ordered`, and the index of each tuple among them.
+    """Return the distinct tuples of labels, sorted or in order of appearance, and the index of each tuple.
 
-    The tuples are given column by column, which is fast for millions of them.
+    The distinct tuples are in the order of first appearance if `ordered`. The tuples are given column by
+    column, which is fast for millions of them.
 
     >>> index_tuples([["b", "a", "b"], [1, 2, 1]], ordered=False)
     ([('a', 2), ('b', 1)], array([1, 0, 1]))
@@ -312,7 +319,7 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
 
 
 def wants_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read logarithms of rewards, too; with `logs` None, only if they may help.
+    """Return whether to read also the logarithms of rewards; if `logs` is None, only if they may help.
 
     There are none if a reward is 0 or below.
     """

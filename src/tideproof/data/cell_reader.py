@@ -59,7 +59,10 @@ class ReadOptions:
 
 
 class WinsorizingThreshold(NamedTuple):
-    """Winsorizing threshold: rewards above `at`, the quantile of all rewards at `share`, become `at`."""
+    """Threshold for winsorizing, a quantile of all rewards: rewards above the threshold are replaced by it.
+
+    The threshold is `at`, the quantile at probability `share`.
+    """
 
     share: float
     at: float
@@ -81,7 +84,7 @@ class CellReading(NamedTuple):
 
 
 class JointMoments(NamedTuple):
-    """Rewards by arm and environment, with means and products of other numbers in the same rows.
+    """Means and sums of products of the reward and of other columns of a log, by arm and environment.
 
     Attributes
     ----------
@@ -95,11 +98,11 @@ class JointMoments(NamedTuple):
     products: Floats
 
     def select(self, cells: Ints) -> JointMoments:
-        """Return the statistics of some cells (an arm in an environment), given by their indices."""
+        """Return the statistics of the arm-by-environment cells with the given indices."""
         return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, JointMoments]:
-        """Split the statistics by the label at position `key` of the environments' label tuples."""
+        """Split the statistics by the label at position `key` in the tuple of labels of each environment."""
         c = self.cells
         labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
@@ -108,7 +111,7 @@ class JointMoments(NamedTuple):
 def group_jointly(
     rows: Dataset, request: ColumnSpec, others: Sequence[str], progress: Progress | None = None
 ) -> JointMoments:
-    """Return means and products of the reward and the columns `others`, by arm and environment.
+    """Return means and sums of products of the reward and the columns `others`, by arm and environment.
 
     Rows that lack any of these numbers are refused, or skipped for all of them.
     """
@@ -149,7 +152,7 @@ def group_jointly(
 
 
 def merge_cells(j: JointMoments, kept: int) -> tuple[JointMoments, Ints]:
-    """Merge statistics of one arm if the first `kept` labels of their environments agree."""
+    """Merge arm-by-environment cells of the same arm if the first `kept` labels of the environments agree."""
     c = j.cells
     environments, of = index_tuples(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
@@ -182,7 +185,7 @@ def _standard_deviation(cells: Cells) -> float:
 
 
 class LabelStructure(NamedTuple):
-    """What the labels of environments consist of, and which columns are read besides the reward."""
+    """Parts of the labels of environments, and columns that are read besides the reward."""
 
     factors: bool
     by: bool
@@ -192,7 +195,7 @@ class LabelStructure(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether rewards are analyzed unchanged: no second factor, units, ratio metric or covariates."""
+        """Whether rewards are analyzed without a second factor, units, a ratio metric or covariates."""
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
@@ -258,7 +261,7 @@ def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, 
 def _parse_names(
     request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
 ) -> tuple[ColumnSpec, LabelStructure]:
-    """Parse column names such as "a / b", and add the columns of segments, units and a second factor."""
+    """Split names such as "a / b" into two columns, and add the columns of segments and units."""
     reward, per = _split_name(request.reward, "/", columns)
     environment, second = _split_name(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
@@ -277,7 +280,10 @@ def _parse_names(
 
 
 def _check_by(environment: str, by: str) -> None:
-    """Raise an error if the environment contains the column of segments, which are analyzed separately."""
+    """Raise an error if the column that defines the segments is also one of several parts of the environment.
+
+    Segments are analyzed separately.
+    """
     parts = [part.strip() for part in environment.split(":")]
     rest = ":".join(part for part in parts if part != by)
     if by in parts and rest:
@@ -288,7 +294,7 @@ def _check_by(environment: str, by: str) -> None:
 
 
 def _split_name(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
-    """Split a name such as "a / b" at the operator into two column names, unless a column has that name.
+    """Split a name such as "a / b" at the operator into two column names, unless one column is named "a / b".
 
     >>> _split_name("a / b", "/", ["a", "b"]), _split_name("a / b", "/", ["a / b"])
     (('a', 'b'), ('a / b', ''))
@@ -315,7 +321,7 @@ def columns_in_name(name: str, columns: Collection[str]) -> list[str]:
 
 
 def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> WinsorizingThreshold:
-    """Return the reward above which rewards are winsorized, for a given quantile."""
+    """Return the threshold for winsorizing: the quantile of the rewards at probability `share`."""
     if not 0.0 < share < 1.0:
         raise InputError(
             f"winsorize must be a quantile between 0 and 1, such as 0.999 (--winsorize 99.9%), not {share!r}"
@@ -327,7 +333,10 @@ def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> 
 
 
 def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) -> Cells:
-    """Return adjusted rewards by arm and environment; with `apart`, environment labels omit the segment."""
+    """Return statistics by arm and environment, adjusted for a divisor, covariates and units, if given.
+
+    With `apart`, the labels of environments omit the segment.
+    """
     if shape.unit:
         found, cell = merge_cells(fine, len(fine.cells.environments[0]) - 1)
     else:
@@ -356,7 +365,7 @@ def _check_alone(shape: LabelStructure) -> None:
 def _make_units(
     fine: JointMoments, found: JointMoments, made: Cells, cell: Ints, shape: LabelStructure
 ) -> UnitRewards:
-    """Return the rewards of each unit, such as a user, in each cell (an arm in an environment)."""
+    """Return the rewards of each unit, such as a user, in each arm-by-environment cell."""
     c = fine.cells
     _, of = index_labels([label[-1] for label in c.environments], ordered=True)
     mean = c.mean
@@ -373,7 +382,10 @@ def _make_units(
 
 
 def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
-    """Return the cells with the levels of their two factors; segments have their own levels."""
+    """Add the levels of the two factors of each environment to the statistics, if there are two factors.
+
+    Segments have their own levels.
+    """
     if not shape.factors:
         return c
     levels = [

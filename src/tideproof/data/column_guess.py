@@ -1,4 +1,4 @@
-"""Guess the columns of arm, environment and reward, where only one choice is plausible.
+"""Guess which columns of a table hold arm, environment and reward, where only one choice is plausible.
 
 These three are called the roles of columns.
 """
@@ -47,9 +47,10 @@ def guess_columns(
     needed: Collection[str] = ROLES,
     taken: Collection[str] = (),
 ) -> GuessedColumns:
-    """Guess the `needed` columns that are not given, from the names and SQL types of all columns of a table.
+    """Guess which columns hold arm, environment and reward, from the names and SQL types of all columns.
 
-    Columns that are `taken` for another purpose are ignored.
+    Only columns that are `needed` and not given are guessed. Columns that are `taken` for another purpose are
+    ignored.
 
     >>> types = {"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}
     >>> guess_columns(types, None, None, None)

@@ -22,7 +22,7 @@ _COUNT = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """Specification of the columns of a table and of how to read them.
+    """Specification of the columns to read from a table, such as arm and reward, and of how to read them.
 
     Attributes
     ----------
@@ -158,6 +158,10 @@ class ColumnSpec:
         """Return the column specification for a wide table after its rows were split into one row per arm."""
         return replace(self, arm=arm, reward=reward, wide=())
 
+    def unpivoted(self, arm: str, reward: str) -> ColumnSpec:
+        """Return the column specification for a split wide table whose rewards are already transformed."""
+        return replace(self.long(arm, reward), winsorize_at=math.inf, logarithm=False)
+
     @property
     def as_they_are(self) -> bool:
         """Whether labels of environments are tuples of unchanged column values."""
@@ -165,7 +169,7 @@ class ColumnSpec:
         return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 
     def label(self, key: tuple[Any, ...]) -> Any:
-        """Return the label of an environment from the values of its parts.
+        """Return the label of an environment, made of the values of its parts, such as block and day.
 
         >>> two = ColumnSpec.of("a", "rep:block", "r").among(["a", "rep", "block", "r"])
         >>> two.label((1, "north")), ColumnSpec.of("a", None, "r").label(())
@@ -183,12 +187,12 @@ class ColumnSpec:
         return (_join_labels(labels[:own]), *labels[own:]) if self.extra else _join_labels(labels)
 
     def _part(self, name: str, columns: Collection[str]) -> str | Period:
-        """Return a column, or the period of a timestamp column, for one part of the environment."""
+        """Parse one part of the environment: a column such as "rep", or a period such as "day(ts)"."""
         return name if name in columns else period_of(name, self.time_zone) or name
 
 
 def _join_labels(labels: list[Any]) -> Any:
-    """Join the labels of the parts of an environment, such as block and day, to one label."""
+    """Join the labels of the parts of an environment, such as block and day, into one label."""
     if len(labels) == 1:
         return labels[0]
     if not labels:
@@ -200,7 +204,7 @@ def _join_labels(labels: list[Any]) -> Any:
 
 
 def columns_behind(environment: str) -> tuple[str, ...]:
-    """Return the columns that an environment such as "rep:week(ts)" may refer to.
+    """Return the columns that an environment such as "rep:week(ts)" may refer to: here "rep" and "ts".
 
     >>> columns_behind("day(ts)"), columns_behind("day"), columns_behind("rep:week(ts)")
     (('ts',), ('day',), ('rep', 'ts'))
@@ -233,7 +237,7 @@ def _check_long(
     sd: str | None,
     successes: str | None,
 ) -> None:
-    """Raise an error for column options that contradict each other in a table with one arm per row."""
+    """Raise an error for missing or contradictory column options of a table with one arm per row."""
     if arm is None:
         raise InputError("give the column of the arms (arm), or the columns that are arms (wide)")
     if successes is not None:

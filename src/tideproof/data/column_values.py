@@ -33,7 +33,7 @@ def to_numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
 
 
 def index_column(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
-    """Return the distinct labels of a column in order of first appearance, and the index of each entry."""
+    """Return the distinct labels of a column by first appearance, and the index of each entry among them."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         values = values.astype("datetime64[us]")  # a finer unit would give integers
     index: dict[Hashable, int] = {}

@@ -64,7 +64,7 @@ class Dataset(NamedTuple):
 
 @contextmanager
 def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
-    """Open a table of any kind that `cells` accepts."""
+    """Open a table of any kind: columns in memory, a data frame, a file, a database or standard input."""
     if isinstance(data, Table):
         data = {name: data[name] for name in data.columns}
     if isinstance(data, (str, os.PathLike)):

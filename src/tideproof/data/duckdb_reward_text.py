@@ -1,4 +1,4 @@
-"""SQL for DuckDB that reads rewards from text, and errors that name the lines that hold no number.
+"""SQL for DuckDB that reads rewards from text; errors name the lines whose text is not a number.
 
 The rules are those of `number_text`.
 """
@@ -70,7 +70,7 @@ def _style_sql(text: str, word: str, style: Style) -> str:
 
 
 def _check_numbers(run: Query, files: Files, name: str, text: str, bad: str) -> None:
-    """Raise an error that names the first lines if a column contains text that is not a number."""
+    """Raise an error if a column contains text that is not a number; the error names the first such lines."""
     count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
     if not count:
         return
@@ -85,5 +85,5 @@ def _check_numbers(run: Query, files: Files, name: str, text: str, bad: str) -> 
 
 
 def _in_sql(word: str, words: Iterable[str]) -> str:
-    """Return SQL that tests whether a word is one of several."""
+    """Return SQL that tests whether a word is one of the given words."""
     return f"{word} IN ({', '.join(map(quote_text, words))})"

@@ -104,14 +104,14 @@ class SqlRows:
         """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
         request = request.among(self.types)
         if request.wide:
-            return unpivot(self, request).group(request.long(ARM, REWARD), progress)
+            return unpivot(self, request).group(request.unpivoted(ARM, REWARD), progress)
         return (_group_summaries if request.n else _group_observations)(self, request, progress)
 
     def quantile(self, request: ColumnSpec, share: float) -> float:
         """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
         request = request.among(self.types)
         if request.wide:
-            return unpivot(self, request).quantile(request.long(ARM, REWARD), share)
+            return unpivot(self, request).quantile(request.unpivoted(ARM, REWARD), share)
         reward = _reward_sql(self, request)
         finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # excludes NULL and NaN, too
         at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
@@ -189,7 +189,7 @@ def _group_observations(table: SqlRows, request: ColumnSpec, progress: Progress 
 
 
 def unpivot(table: SqlRows, request: ColumnSpec) -> SqlRows:
-    """Return a wide table as a table with one row per reward; empty values are skipped."""
+    """Return a wide table (one column per arm) as a table with one row per reward; skip empty values."""
     columns = ", ".join(f"wide.{quote_name(name)}" for name in request.columns)
     names = f"{columns}, " if columns else ""
     rewards = []
@@ -251,7 +251,10 @@ def _without_nan_sql(reward: str) -> str:
 
 
 def _check_swapped(table: SqlRows, arm: str) -> None:
-    """Raise an error, before a long query, if the column of arms has a label of its own for every row."""
+    """Raise an error, before a long query, if the first rows already contain more arms than can be compared.
+
+    Then the column of arms is probably swapped with another column.
+    """
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
     if count > cell_assembly.MOST_ARMS:
@@ -283,7 +286,7 @@ def _fetch_groups(
 
 
 def _all_finite(groups: Columns) -> bool:
-    """Return whether means and sums of squares of all groups of rows are finite, where there are rewards."""
+    """Return whether means and sums of squares are finite in all groups of rows that contain rewards."""
     for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
@@ -292,7 +295,7 @@ def _all_finite(groups: Columns) -> bool:
 
 
 def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0) -> Groups:
-    """Return the groups of rows without missing values, after incomplete rows were refused or skipped."""
+    """Refuse or skip rows with missing values, and return the groups of the other rows."""
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
@@ -324,7 +327,7 @@ def _are_missing(column: Sequence[Any]) -> NDArray[np.bool_]:
 
 
 def _not_finite_error(table: SqlRows, request: ColumnSpec, reward: str, rows: int) -> InputError:
-    """Return the error that says how many rewards are infinite or too large."""
+    """Return the error for rewards that are infinite, or so large that their squares overflow."""
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
     infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
     check_finite(request.reward, infinite, rows)

@@ -51,7 +51,7 @@ class ColumnText(NamedTuple):
 
 
 def detect_style(seen: ColumnText, name: str, decimal: str) -> Style:
-    """Return the number format of a column; `decimal` is the separator that the user gave, or ""."""
+    """Return the number format of a text column; `decimal` is the separator given by the user, or ""."""
     if seen.truth and not seen.others:
         return "truth"
     if decimal == ",":
@@ -93,7 +93,7 @@ def parse_numbers(entries: Iterable[Any], name: str, decimal: str = "") -> Float
 
 
 def not_a_number_error(name: str, count: int, places: list[str], of: str = "") -> InputError:
-    """Return the error for text in place of numbers: how many rows hold such text, and the first of them."""
+    """Return the error for text in place of numbers; it counts the rows with text, and names the first."""
     first = ", ".join(places) + (", …" if count > len(places) else "")
     return InputError(
         f"column {name!r} must be numeric; it holds text in {format_count(count, 'row')} ({first}{of})"
@@ -108,7 +108,7 @@ def _to_float(entry: Any, read: dict[str, float | None]) -> float:
 
 
 def _count_kinds(texts: list[str]) -> ColumnText:
-    """Count the kinds of text in a column, such as decimals, from which its number format is detected."""
+    """Count the entries of each kind in a column of text, such as truth values or numbers with a comma."""
     words = [text.lower() for text in texts]
     truth = sum(word in TRUE or word in FALSE for word in words)
     commas = [text for text in texts if "," in text]

@@ -78,7 +78,7 @@ def is_timestamp(sql_type: str) -> bool:
 
 
 def label_sql(column: str, sql_type: str) -> str:
-    """Return SQL for a column of labels; timestamps with a zone are converted to UTC without one."""
+    """Return SQL for a column of labels; timestamps with a time zone become UTC timestamps without a zone."""
     return f"({column} AT TIME ZONE 'UTC')" if "WITH TIME ZONE" in sql_type else column
 
 
@@ -118,6 +118,9 @@ def moment_sql(column: str, sql_type: str) -> str:
 
 
 def timestamp_sql(text: str) -> str:
-    """Return SQL that reads text as a timestamp; a cast alone would ignore a zone such as Z or +01:00."""
+    """Return SQL that reads text as a timestamp, and converts a time with a zone such as Z or +01:00 to UTC.
+
+    A cast alone would ignore the zone.
+    """
     zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
     return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"

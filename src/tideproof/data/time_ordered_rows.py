@@ -1,4 +1,4 @@
-"""Rows ordered by time, for logs without environments; rewards of one arm at one time are merged.
+"""Rows ordered by time, for logs without environments; rewards of an arm at the same time are merged.
 
 Times are seconds since 1970, or plain numbers if the column does not hold times. If a log has too many rows,
 times are rounded down to bins of equal length, by the database engine if there is one.
@@ -42,7 +42,7 @@ class TimedRewards(NamedTuple):
 
 
 class TimeOrderedRows(NamedTuple):
-    """Rewards ordered by time; rewards of one arm at one time are merged into one row.
+    """Rewards ordered by time; rewards of an arm at the same time are merged into one row.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class TimeOrderedRows(NamedTuple):
 
 
 class RowSurvey(NamedTuple):
-    """Counts of the rows of a log, made before they are ordered by time.
+    """Survey of a log before sorting: counts of rows, missing values and infinite rewards, and the time span.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def order_rows(
     step: float,
     column: str,
 ) -> TimeOrderedRows:
-    """Sort rows by time, then by arm, and merge the rows that share time and arm."""
+    """Sort rows by time, then by arm, and merge rows with the same time and arm."""
     check_arms(arms)
     if len(arms) > MOST_TIDE_ARMS:
         if len(arms) > 10 * MOST_TIDE_ARMS:

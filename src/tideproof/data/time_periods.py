@@ -38,7 +38,7 @@ class Period:
 
     @property
     def step(self) -> int:
-        """Length in seconds to which a database may truncate times before they are grouped by period."""
+        """Number of seconds; a database may truncate times to multiples of it before grouping by period."""
         if self.time_zone:
             return 900
         return 3600 if self.every == "hour" else 86400
@@ -95,7 +95,7 @@ class Period:
             raise self.not_a_timestamp(f"{text!r}; write it as 2024-10-20 12:34:56") from None
 
     def _since_1970(self, number: Any) -> dt.datetime:
-        """Return the time for a number of seconds, milli-, micro- or nanoseconds since 1970."""
+        """Convert a number of seconds, milli-, micro- or nanoseconds since 1970 to a time."""
         seconds = float(number)
         if not math.isfinite(seconds) or abs(seconds) >= 1000.0 * UNITS[-1]:
             raise self.not_a_timestamp(f"{number}")
@@ -109,7 +109,7 @@ class Period:
 
 
 def period_of(text: str, time_zone: str = "") -> Period | None:
-    """Parse the text `hour(ts)`, `day(ts)` or `week(ts)` for a column `ts`; None for any other text."""
+    """Parse `hour(ts)`, `day(ts)` or `week(ts)` for a column `ts`; return None for any other text."""
     derived = _DERIVED.fullmatch(text.strip())
     return Period(derived[1], derived[2].strip(), time_zone) if derived else None
 
@@ -129,7 +129,7 @@ def check_zone(name: str) -> str:
 
 
 def seconds_since_1970_sql(number: str) -> str:
-    """Return SQL for seconds since 1970, from seconds, milliseconds, micro- or nanoseconds."""
+    """Return SQL that converts seconds, milli-, micro- or nanoseconds since 1970 to seconds since 1970."""
     x = f"CAST({number} AS DOUBLE PRECISION)"
     cases = " ".join(f"WHEN abs({x}) < {limit!r} THEN {x} / 1e{3 * i}" for i, limit in enumerate(UNITS))
     return f"CASE {cases} WHEN abs({x}) < {1000.0 * UNITS[-1]!r} THEN {x} / 1e9 END"

@@ -1,1 +1,1 @@
-"""The demonstrations of `tideproof demo`, with and without environment labels."""
+"""The demonstrations of the command `tideproof demo`, on data with and without environment labels."""

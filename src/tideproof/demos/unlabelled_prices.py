@@ -37,7 +37,7 @@ SEED = 4
 
 
 class ShopLog(NamedTuple):
-    """Simulated log of a shop, with the true shift of all prices at each visitor, which the log itself lacks.
+    """Simulated log of a shop, and the true shift of all prices at each visitor, which is not in the log.
 
     Attributes
     ----------
@@ -52,7 +52,10 @@ class ShopLog(NamedTuple):
 
 
 def draw_log(seed: int = SEED) -> ShopLog:
-    """Simulate a shop's log: all prices shift slowly and in four jumps, and the price shown most changes."""
+    """Simulate the log of a shop with shifts over time, in which each price is shown most at another time.
+
+    The shifts are the same for all prices; they are slow, with four jumps.
+    """
     random = np.random.default_rng(seed)
     t = np.arange(VISITORS) / VISITORS
     tide = 1.2 * np.sin(2.0 * np.pi * t) + np.cumsum(0.04 * random.standard_normal(VISITORS))

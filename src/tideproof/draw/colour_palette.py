@@ -78,7 +78,7 @@ def _variables(colours: Mapping[str, str]) -> str:
 
 
 def chart_css(scope: str = "") -> str:
-    """Return the CSS of chart elements, limited to `scope`; its colours are variables."""
+    """Return the CSS of chart elements, limited to the selector `scope`; its colours are CSS variables."""
     return scoped_css(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
 
 

@@ -1,4 +1,4 @@
-"""Picture of the price demo: estimated shifts of all days above, raw and adjusted means of prices below."""
+"""Picture of a demo that compares prices: shifts of days in the upper panel, means of prices in the lower."""
 
 from __future__ import annotations
 

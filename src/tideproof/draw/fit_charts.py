@@ -1,4 +1,4 @@
-"""Charts of a fit: means of arms, shifts, differences between two arms, and which arms were compared."""
+"""Charts of estimates: means of arms, shifts, differences of two arms, and which arms shared environments."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def draw_meetings(info: MeetingsInfo) -> str:
 
 
 def _positions(arms: int) -> tuple[list[tuple[float, float]], float, float]:
-    """Return the positions of a chart's arms on a unit circle, half the chart's height, and its margin.
+    """Return the positions of arms on a unit circle, half the height of the drawn circle, and its margin.
 
     A position is a pair (right, down). Up to `_FEW` arms are placed at equal angles. More arms are placed in
     rows of equal height, down on the right and up on the left, so that their names do not overlap.

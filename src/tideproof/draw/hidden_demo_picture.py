@@ -1,4 +1,4 @@
-"""Picture of the demo without environments: rewards and estimated shifts over time, and means of prices."""
+"""Picture of the demo without environments: rewards and estimated shifts over time, mean sales by price."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, new_subplots, save
 
 
 class MomentInfo(NamedTuple):
-    """Estimated shift at one time in days, with its confidence interval."""
+    """A time in days, and the estimated shift at that time with its confidence interval."""
 
     day: float
     shift: float

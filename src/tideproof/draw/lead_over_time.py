@@ -20,7 +20,10 @@ _MAXIMUM_DOTS = 120
 
 
 class LeadInfo(NamedTuple):
-    """Lead of one arm over another after one environment, by raw and by adjusted means (None: undefined)."""
+    """Lead of one arm over another, by raw and by adjusted means, after one environment of a sequence.
+
+    A lead that is undefined is None.
+    """
 
     environment: str
     raw: float | None

@@ -77,17 +77,17 @@ _ARMS = (
 
 
 def paper_styles() -> dict[str, CurveStyle]:
-    """Return the styles of all curves in the figures of the paper, by the labels of the curves."""
+    """Return the styles of all curves in the figures of the research paper, by the labels of the curves."""
     return dict(_PAPER)
 
 
 def arm_styles() -> tuple[ArmStyle, ...]:
-    """Return the styles of the five arms in the figure of one run."""
+    """Return the styles of the five arms in the figure that shows the rewards of one simulated run."""
     return _ARMS
 
 
 def curve_style(i: int) -> CurveStyle:
-    """Return the style of curve number `i` in the chart of a simulation study, whatever its policy."""
+    """Return the style of curve number `i` in the chart of a simulation study."""
     return CurveStyle(
         p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5
     )

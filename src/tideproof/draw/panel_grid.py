@@ -1,4 +1,4 @@
-"""Grid of panels with the curves of policies, as in the figures of the paper."""
+"""Figure with a grid of panels, each with the curves of several policies, as in the research paper."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 
 
 def _limits(facets: list[Facet]) -> tuple[float, float]:
-    """Return the lower and upper end of a y axis that fits all curves that have a confidence band.
+    """Return the lower and upper end of a y axis on which all curves with a confidence band fit.
 
     A curve without a band is exact, and may leave the axes if other curves have bands. A band may also leave
     the axes far below its curve.
@@ -119,7 +119,7 @@ def _limits(facets: list[Facet]) -> tuple[float, float]:
 
 
 def _inset(axes: Any, facet: Facet) -> None:
-    """Draw curves that are crowded at the top of a panel again in an inset with a linear scale, if it fits.
+    """Repeat the curves that crowd the top of a figure panel in an inset with a linear axis, if it fits.
 
     This is only for panels with a log scale.
     """
@@ -162,7 +162,9 @@ def _positions_of(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.f
 
 
 def _free_box(points: NDArray[np.float64]) -> Box | None:
-    """Return the largest box for an inset with its numbers that no curve crosses, or None if there is none.
+    """Return the largest free place for an inset in a figure panel, or None if curves leave no room for one.
+
+    The place has room for the numbers beside and below the inset.
 
     If several positions are possible, the middle one is returned.
     """

@@ -1,4 +1,4 @@
-"""Figures of the paper other than error curves: one run, graphs of connected arms, and variances."""
+"""Figures of the research paper except error curves: one run, graphs of connected arms, and variances."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
 
 @in_print_style
 def draw_graph(table: Table) -> Any:
-    """Draw a figure that shows, after each environment and for each policy, which arms are connected.
+    """Draw graphs of which arms have shared an environment, after each environment and for each policy.
 
     Arms are connected by a line from the first environment that they share. Each policy has a row of panels.
     """
@@ -112,7 +112,7 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
 
 @in_print_style
 def draw_theorem(table: Table) -> Any:
-    """Draw a figure of the variances of a mean and of a difference against the number of environments.
+    """Draw variances of an estimated mean and of a difference of means against the number of environments.
 
     The columns of `table` are design, environments, quantity, exact; for simulated quantities also simulated,
     low, high; and the pair of arms of the difference.
@@ -141,7 +141,10 @@ def draw_theorem(table: Table) -> Any:
 
 @in_print_style
 def draw_conjecture(table: Table) -> Any:
-    """Draw a figure of the ranges of covariances of shifts and of variances of means, with simulations."""
+    """Draw covariances of estimated shifts and variances of means against the number of environments.
+
+    Bands show the range over all shifts and arms; simulated values are points.
+    """
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
     figure, grid = new_subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
@@ -173,7 +176,7 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: Any, marker: str = ""
 ) -> Any:
-    """Draw exact values of a quantity as a line and, if `marker` is given, simulated values as points.
+    """Draw exact variances or covariances as a line and, if `marker` is given, simulated values as points.
 
     Returns the handles for the legend.
     """
@@ -194,7 +197,7 @@ def _growth(
 
 
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
-    """Return the values of a quantity for one design, and the numbers of environments they belong to."""
+    """Return numbers of environments and, for each of them, a variance or covariance in one test design."""
     rows = [row for row in table if row["design"] == name and row["quantity"] == quantity]
     return [row["environments"] for row in rows], [row[column] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Chart of error rates against the budget, with the smallest budgets that keep an allowed error rate."""
+"""Chart of error rates against the budget, with the smallest budgets at which they are below a limit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _plan_figure(lines: Sequence[PlanCurve], error: float, title: str) -> Figure
 
 
 def _draw_line(axes: Any, line: PlanCurve, error: float, number: int) -> None:
-    """Draw the simulated error rates of one policy, the curve through them, and its smallest budget."""
+    """Draw one policy's error rates, a curve through them, and the smallest budget with the allowed rate."""
     style, points = curve_style(number), line.points
     value, low, high = (np.array(points[name]) for name in ("error", "low", "high"))
     axes.errorbar(

@@ -27,7 +27,10 @@ _TITLES: dict[Measure, str] = {
 
 
 class PolicyCurve(NamedTuple):
-    """Curve of one policy: values with confidence bounds at several budgets or mean numbers of pulls."""
+    """Curve of one policy: a measure, such as its error rate, with confidence bounds at several budgets.
+
+    `x` holds the budgets or mean numbers of pulls.
+    """
 
     label: str
     x: Sequence[float]

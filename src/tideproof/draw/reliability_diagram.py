@@ -13,7 +13,7 @@ _COLUMNS = 3  # maximum number of panels per row
 
 
 class ReliabilityCurve(NamedTuple):
-    """One reliability curve: mean stated probability, observed share and its interval in each bin."""
+    """Reliability curve: mean stated probability, observed share and its confidence interval in each bin."""
 
     label: str
     predicted: Sequence[float]
@@ -29,7 +29,7 @@ def draw_reliability(panels: Mapping[str, Sequence[ReliabilityCurve]], path: Pat
 
 @in_house_style
 def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
-    """Return a matplotlib figure of reliability diagrams; equal labels have equal styles in all panels."""
+    """Return a figure of reliability diagrams; curves with the same label look the same in all panels."""
     beside = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // beside)
     size = (3.0 * beside, 3.0 * rows + 0.8)

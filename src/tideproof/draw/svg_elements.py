@@ -79,7 +79,7 @@ def format_points(coordinates: Iterable[tuple[float, float]]) -> str:
 
 
 def drawing(elements: Iterable[str], height: float, label: str) -> str:
-    """Return a complete SVG picture with these elements, which scales with the width of its column."""
+    """Return a complete SVG picture with the given elements; it scales with the width of the page column."""
     inside = "".join(elements)
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{html.escape(label)}" '
@@ -125,7 +125,7 @@ class Axis(NamedTuple):
         return max(low, self.low), min(high, self.high)
 
     def place(self, ends: tuple[float, float], start: float, stop: float) -> Place:
-        """Return the function from data values to positions on the axis of a chart.
+        """Return the function that maps data values to positions on the axis of a chart.
 
         Values beyond the ends of an axis of lifts are moved to the ends.
 
@@ -139,7 +139,7 @@ class Axis(NamedTuple):
         return lambda x: even(math.log1p(min(max(x, ends[0]), ends[1])))
 
     def ticks(self, low: float, high: float, count: int = 5) -> list[tuple[float, str]]:
-        """Return round numbers between the ends of an axis, for its ticks, each with its label.
+        """Return the ticks of an axis: round numbers between its ends, each with its label.
 
         >>> Axis(figures=NumberFormat(100.0, " %")).ticks(0.0, 0.043, 3)
         [(0.0, '0 %'), (0.02, '2 %'), (0.04, '4 %')]
@@ -155,7 +155,7 @@ class Axis(NamedTuple):
 
 
 def scale(low: float, high: float, start: float, stop: float) -> Place:
-    """Return the linear function from data values to positions in a chart.
+    """Return the linear function that maps data values to positions in a chart.
 
     >>> at = scale(0.0, 10.0, 100.0, 200.0)
     >>> at(5.0), at(10.0), scale(3.0, 3.0, 100.0, 200.0)(4.0)
@@ -166,7 +166,7 @@ def scale(low: float, high: float, start: float, stop: float) -> Place:
 
 
 def pad_range(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis with some space around all values.
+    """Return the two ends of an axis, which leave some space around all values.
 
     >>> pad_range([0.0, 100.0]), pad_range([4.0]), pad_range([0.0])
     ((-6.0, 106.0), (2.0, 6.0), (-1.0, 1.0))
@@ -229,7 +229,7 @@ class Frame(NamedTuple):
 def over_environments(
     names: Sequence[object], values: Sequence[float], axis: Axis, across: str = "environment"
 ) -> Frame:
-    """Return the frame of a chart with environments, or other named items, side by side.
+    """Return the frame (axes and grid) of a chart with environments, or other named items, side by side.
 
     It has horizontal lines at round numbers, a dashed line at zero, which is always included, and some of the
     names below. The name of the values is above them.
@@ -277,5 +277,5 @@ def choose_labels(names: Sequence[str], room: float) -> list[int]:
 
 
 def name_width(names: Sequence[str]) -> float:
-    """Return the width that the longest of some names needs to the left of a chart."""
+    """Return the width that is needed to the left of a chart for the longest of the given names."""
     return 30.0 + _LETTER * max(map(len, names))

@@ -55,7 +55,7 @@ class PicturePanel(Protocol):
 
 
 class Picture:
-    """Picture of several panels below a sentence, which notebooks display and which can be saved to a file.
+    """Picture of a sentence and several panels below it; notebooks display it, and it can be saved to a file.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ def save_if_requested(picture: Picture, path: str | os.PathLike[str] | None) -> 
 
 
 def _coloured(colours: Mapping[str, str]) -> str:
-    """Return the CSS of a saved picture with literal colours, because some programs ignore variables."""
+    """Return the CSS of a saved picture with literal colours, because some programs ignore CSS variables."""
     own = (
         ".tideproof text { fill: var(--quiet); font: 13px system-ui, -apple-system, Roboto, sans-serif; }\n"
         ".tideproof text.name, .tideproof text.title, .tideproof text.said { fill: var(--ink); }\n"
@@ -150,7 +150,7 @@ def _coloured(colours: Mapping[str, str]) -> str:
 
 
 def _wrapped(words: str, letters: int) -> list[str]:
-    """Wrap text into lines of at most `letters` letters, never between a number and its percent sign."""
+    """Wrap text into lines of at most `letters` letters; keep a number and its percent sign together."""
     return textwrap.wrap(words.replace(" %", "\N{NO-BREAK SPACE}%"), letters)
 
 

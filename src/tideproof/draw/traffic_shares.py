@@ -1,4 +1,4 @@
-"""Stacked bar chart of the share of each arm's traffic in each environment."""
+"""Stacked bar chart of each arm's share of the traffic in each environment."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequen
 
 
 def _legend(arms: Sequence[str], left: float) -> list[str]:
-    """Return the SVG of a chart's legend: arm names beside their colours, with the first at the bottom."""
+    """Return the SVG of a chart's legend: names of arms beside their colours, the first arm at the bottom."""
     elements = []
     for i, arm in enumerate(arms[:_HUES]):
         y = _BOTTOM - 14.0 - 24.0 * i

@@ -1,4 +1,4 @@
-"""Methods of an experiment that ask for pulls, mark them as exposed, and cancel them."""
+"""Methods of an experiment that ask for pulls, cancel them, and record that visitors have seen their arms."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
-        """Return the pull of a unit, or None if the shares of the arms must be computed first."""
+        """Return the pull of a unit (say, a visitor), or None if shares of arms must be computed first."""
         book = self._state.book
         label = self._environment_label(environment)
         known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
@@ -121,7 +121,7 @@ class AskMethods(QueryMethods):
         return book.pulls[-1]
 
     def _plan_shares(self, environment: Label | None) -> None:
-        """Compute the shares of the arms among the next units and record them as an event."""
+        """Compute which share of the next units (say, visitors) each arm gets, and record it as an event."""
         lookahead, n, play, label = self._unit_lookahead(environment)
         shares = lookahead.shares(n, play).tolist()
         if not any(shares):
@@ -203,7 +203,10 @@ class AskMethods(QueryMethods):
         return label_of(self._state.book, environment, self._label)
 
     def _hide_tide(self, environment: Label | None) -> None:
-        """Switch to a hidden tide if this is the first pull and it has no environment label."""
+        """Switch from `tide="auto"` to a tide estimated from rewards alone, if the first pull has no label.
+
+        This is the tide option `"hidden"`.
+        """
         if self._state.book.tide == "auto" and environment is None:
             self._state.add(e.Unlabelled(self._now(), None))
 
@@ -215,7 +218,7 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Record that units have seen their arms, which the option `reserve` requires for rewards to count.
+        """Record that visitors have seen their arms; rewards of reserved pulls count only after this.
 
         A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
         """

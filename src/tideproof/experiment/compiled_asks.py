@@ -1,4 +1,4 @@
-"""Compiled programs for large batches of asks; they choose the same arms as the interpreted kernels.
+"""Programs compiled to choose the arms of many pulls at once; interpreted code chooses the same arms.
 
 Compiling needs the `lab` extra. Importing the compiler takes half a second, and the first batch of a policy
 takes some seconds, after which its program is stored on disk. Therefore small batches and single asks are
@@ -29,10 +29,10 @@ _programs: dict[Any, Kernel | None] = {}
 
 
 def compiled_asks(spec: PolicySpec, n: int, *arguments: Any) -> Kernel | None:
-    """Return a compiled batch-ask kernel, or None if interpreting is cheaper or compiling is impossible.
+    """Return a compiled function that chooses many arms at once; None if it is slower or impossible.
 
-    Compiling is impossible without the `lab` extra, or for a kernel that the compiler does not support.
-    `arguments` are those of `ask_many` without the array of arms.
+    Interpreting is faster for few pulls. Compiling is impossible without the `lab` extra, or for a kernel
+    that the compiler does not support. `arguments` are those of `ask_many` without the array of arms.
     """
     if n < WORTH_A_CALL:
         return None

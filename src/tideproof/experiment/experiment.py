@@ -21,9 +21,9 @@ from tideproof.experiment.internal_interface import ExperimentInternals
 from tideproof.experiment.leases import checked_lease
 from tideproof.experiment.lifecycle import ControlMethods, checked_arms
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
-from tideproof.experiment.policy_decomposition import separate_policy
+from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
-from tideproof.experiment.reward_kinds import Rewards, checked_rewards, checked_scale
+from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards, checked_rewards, checked_scale
 from tideproof.experiment.settings import ExperimentSettings, Rule, Tide
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
@@ -33,7 +33,7 @@ from tideproof.experiment.stopping.stop_rule import checked_rule
 from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
 from tideproof.experiment.tide_options import checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 from tideproof.table import render_notebook_html
 
 
@@ -157,7 +157,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             options |= {"rewards": kind, "scale": compared}
         options |= checked_rule(promise, spec, kind, len(names), budget)
         options |= checked_tide(tide, spec, kind, promise[0])
-        if kind == "conversions" and lease is not None and default is None:
+        if REWARD_KINDS[kind].binary and lease is not None and default is None:
             default = 0.0
         bounds = checked_bounds(floors, caps, names)
         if bounds:

@@ -12,7 +12,7 @@ from tideproof.experiment.read_model import ReadModel
 from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.table import to_json_values
 from tideproof.text import format_count, format_rounded
@@ -66,13 +66,13 @@ class Diagnostics:
         return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
 
     def _tests(self) -> Iterable[str]:
-        """Yield one line of text for each available test."""
+        """Yield lines of text about the estimated hidden tide and about each available test."""
         if self.tide is not None:
             yield f"hidden tide: {self.tide}"
         if self.sample_ratio is not None:
             yield f"sample_ratio: test of equal shares of the arms, p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
-            effect = "shift" if self.scale == "difference" else "factor"
+            effect = "factor" if SCALE_PROPERTIES[self.scale].lifts else "shift"
             yield f"additivity: test of one {effect} for all arms, p = {self.additivity.p:.3g}"
         if self.spread is not None:
             arms, environments = self.spread.p_arm, self.spread.p_environment
@@ -85,7 +85,7 @@ class Diagnostics:
 
 
 def diagnose(found: ReadModel) -> Diagnostics:
-    """Run the tests that the rewards of an experiment allow, and return them with its counts."""
+    """Return an experiment's counts of pulls and rewards, and the results of all tests that apply to it."""
     facts, oldest = found.facts, found.pending_pulls(1)
     fit = found.fit if isinstance(found.fit, Fit) else None
     return Diagnostics(

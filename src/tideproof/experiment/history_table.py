@@ -1,4 +1,4 @@
-"""Table of all pulls, rewards and summaries of an experiment, built outside the lock."""
+"""Table of all pulls, rewards and reward summaries of an experiment, built without holding its lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("pull", "arm", "environment", "n", "reward", "variance", "status", "a
 
 
 class HistoryData:
-    """Copy of an experiment's data at one moment, from which the history table is built.
+    """Copy of an experiment's data at one point in time, from which the history table is built.
 
     Lists whose items can change are copied at once. Lists that only grow are shared, and read up to their
     length at that moment when the table is built outside the lock.
@@ -32,11 +32,13 @@ class HistoryData:
 
     @property
     def events(self) -> list[e.Event]:
-        """Events of the experiment up to the moment of the copy."""
+        """Events of the experiment up to the time of the copy."""
         return list(self._events[: self._event_count])
 
     def table(self) -> Table:
-        """Return the history table: warm-start rewards, then pulls in the order of asking, then summaries.
+        """Return the history table: rewards from before the experiment, then pulls, then reward summaries.
+
+        Pulls are in the order of asking.
 
         The column `n` is the number of rewards of a row. It is 0 for a pull without a reward of its own.
         """

@@ -26,7 +26,10 @@ class Lease(NamedTuple):
     reserve: float = math.inf
 
     def unseen_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pulls that no unit saw in time, and the earliest time at which to check again."""
+        """Return the pulls whose unit (say, a visitor) did not see the arm in time, and when to check again.
+
+        That is the earliest time at which another pull can be too late.
+        """
         unseen: list[int] = []
         for number in book.reserved:
             end = book.asked_at[number] + self.reserve
@@ -36,7 +39,7 @@ class Lease(NamedTuple):
         return tuple(unseen), now + self.reserve
 
     def expired_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pending pulls whose lease is over, and the earliest time at which to check again."""
+        """Return the pending pulls whose time limit has passed, and the time at which to check again."""
         expired: list[int] = []
         for number in book.pending:
             end = book.asked_at[number] + self.seconds
@@ -47,13 +50,13 @@ class Lease(NamedTuple):
 
 
 def lease_of(settings: ExperimentSettings) -> Lease:
-    """Return the lease that the settings of an experiment describe."""
+    """Return the time limits of pending pulls (the lease) that the settings of an experiment describe."""
     found = checked_lease(settings.lease, settings.default, settings.reserve)
     return Lease(found.get("lease", math.inf), found.get("default"), found.get("reserve", math.inf))
 
 
 def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dict[str, float]:
-    """Return the lease parameters that are given as options to store, or raise an error.
+    """Return the given time limits and default reward of pulls as options to store, or raise an error.
 
     `default` must be a valid reward.
     """

@@ -38,7 +38,7 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def extend(self, budget: int | None, by: str | None = None) -> None:
-        """Change the budget; the policy continues with the new horizon."""
+        """Change the budget; the policy continues and plans for the new number of pulls."""
         book = self._state.book
         asked = len(book.pulls) - book.lost
         if budget is not None:
@@ -72,7 +72,7 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def forget_units(self, by: str | None = None) -> None:
-        """Delete the salt of the unit hashes, so that pulls can no longer be linked to units.
+        """Delete the key of the hashed unit IDs, so that pulls can no longer be linked to units (visitors).
 
         Rewards of pending pulls are still accepted. A unit that asks again is treated as a new unit.
         """
@@ -90,7 +90,7 @@ def _text(name: str, value: object) -> str:
 
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
-    """Return the arm names as a tuple, or raise an error if they are not distinct strings."""
+    """Return the arm names as a tuple, or raise an error unless they are at least two distinct strings."""
     names = (arms,) if isinstance(arms, str) else tuple(require_list("arms", arms))
     for name in names:
         if not isinstance(name, str):

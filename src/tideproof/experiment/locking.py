@@ -19,7 +19,7 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.stopping.stop_rule import StopCheckSchedule, rule_of
 from tideproof.experiment.usage_warnings import UsageMonitor
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ def locked(method: Method) -> Method:
 
 
 def writes_events(method: Method) -> Method:
-    """Decorate a method that records events: it holds the lock, also against other processes."""
+    """Decorate a method that records events, so that it holds the lock, also against other processes."""
     with_lock = locked(method)
 
     @wraps(method)
@@ -108,7 +108,7 @@ class ExperimentBase:
         self._single_rewards = SingleRewards()
 
     def _renew_lock(self) -> None:
-        """Create a new lock, because a forked child may inherit a lock that another thread holds."""
+        """Create a new lock, because a forked child process may inherit a lock that another thread holds."""
         self._lock = threading.RLock()
 
     def _share(self, log: SharedLog) -> None:
@@ -120,7 +120,7 @@ class ExperimentBase:
         vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
-        """Apply all events, and record expired and unseen pulls as events."""
+        """Apply all recorded events, and record that pulls have expired or were not seen in time."""
         self._state.fold()
         if self._lease.seconds < math.inf and (now := self._now()) >= self._next_lease_check:
             unseen, next_unseen = self._lease.unseen_pulls(self._state.book, now)
@@ -181,7 +181,7 @@ class ExperimentBase:
 
     @property
     def _label(self) -> Label:
-        """Default environment of the next pull: that of this thread's last ask, else of the last ask."""
+        """Default environment of the next pull: that of this thread's last pull, else of the latest pull."""
         label: Label | None = getattr(self._thread, "label", None)
         label = self._state.book.current if label is None else label
         return 1 if label is None else label

@@ -32,7 +32,7 @@ class PullStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """One assignment: play `arm` in `environment`, then tell the reward.
+    """Assignment of one arm: play `arm` in `environment`, then tell the experiment the reward.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Methods of an experiment that read it: data are copied under the lock and evaluated outside of it."""
+"""Methods that read an experiment: they copy data while holding its lock, and compute results afterwards."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class QueryMethods(ExperimentBase):
 
     @property
     def done(self) -> bool:
-        """Whether the experiment is over: budget spent, stopped, or one arm proven best by the rule."""
+        """Whether the experiment is over: budget spent, stopped, or one arm found best by a stopping rule."""
         return self._done()
 
     @locked
@@ -60,7 +60,7 @@ class QueryMethods(ExperimentBase):
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
 
     def _check_stopping(self) -> None:
-        """Check the stopping rule if there are new rewards, and record an event if it is met."""
+        """Check the stopping rule if there are new rewards, and record an event if the rule is met."""
         rule, state = self._rule, self._state
         if rule is None or state.book.sure is not None or not self._check_schedule.is_due(state):
             return
@@ -76,14 +76,14 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def pull_of(self, unit: str | int) -> Pull | None:
-        """Return the pull of a unit, or None if the unit has none."""
+        """Return the pull of a unit such as a visitor, or None if the unit has none."""
         name, book = checked_unit(unit), self._state.book
         number = book.units.get(hash_unit(name, book.salt)) if book.salt else None
         return None if number is None or book.status[number] == PullStatus.CANCELLED else book.pulls[number]
 
     @property
     def reservations(self) -> int:
-        """Number of pending pulls that a unit must see before they count, and has not seen yet."""
+        """Number of pending pulls whose unit (say, a visitor) must still see the arm before rewards count."""
         return self._reserved()
 
     @locked
@@ -119,7 +119,7 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _read(self, prior: Prior = "exchangeable", counts_as_look: bool = False) -> ReadModel:
-        """Check the stopping rule, and return the experiment at this point in time."""
+        """Check the stopping rule, and return a copy of the experiment's data at this point in time."""
         status, selection, inputs = self._status(), self._selected(), self._copy_fit_inputs()
         state, facts = self._state, usage_facts(self._state)
         if counts_as_look:
@@ -199,7 +199,10 @@ class QueryMethods(ExperimentBase):
         )
 
     def _copy_bounds(self) -> Callable[[str, str], tuple[float, float]] | None:
-        """Return a function with the anytime-valid bounds of the advantage of one arm over another."""
+        """Return a function that bounds one arm's advantage over another, valid at all inspections; or None.
+
+        It is None without a stopping rule for normal rewards.
+        """
         bounds = anytime_bounds(self._state.policy_state)
         if bounds is None:
             return None
@@ -208,7 +211,7 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _selected(self) -> Recommendation:
-        """Return the recommendation without the evidence of a fit, which takes longer."""
+        """Return the recommended arm without margin, interval and probability, which take more time."""
         self._state.update_policy_state()
         policy_state, book = self._state.policy_state, self._state.book
         told, component = policy_state.known()
@@ -228,7 +231,7 @@ class QueryMethods(ExperimentBase):
         return found if self._rule is None else replace(found, **self._rule.recommendation_fields(book))
 
     def history(self) -> Table:
-        """Return a table of all warm-start rewards, pulls and summaries.
+        """Return a table of all pulls, reward summaries, and rewards from before the experiment.
 
         Warm-start rewards come first, then pulls in the order of asking, then summaries in the order of
         telling. A row has `n` rewards with that mean and variance (0 for a pull without a reward of its own),
@@ -268,7 +271,7 @@ class QueryMethods(ExperimentBase):
         write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, confidence)))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw the comparison, arm means, shifts and shares of the arms; save the picture if `path` is given.
+        """Draw how arms compare, their means and shares, and the shifts; save the picture if `path` is given.
 
         The returned picture shows itself in a notebook. Its method `.save(path)` writes an `.svg` or `.html`
         file.

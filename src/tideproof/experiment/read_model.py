@@ -1,4 +1,4 @@
-"""The read model: an experiment at one point in time, copied under the lock and evaluated outside of it.
+"""Copies of an experiment at one point in time, from which results are computed without holding its lock.
 
 `Experiment.internals.read()` returns a `ReadModel`. Recommendations, diagnostics, reports, web pages,
 webhooks and the commands for stores all take their numbers from one, so that they agree.
@@ -31,7 +31,7 @@ from tideproof.experiment.usage_warnings import UsageFacts, UsageMonitor
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
 from tideproof.stats.cells import Cells, sum_by_index
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.text import join_groups
 
@@ -72,10 +72,10 @@ class ExperimentStatus(NamedTuple):
 
 
 class SingleRewards:
-    """Index of the cell of each pull, to copy single rewards and compute third and fourth moments of cells.
+    """Numbers of the environment and arm of each pull, kept to copy the rewards of all pulls quickly.
 
-    Only intervals for skewed rewards need these moments, so the state does not keep them. Pulls that were
-    read once are not read again.
+    The third and fourth moments of cells are computed from the copies. Only intervals for skewed rewards need
+    these moments, so the state does not keep them. Pulls that were read once are not read again.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class SingleRewards:
         self._where, self._who = array("q"), array("q")
 
     def copy_rewards(self, book: Book) -> CopiedRewards:
-        """Return environment, arm and reward of each pull of a book."""
+        """Return the environment, the arm and the reward of each pull of an experiment."""
         for pull in book.pulls[len(self._where) :]:
             self._where.append(self._labels.setdefault(pull.environment, len(self._labels)))
             self._who.append(self._names.setdefault(pull.arm, len(self._names)))
@@ -94,7 +94,9 @@ class SingleRewards:
 
 
 class CopiedRewards(NamedTuple):
-    """Rewards of all pulls at one moment; the two dictionaries are shared, and only grow afterwards.
+    """Copy of the environments, arms and rewards of all pulls at one point in time.
+
+    The two dictionaries are shared with `SingleRewards`, and only grow afterwards.
 
     Attributes
     ----------
@@ -113,7 +115,7 @@ class CopiedRewards(NamedTuple):
     reward: Floats
 
     def in_order(self, arms: Sequence[str]) -> tuple[Ints, Floats]:
-        """Return the index in `arms` and the reward of each pull of these arms that has a reward."""
+        """For each pull of these arms with a reward, return the arm's index in `arms` and the reward."""
         index = np.full(self.name_count + 1, -1)
         index[_numbers_of(self.names, self.name_count, arms)] = np.arange(len(arms))
         index[-1] = -1  # arms without a pull
@@ -122,7 +124,10 @@ class CopiedRewards(NamedTuple):
         return arm[used], self.reward[used]
 
     def add_moments(self, cells: Cells) -> Cells:
-        """Return the cells with third and fourth moments, if all their rewards were told one by one."""
+        """Add third and fourth moments to arm-by-environment cells if all rewards were told one by one.
+
+        Otherwise the cells are returned unchanged.
+        """
         place = np.full((self.label_count + 1, self.name_count + 1), -1)
         rows = _numbers_of(self.labels, self.label_count, cells.environments)
         columns = _numbers_of(self.names, self.name_count, cells.arms)
@@ -138,13 +143,13 @@ class CopiedRewards(NamedTuple):
 
 
 def _numbers_of(known: dict[Any, int], count: int, labels: Iterable[Any]) -> Ints:
-    """Return the number of each label; labels that are not among the first `count` get that number."""
+    """Return the number of each label, or `count` for a label that is not among the first `count` labels."""
     return np.array([min(known.get(label, count), count) for label in labels], np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitInputs:
-    """Copy of the rewards and options of an experiment, from which fits are computed outside the lock.
+    """Copy of an experiment's rewards and options, from which fits are computed without holding the lock.
 
     Attributes
     ----------
@@ -180,7 +185,7 @@ class FitInputs:
         anytime: bool = False,
         only_active: bool = False,
     ) -> Fit | Any:
-        """Return the fit of all arms or of the active arms; see `Experiment.fit`."""
+        """Return the fit of the rewards of all arms, or of all but the retired arms; see `Experiment.fit`."""
         if self.has_hidden_tide:
             return self._hidden_tide_fit((variance, scale, anytime), confidence, prior)
         options: dict[str, Any] = {
@@ -232,7 +237,7 @@ class FitInputs:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadModel:
-    """An experiment at one point in time; later events do not change it.
+    """Copy of an experiment at one point in time, which later events do not change.
 
     The attributes are copied under the lock. What takes longer is computed outside of it, once and only if
     it is read.
@@ -269,7 +274,7 @@ class ReadModel:
 
     @cached_property
     def recommendation(self) -> Recommendation:
-        """The selected arm with margin, interval and probability; the remarks are without usage warnings."""
+        """The recommended arm with margin, interval and probability; its remarks omit the usage warnings."""
         found = replace(self.selection, prior=self.prior)
         return found if found.arm is None else add_evidence(found, self.fit_of_active, self.bounds)
 
@@ -282,12 +287,12 @@ class ReadModel:
 
     @cached_property
     def recommendation_with_warnings(self) -> Recommendation:
-        """The recommendation whose remarks are all warnings, as `Experiment.recommend` returns it."""
+        """The recommendation with all warnings among its remarks, as `Experiment.recommend` returns it."""
         return replace(self.recommendation, remarks=self.warnings)
 
     @cached_property
     def fit(self) -> Fit | TideFit | None:
-        """Fit of all arms, with a hidden tide of the active ones; None while there is nothing to fit.
+        """Fit of all arms, or only of active arms if the tide is hidden; None while nothing can be fitted.
 
         Its intervals are valid at all inspections if the experiment has a stopping rule.
         """
@@ -309,7 +314,7 @@ class ReadModel:
         return made
 
     def pending_pulls(self, most: int | None = None) -> list[tuple[Pull, float]]:
-        """Return pending pulls with their ages in seconds: the `most` oldest of them, or all."""
+        """Return the `most` oldest pending pulls, or all pending pulls, with their ages in seconds."""
         return [(self.pulls[number], self.at - self.asked_at[number]) for number in self.pending[:most]]
 
 
@@ -318,7 +323,7 @@ def add_evidence(
     fit: Fit | TideFit,
     anytime_bounds: Callable[[str, str], tuple[float, float]] | None = None,
 ) -> Recommendation:
-    """Return a copy of a recommendation with margin, interval and probability of a fit added.
+    """Return a copy of a recommendation to which the margin, interval and probability of a fit are added.
 
     Advantages are positive for a better arm in both directions. On the ratio and odds scales they are
     relative: 0.1 means 10 %. `anytime_bounds` returns the lower and upper bound of the advantage of one arm
@@ -344,13 +349,16 @@ def add_evidence(
 
 
 def _left_out(fit: Fit) -> tuple[str, ...]:
-    """Return the names of the outlying cells that `robust="cells"` excluded, the most extreme first."""
+    """Return the names of the outlying arm-by-environment cells that the fit excluded, most extreme first.
+
+    Only a fit with `robust="cells"` excludes cells.
+    """
     table = () if fit.left_out is None else fit.left_out.table
     return tuple(f"{row['arm']} in {row['environment']!r}" for row in table)
 
 
 def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return options of `Fit` for the policy's noise model, followed by options to fall back on.
+    """Return alternative options of `Fit` for the noise model of a policy, the preferred options first.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tideproof.checks import Direction, Prior
 from tideproof.experiment.recommendation_text import full_sentence
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.table import render_notebook_html
 
 

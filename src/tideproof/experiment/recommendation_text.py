@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.stats.best.p_best import PRIOR_NAMES
-from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, join_groups
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
+from tideproof.text import PLAIN, NumberFormat, format_probability, join_groups, join_names
 
 if TYPE_CHECKING:
     from tideproof.experiment.recommendation import Recommendation
 
+_OTHER_REWARDS = join_names((repr(name) for name, kind in REWARD_KINDS.items() if not kind.normal), "or")
 COARSE = (
     "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide: no margin or "
     "interval can be given; start a new experiment with tide='labels', with labels from ask(environment=...) "
-    "or time_zone=..., and with rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', "
+    f"or time_zone=..., and with rewards={_OTHER_REWARDS}; tp.fit(run.history(), arm='arm', "
     "reward='reward', time='asked_at', missing='drop', adaptive=True) analyses the rewards in time bins"
 )
 _HIDDEN = "no labels were given: the tide is estimated from the rewards alone"
 _NAMED = 3  # number of excluded cells that are named
-_ODDS = NumberFormat(100.0, " %", " in odds")
-_FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
 
 
 def full_sentence(found: Recommendation) -> str:
-    """Return everything about a recommendation: arm, confidence, margin, interval, probability, remarks."""
+    """Return a whole recommendation as text: arm, confidence, margin, interval, probability, remarks."""
     hidden = [_HIDDEN] if found.tide == "hidden" else []
     return "; ".join([_finding(found), *hidden, *_exclusions(found), *found.remarks])
 
@@ -71,7 +72,7 @@ def shortest_status(found: Recommendation, state: str) -> str:
 
 
 def _missing_arm(found: Recommendation) -> str:
-    """Return why no arm is selected; an empty text if one is."""
+    """Return the reason why no arm is selected, or an empty text if an arm is selected."""
     if not found.told:
         return "no rewards yet"
     if found.arm is not None:
@@ -80,7 +81,7 @@ def _missing_arm(found: Recommendation) -> str:
 
 
 def _separate_groups(found: Recommendation) -> str:
-    """Return which arms cannot be compared, as the end of a sentence."""
+    """Return the end of a sentence about arms that cannot be compared, or an empty text if all can."""
     if not found.told or len(found.groups) == 1:
         return ""
     return f": {join_groups(found.groups)} have no environment in common"
@@ -113,7 +114,8 @@ def _finding(found: Recommendation) -> str:
     if missing:
         return f"{missing}{_separate_groups(found)}"
     text = f"select {found.arm}{_confidence_text(found)}"
-    figures, sign = _FIGURES[found.scale], "+" if found.direction == "maximize" else ""
+    figures = SCALE_PROPERTIES[found.scale].margin_format
+    sign = "+" if found.direction == "maximize" else ""
     if found.margin is not None:
         lead = figures.format_lead(found.margin, found.low, found.high, sign)
         text += f": {lead} {'against' if sign else 'below'} {found.runner_up}"

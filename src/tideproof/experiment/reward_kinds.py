@@ -1,4 +1,4 @@
-"""Kinds of rewards of an experiment, and what depends on the kind: allowed values, scales, stopping rules."""
+"""Kinds of rewards of an experiment: their allowed values, comparison scales and stopping rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from tideproof.errors import InputError
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 from tideproof.text import join_names
 
 Rewards = Literal["normal", "conversions", "counts", "money"]
@@ -24,6 +24,7 @@ class RewardKind(NamedTuple):
     scales : scales on which arms may be compared; the second, if there is one, is the default.
     normal : whether rewards are about normal, which hidden tides and the proven stopping rule assume.
     binary : whether a reward is 0 or 1, so that its mean determines all moments of a cell.
+    totals : whether a summary may give the total of the rewards, whose mean is then also their variance.
     """
 
     label: str
@@ -34,6 +35,7 @@ class RewardKind(NamedTuple):
     scales: tuple[Scale, ...]
     normal: bool = False
     binary: bool = False
+    totals: bool = False
 
 
 REWARD_KINDS: dict[Rewards, RewardKind] = {
@@ -56,6 +58,7 @@ REWARD_KINDS: dict[Rewards, RewardKind] = {
         math.inf,
         True,
         ("difference", "ratio"),
+        totals=True,
     ),
     "money": RewardKind(
         "an amount of money, mostly 0", "at least 0", 0.0, math.inf, False, ("difference", "ratio")
@@ -71,7 +74,7 @@ def checked_rewards(rewards: Any) -> Rewards:
 
 
 def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
-    """Return the scale on which a policy compares arms, or raise an error if options conflict.
+    """Return the scale (difference, ratio or odds) on which arms are compared, or raise an error.
 
     `"auto"` is a ratio if rewards are not normal and the policy decides by the fit alone, else a difference.
     """

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tideproof.errors import InputError
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 
 Tide = Literal["auto", "labels", "hidden", "both"]
 Rule = Literal["calibrated", "proven"]
@@ -46,17 +46,17 @@ class ExperimentSettings:
 
     @property
     def has_window(self) -> bool:
-        """Whether rewards count only when the lease of their pull is over."""
+        """Whether rewards count only after the time limit of their pull has ended."""
         return REWARD_KINDS[self.rewards].binary and self.lease is not None
 
     @property
     def has_normal_rule(self) -> bool:
-        """Whether a stopping rule applies that is based on normal rewards."""
+        """Whether the experiment has a stopping rule that assumes normally distributed rewards."""
         return self.confidence is not None and REWARD_KINDS[self.rewards].normal
 
 
 def settings_of(created: Created) -> ExperimentSettings:
-    """Return the settings in the first event of an experiment, or raise an error for unknown names."""
+    """Return the settings in the first event of an experiment, or raise an error if a setting is unknown."""
     known = {field.name for field in fields(ExperimentSettings)}
     unknown = sorted(set(created.options) - known)
     if unknown:

@@ -22,7 +22,7 @@ class ShareBounds(NamedTuple):
         return bool(self.floors or self.caps)
 
     def rule(self, asked: Sequence[int], active: Sequence[int]) -> Callable[[int], int]:
-        """Return a function that replaces the policy's arm if a minimum or maximum share requires it.
+        """Return a function that replaces the policy's chosen arm if a minimum or maximum share requires it.
 
         If an arm has fewer pulls than its minimum share of all pulls including the next one, the arm with the
         largest shortfall is played. Otherwise the chosen arm is played, unless it has reached its maximum
@@ -67,7 +67,7 @@ class ShareBounds(NamedTuple):
 
 
 def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
-    """Return minimum and maximum shares that are given by arm name, or raise an error."""
+    """Convert minimum and maximum shares by arm name to arm numbers; raise an error if they are invalid."""
     low, high = _shares_by_number("floors", floors, arms), _shares_by_number("caps", caps, arms)
     for arm, cap in high.items():
         if low.get(arm, 0.0) > cap:

@@ -1,4 +1,4 @@
-"""Methods of an experiment that record rewards: single, many, summarised, corrected, or warm-start."""
+"""Methods of an experiment that record rewards: single, many, summarised, corrected or earlier ones."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ class TellMethods(ExperimentBase):
         """Return the mean and variance of a summary, or raise an error if values are missing or conflict."""
         given = {"successes": successes, "a total": total, "a mean": mean}
         several = [name for name, value in given.items() if value is not None]
-        kind = self._state.settings.rewards
+        rewards = self._state.settings.rewards
+        kind = REWARD_KINDS[rewards]
         if len(several) > 1 or (variance is not None and mean is None and several):
             raise InputError(
                 f"a summary needs exactly one of {join_names(given, 'or')}, and a variance only with a mean"
@@ -145,15 +146,18 @@ class TellMethods(ExperimentBase):
             share = _successes(successes, n) / n
             return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
         if total is not None:
-            if kind != "counts":
+            if not kind.totals:
+                possible = join_names(
+                    (repr(name) for name, each in REWARD_KINDS.items() if each.totals), "or"
+                )
                 raise InputError(
-                    f"total={total!r} is for rewards='counts', not {kind!r}: give mean and variance"
+                    f"total={total!r} is for rewards={possible}, not {rewards!r}: give mean and variance"
                 )
             mean = self._mean("mean", require_whole_number("total", total, 0) / n)
             return mean, mean if n > 1 else 0.0
         if mean is None:
             raise InputError("mean must be a finite number, not None, unless successes or a total are given")
-        if kind == "conversions":
+        if kind.binary:
             raise InputError(f"a summary of conversions needs its successes, not mean={mean!r}")
         mean = self._mean("mean", mean)
         if variance is None and n > 1:
@@ -246,7 +250,7 @@ def _new_rewards(
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:
-    """Return the reward that was told for a pull, or None if there is none but a default."""
+    """Return the reward that was recorded for a pull, or None without one; a default does not count."""
     return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
 
 

@@ -28,7 +28,7 @@ def checked_name(tide: Any) -> Tide:
 
 
 def allowed_for(spec: PolicySpec) -> str:
-    """Describe what the policy allows for besides shifts; an empty text for most policies.
+    """Describe what a policy models besides shifts, such as unequal noise; an empty text for most policies.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> allowed_for(policy("by-arm:auto:contrast"))
@@ -45,7 +45,9 @@ def allowed_for(spec: PolicySpec) -> str:
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> dict[str, Any]:
-    """Return the tide option to store, empty for labels, or raise an error if it is impossible.
+    """Return the option `tide` as it is stored, or raise an error if other options do not allow it.
+
+    Nothing is stored for `"labels"`.
 
     `"auto"` is stored only if a hidden tide is possible with the other options.
     """
@@ -81,7 +83,7 @@ def checked_option(tide: Any) -> None:
 
 
 def checked_zone(name: Any) -> dict[str, str]:
-    """Return the time-zone option to store, none if no zone is given, or raise an error."""
+    """Return the option `time_zone` as it is stored, empty if no zone is given, or raise an error."""
     if name is None:
         return {}
     if not isinstance(name, str):
@@ -90,7 +92,7 @@ def checked_zone(name: Any) -> dict[str, str]:
 
 
 def date_in(zone: str, at: float) -> str:
-    """Return the date in a time zone at a time in seconds.
+    """Return the date in a time zone at a time that is given in seconds.
 
     >>> date_in("Asia/Tokyo", 0.0), date_in("America/New_York", 0.0)
     ('1970-01-01', '1969-12-31')

@@ -57,7 +57,7 @@ def _hash(unit: str, salt: str, purpose: bytes, size: int) -> bytes:
 
 
 def arm_at(point: float, shares: Sequence[float]) -> int:
-    """Return the arm at a point from 0 to 1, where each arm has an interval as long as its share.
+    """Return the arm whose interval contains a point from 0 to 1; the arms' shares are the interval lengths.
 
     >>> [arm_at(point, [0.25, 0.0, 0.75, 0.0]) for point in (0.0, 0.2, 0.25, 1.0)]
     [0, 0, 2, 2]
@@ -73,6 +73,9 @@ def arm_at(point: float, shares: Sequence[float]) -> int:
 
 
 def batch_size(arms: int, asked: int, remaining: int | None) -> int:
-    """Return for how many units the next shares are used: a tenth of the pulls so far, at most 100."""
+    """Return how many units (visitors) the next shares are for: about a tenth of the pulls so far.
+
+    It is at least twice the number of arms, but never above 100 or the remaining budget.
+    """
     wanted = min(LARGEST_BATCH, max(2 * arms, asked // 10))
     return wanted if remaining is None else max(1, min(wanted, remaining))

@@ -27,7 +27,7 @@ VARIED = 32  # distinct rewards before one of them can be called outlying
 
 
 class UsageFacts(NamedTuple):
-    """Counts and settings of an experiment at one moment, from which warnings are derived.
+    """Counts and settings of an experiment at one point in time, from which warnings are derived.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def usage_facts(state: State) -> UsageFacts:
 
 
 class UsageMonitor:
-    """Collector of numbers for usage warnings that the state of an experiment does not contain.
+    """Collector of numbers for usage warnings, because the state of an experiment lacks these numbers.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class UsageMonitor:
             return tuple(_warnings(known, facts, groups, looks))
 
     def read_events(self, happened: Sequence[e.Event], count: int) -> None:
-        """Read the first `count` events, without those that were read before; needs the lock."""
+        """Read the first `count` events but skip those read before; the caller must hold the lock."""
         while self._read < count:
             self._take(happened[self._read])
             self._read += 1
@@ -195,7 +195,7 @@ def _keep_lowest(lowest: list[float], value: float) -> None:
 
 
 def _similar_label(label: Label) -> Label | None:
-    """Return the label of the other type that looks the same, such as `"1"` for 1, or None.
+    """Return the label that looks the same but has the other type, such as `"1"` for 1, or None.
 
     >>> _similar_label(1), _similar_label("-7"), _similar_label("01"), _similar_label("mon")
     ('1', -7, None, None)

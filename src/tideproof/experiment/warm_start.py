@@ -1,4 +1,4 @@
-"""Conversion of a fit or a log from before an experiment into cells for a warm start."""
+"""Conversion of earlier rewards (a fit or a log) into the summaries with which an experiment starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared d
 def cells_before(
     data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
 ) -> tuple[Cell, ...]:
-    """Return the warm-start cells of a `Fit`, or of a log whose columns are given.
+    """Summarise earlier rewards by arm and environment, from a `Fit` or from a log with these columns.
 
     `columns` has the names of the columns and other options of `tp.fit`. `reward` checks and returns a mean.
 

@@ -19,7 +19,7 @@ from tideproof.errors import InputError, MissingExtra
 
 
 def threads() -> ThreadPoolExecutor:
-    """Return a pool with one thread per core; compiled kernels release the GIL and so run in parallel."""
+    """Return a pool with one thread per core; compiled simulations release the GIL and run in parallel."""
     return ThreadPoolExecutor(cores(), thread_name_prefix="tideproof")
 
 

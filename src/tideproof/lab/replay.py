@@ -15,7 +15,9 @@ from tideproof.worlds import World, as_world
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Record of one replication (simulated run) with n steps and K arms.
+    """Record of every step of one replication (simulated run).
+
+    There are n steps and K arms.
 
     Attributes
     ----------

@@ -12,7 +12,9 @@ from tideproof.kernels.simulate.replication_loop import ARMS, SAMPLES, SQUARES, 
 
 
 class ReplicationSums(NamedTuple):
-    """Sums of results over replications, for P policies, B budgets, K arms and P(P-1)/2 pairs of policies.
+    """Sums of simulation results over replications, for each policy, budget, arm and pair of policies.
+
+    There are P policies, B budgets, K arms, P(P-1)/2 pairs of policies and R replications.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Build the sums over replications from an engine's counts and its sums over pairs of policies."""
+        """Build the sums over replications from a simulation's counts and its sums for pairs of policies."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,

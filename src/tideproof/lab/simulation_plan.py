@@ -88,7 +88,7 @@ class _UnloadablePlan(NamedTuple):
 
     @property
     def policies(self) -> tuple[PolicySpec, ...]:
-        """Policies of a plan that could not be loaded; reading them raises the error of the loading."""
+        """Policies of a plan that could not be loaded; reading this property raises an error."""
         raise self.error
 
 
@@ -120,7 +120,7 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
 
 
 def _check_budgets(budgets: Any, argument: str) -> tuple[int, ...]:
-    """Return one budget or several as a tuple, after checking that they are whole and ascending."""
+    """Return one or more budgets as a tuple; raise an error unless they are whole and in ascending order."""
     # A NumPy array without dimensions is a single number.
     several = isinstance(budgets, Iterable) and getattr(budgets, "ndim", 1) > 0
     given = tuple(budgets) if several else (budgets,)

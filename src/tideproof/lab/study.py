@@ -94,7 +94,7 @@ class Study:
         return wrong
 
     def selected(self, label: str, budget: int) -> NDArray[np.int16]:
-        """Return the selected arm of every replication, at a budget that `simulate(..., keep=...)` kept.
+        """Return the selected arm of every replication, at a budget listed in `keep` of `tp.simulate`.
 
         The same replication of another study with the same seed has the same noise and, if the worlds agree
         in them, the same environments.
@@ -167,7 +167,7 @@ class Study:
     def difference(
         self, a: str, b: str, measure: Literal["pics", "eoc"] = "pics", confidence: float = 0.95
     ) -> PairedDifference:
-        """Return the paired difference of a measure, policy `a` minus policy `b`.
+        """Return the paired difference of two policies in a measure such as the error rate, `a` minus `b`.
 
         Both policies ran in the same worlds, which makes the interval narrow. It is Tango's score interval
         for `pics`, and the normal interval for `eoc`.
@@ -186,11 +186,11 @@ class Study:
         return PairedDifference(estimate, standard_error, estimate - reach, estimate + reach)
 
     def ratio(self, a: str, b: str, confidence: float = 0.95) -> PairedRatio:
-        """Return the paired ratio of the error rates of policies `a` and `b`, with 1/2 added to both counts.
+        """Return the paired ratio of the error rates of two policies, `a` divided by `b`.
 
-        The interval comes from the delta method for the logarithm of the ratio. It is reliable from some
-        hundred errors on. Each bound by itself has the confidence level (1 + confidence)/2:
-        `confidence=0.998` gives a lower 99.9 % bound.
+        1/2 is added to both numbers of errors. The interval comes from the delta method for the logarithm of
+        the ratio. It is reliable from some hundred errors on. Each bound by itself has the confidence level
+        (1 + confidence)/2: `confidence=0.998` gives a lower 99.9 % bound.
         """
         return paired_ratio(self.errors(a), self.errors(b), self._both(a, b), confidence)
 
@@ -339,7 +339,7 @@ class Study:
         return self._average(self.tally.chosen @ self._costs(measure), label)
 
     def _average(self, sums: Any, label: str) -> Floats:
-        """Return a policy's averages over replications: its row of `sums` divided by their number."""
+        """Return a policy's averages over replications: its sums divided by the number of replications."""
         average: Floats = sums[self._index(label)] / self.replications
         return average
 
@@ -348,7 +348,10 @@ class Study:
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
-        """Return the row of `sums` for policies number `i` and `j`, or `same` if these are one policy."""
+        """Return the sums for a pair of policies, or `same` if both are the same policy.
+
+        `i` and `j` are the indices of the policies.
+        """
         if i == j:
             return same
         order = list(combinations(range(len(self.recipes)), 2))
@@ -381,5 +384,5 @@ def _unpack(text: str) -> NDArray[np.int16]:
 
 
 def _plain_number(value: Any) -> Any:
-    """Convert a NumPy number among the options to a plain number, for JSON."""
+    """Convert a NumPy number to a plain Python number, which can be written as JSON."""
     return value.item()

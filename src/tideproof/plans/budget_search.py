@@ -31,7 +31,7 @@ class ErrorCount(NamedTuple):
 
 
 class ErrorCurve(NamedTuple):
-    """Fitted curve of the probability of an error against the budget.
+    """Fitted curve of the probability of selecting a wrong arm against the budget.
 
     Attributes
     ----------
@@ -57,7 +57,10 @@ class ErrorCurve(NamedTuple):
 
     @staticmethod
     def columns(x: Floats) -> Floats:
-        """Return the matrix of regressors (1, sqrt(x), x) of the error curve, one row for each budget x."""
+        """Return the regressors of the error curve: one row for each budget, with the columns 1, sqrt(x), x.
+
+        x is the budget in units of `unit`.
+        """
         return np.stack([np.ones_like(x), np.sqrt(x), x], axis=1)
 
 

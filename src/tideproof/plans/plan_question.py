@@ -68,10 +68,11 @@ class Question:
         )
 
     def _shortened(self, block: int) -> EnvironmentLengths:
-        """Return environment lengths counted in blocks of pulls, at least `FEWEST_PULLS` blocks for each arm.
+        """Return the lengths of environments in blocks of pulls, with at least a few blocks for each arm.
 
-        In shorter environments the estimation of the shift would cost more than it does in the real test. An
-        environment that is not shortened fully stands for several environments with the same information.
+        Each arm keeps `FEWEST_PULLS` blocks, unless the environment has fewer pulls. In shorter environments
+        the estimation of the shift would cost more than it does in the real test. An environment that is not
+        shortened fully stands for several environments with the same information.
         """
 
         def shorten(length: int) -> int:
@@ -84,9 +85,10 @@ class Question:
         return self.lengths
 
     def options(self, budget: float, block: int) -> dict[str, Any]:
-        """Return options with which the policy `contrast` explores blocks of pulls as much as single pulls.
+        """Return options of the policy `contrast` for simulations in which a step is a block of pulls.
 
-        Its exploration grows with the logarithm of the number of pulls that remain for each arm.
+        With them, the policy explores blocks of pulls as much as single pulls. Its exploration grows with the
+        logarithm of the number of pulls that remain for each arm.
         """
         chosen = policy("contrast")
         exploration = chosen.policy.options()["exploration"]
@@ -96,7 +98,7 @@ class Question:
         return {"exploration": exploration * math.sqrt(math.log(2.0 + each) / math.log(2.0 + each / block))}
 
     def contrast(self, budget: float, block: int) -> PolicySpec:
-        """Return the policy `contrast` with the options for a budget in pulls and a block size."""
+        """Return the policy `contrast` for a budget in pulls, if each simulated step is a block of pulls."""
         return policy("contrast", label="contrast", **self.options(budget, block))
 
 
@@ -110,7 +112,7 @@ def make_question(
     lengths: Any = None,
     error: Any = 0.05,
 ) -> Question:
-    """Check the parameters of a plan and return them as a `Question`."""
+    """Check the parameters of a planned test and return them as a `Question`."""
     if arms is None:
         raise InputError("arms is missing: give the number of arms, at least 2")
     arms = require_whole_number("arms", arms, 2)

@@ -26,7 +26,7 @@ CONTRAST, EVEN = "contrast", "even split"
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Plan of a test, as `tp.plan` returns it: the pulls that a test needs in each of several designs.
+    """Plan of a test, as `tp.plan` returns it: the numbers of pulls that several kinds of test need.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def table(self) -> Table:
-        """Table of the plan, with one row for each design of the test."""
+        """Table of the plan, with one row for each kind of test, such as an even split."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
         stops = {"stops when sure": self.calibrated_stop}
         if self.proven_stop is not None:
@@ -123,7 +123,10 @@ class Plan:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw a chart of the error against the budget; if a path is given, save it as png, svg or pdf."""
+        """Draw a chart of the error rate against the budget; if a path is given, save it there.
+
+        The suffix of the path chooses the format png, svg or pdf.
+        """
         from tideproof.draw.plan_curves import PlanCurve, draw_plan
 
         lines = []
@@ -157,7 +160,7 @@ class Plan:
 
 
 def curve_table(block: int, played: dict[str, list[ErrorCount]]) -> Table:
-    """Return a table of the simulated errors with confidence bounds, by design and budget."""
+    """Return a table of simulated error rates with confidence bounds, by kind of test and budget."""
     columns: dict[str, list[Any]] = {name: [] for name in ("way", "budget", "runs", "error", "low", "high")}
     for way, counts in played.items():
         for budget in sorted({count.budget for count in counts}):

@@ -24,7 +24,7 @@ _LAST = 8  # number of last simulated budgets to which the final curve is fitted
 
 @dataclass(frozen=True)
 class Budget:
-    """Budget with which a test keeps its allowed error, and the error observed in simulations with it.
+    """Budget with which a test keeps its allowed error rate, and the error rate observed with this budget.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ def answer_question(
 def _simulate_plan(
     question: Question, replications: int | None, seed: int, show: Callable[..., None]
 ) -> Plan:
-    """Find by simulation the budgets that a test needs in all designs, and return the plan of the test."""
+    """Find by simulation the budgets that all kinds of test need, and return the plan."""
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(

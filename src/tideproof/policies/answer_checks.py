@@ -1,4 +1,4 @@
-"""Check that the kernels `ask` and `select` of a policy return a valid arm."""
+"""Check that the functions `ask` and `select` of a policy (its kernels) return a valid arm."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from tideproof.errors import KernelError
 
 
 class CheckedKernel:
-    """Interpreted `ask` or `select` kernel that raises `KernelError` unless it returns a valid arm.
+    """Wrapper of a policy's function `ask` or `select` that raises `KernelError` if the arm is not valid.
 
-    Compiled kernels are not checked, because the tests of `tideproof.testing` run the interpreted kernel
-    first.
+    Only interpreted kernels are checked: the tests of `tideproof.testing` run them before compiled ones.
     """
 
     def __init__(self, what: str, owner: str, kernel: Any, twin: Callable[..., Any]) -> None:
         self._what, self._owner, self._kernel, self._twin = what, owner, kernel, twin
 
     def __call__(self, params: Any, state: Any, data: Any, *rest: Any) -> Any:
-        """Call the kernel and return the arm it chose, after checking that the arm exists."""
+        """Call the wrapped function of the policy, and return the arm it chose after checking it."""
         answer = self._twin(params, state, data, *rest)
         least, arms = (-1 if self._what == "ask" else 0), data.pulls.size
         is_whole = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)

@@ -1,4 +1,4 @@
-"""Check that the kernels of a policy read only the statistics that `Policy.reads` declares.
+"""Check that the functions of a policy (kernels) read only the statistics that `Policy.reads` declares.
 
 Statistics that a policy does not declare are not computed.
 """
@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the statistics of which a policy must declare one in `reads` so that it may read an attribute.
+    """Return the statistics that give access to an attribute; a policy must declare one of them in `reads`.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.
@@ -81,7 +81,9 @@ def undeclared_read_error(
 
 
 def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) -> None:
-    """Raise `KernelError` if a kernel, or a kernel it calls, reads a statistic that `reads` does not declare.
+    """Raise `KernelError` if the functions of a policy read a statistic that its `reads` does not declare.
+
+    The functions are kernels; kernels that they call are checked, too.
 
     `owner` names the policy or selection rule, in words for the error message.
 
@@ -97,12 +99,12 @@ def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozen
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
-    """Return every attribute of `data` or `slot` that a kernel, or a kernel it calls, reads; cached."""
+    """Return the attributes of the arguments `data` and `slot` that a kernel or a kernel it calls reads."""
     return tuple(_reads(f, set()))
 
 
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
-    """Yield every attribute of `data` or `slot` that a kernel, or a kernel it calls, reads.
+    """Yield the attributes of the arguments `data` and `slot` that a kernel or a kernel it calls reads.
 
     Each item is the kernel, "data" or "slot", the attribute path and the line number.
     """

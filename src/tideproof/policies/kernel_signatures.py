@@ -20,7 +20,7 @@ class Ask(Protocol):
     """
 
     def __call__(self, params: Any, state: Any, data: Data, slot: Slot, draw: Draw, /) -> Any:
-        """Return the arm to pull in the environment of `slot`, or -1 to stop."""
+        """Return the arm to pull next in the current environment, `slot`, or -1 to stop the run."""
 
 
 class Tell(Protocol):
@@ -76,7 +76,10 @@ class Identified(Protocol):
 
 
 class Configure(Protocol):
-    """Signature of the plain function whose keyword-only parameters are the options of a policy."""
+    """Signature of the function that converts the options of a policy to parameters of its kernels.
+
+    It is a plain function, and its keyword-only parameters are the options.
+    """
 
     def __call__(self, arms: int, horizon: Any, selection: str, /, *args: Any, **options: Any) -> Any:
         """Return the parameters of the policy's kernels, a NamedTuple of numbers.
@@ -87,14 +90,20 @@ class Configure(Protocol):
 
 
 class Minimum(Protocol):
-    """Signature of the plain function that returns the smallest budget a policy accepts."""
+    """Signature of the function that returns the smallest budget that a policy accepts.
+
+    It is a plain function, not a kernel.
+    """
 
     def __call__(self, arms: int, params: Any, /) -> int:
         """Return the smallest budget, in pulls, with which a policy can run."""
 
 
 class FromWorld(Protocol):
-    """Signature of the plain function that derives options of a policy from a simulated world."""
+    """Signature of the function that derives options of a policy from a simulated world.
+
+    It is a plain function, not a kernel.
+    """
 
     def __call__(self, world: Any, /) -> dict[str, Any]:
         """Return the policy options, by name, to use in simulations of this `tp.World`."""

@@ -29,13 +29,13 @@ PREFIX = "reduce:"  # starts the name of a policy that runs on rewards from whic
 
 @kernel
 def weigh_all_alike(params, state, data, arm):
-    """Return weight 1 for every reward: the default `weigh` kernel."""
+    """Return the weight of a reward: always 1, because this is the default for policies without weights."""
     return 1.0
 
 
 @kernel
 def keep_all_arms(params, state, arm):
-    """Return True for every arm: the default `active` kernel, of policies that never eliminate an arm."""
+    """Return whether the policy may still pull an arm: always, as the default for policies that drop none."""
     return True
 
 

@@ -28,7 +28,7 @@ from tideproof.policies.statistics_models import (
     with_noise_model,
     with_tide,
 )
-from tideproof.policies.stopping_policy import RULES, rule_prefix, with_stopping_rule
+from tideproof.policies.stopping_policy import RULE_PREFIXES, rule_prefix, with_stopping_rule
 
 GROUP = "tideproof.policies"
 
@@ -55,7 +55,7 @@ _PREFIX_FUNCTIONS: dict[str, tuple[Callable[[Policy, str], Policy], str]] = {
     PREFIX: (lambda inner, _: reduce_policy(inner), ""),
     **{prefix: (with_tide, tide) for prefix, tide in TIDE_PREFIXES.items()},
     **{prefix: (with_noise_model, prefix) for prefix in NOISE_MODELS},
-    **{prefix: (with_stopping_rule, prefix) for prefix in RULES.values()},
+    **{prefix: (with_stopping_rule, prefix) for prefix in RULE_PREFIXES},
 }
 
 
@@ -151,7 +151,7 @@ def policy(
             raise InputError(f"noise=, interaction= and robust= need tide='labels', not tide={prefix[:-1]!r}")
         prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
-        if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
+        if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULE_PREFIXES)):
             full = rule_prefix(options.pop("rule", "calibrated")) + full
         found = _load(full)
         if plus and selection not in (None, suffix):
@@ -220,7 +220,7 @@ def as_policies(given: Chosen | Iterable[Chosen]) -> tuple[PolicySpec, ...]:
 
 
 class Address(NamedTuple):
-    """Where other processes can import a policy: its registered name, or a module and an attribute of it.
+    """Address from which other processes import a policy: its registered name, or a module and attribute.
 
     Attributes
     ----------

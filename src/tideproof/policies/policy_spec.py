@@ -45,7 +45,7 @@ class PolicySpec:
         return self.policy.reads | self.selection.reads
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the parameters of the policy's kernels, or raise an error if a required option is missing.
+        """Return the policy's parameters; raise an error if an option is missing or the budget is too small.
 
         `horizon` is the budget in pulls, or None if there is none.
         """
@@ -82,11 +82,11 @@ class PolicySpec:
         return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
 
     def program(self) -> Program:
-        """Return the kernels of the policy linked for interpreted execution."""
+        """Return the functions of the policy, ready to be called in the Python interpreter."""
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
-        """Return the policy's kernels linked for plain Python numbers (faster), or None for a plug-in.
+        """Return a faster version of `program` for plain Python numbers, or None for a policy of a plug-in.
 
         Only the kernels of tideproof are known to give the same results with plain Python numbers.
         """
@@ -110,15 +110,18 @@ class PolicySpec:
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the kernels and constants, by name, that fill the placeholders (holes) for a simulation.
+        """Return the functions and constants, by name, that replace the placeholders in a simulation.
 
-        The holes are those of the policy's kernels and of the replication loop.
+        The placeholders are the holes of the policy's kernels and of the replication loop.
         """
         return _fill(self.policy, self.selection, trace)
 
 
 class Program(NamedTuple):
-    """Kernels of one policy, linked for interpreted execution and ready to be called."""
+    """Functions of one policy, ready to be called in the Python interpreter.
+
+    They are kernels, linked for interpreted execution.
+    """
 
     ask: Callable[..., Any]
     select: Callable[..., Any]
@@ -136,7 +139,10 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the kernels and constants, by name, that fill the placeholders (holes) of a policy's kernels."""
+    """Return the functions and constants, by name, that replace the placeholders in a policy's functions.
+
+    The placeholders are the holes of kernels.
+    """
     _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
@@ -162,7 +168,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
 
 @cache
 def _check(policy: Policy, selection: Selection) -> None:
-    """Raise an error if a kernel reads undeclared statistics or uses a reserved placeholder (hole)."""
+    """Raise an error if a kernel of a policy reads undeclared statistics or uses a reserved placeholder."""
     of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
     of_rule = (selection.select, selection.identified)
     check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)
@@ -178,7 +184,10 @@ def _check(policy: Policy, selection: Selection) -> None:
 
 @cache
 def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> Program:
-    """Link the kernels of a policy with a selection rule for interpreted execution."""
+    """Prepare the functions of a policy and of its selection rule for execution by the Python interpreter.
+
+    The kernels are linked, and the answers of `ask` and `select` are checked.
+    """
     fill = {**_fill(policy, selection, trace=True), **(PLAIN_REPLACEMENTS if plain else {})}
     own = f"{policy.title} with {selection.title}"
     ask = CheckedKernel("ask", policy.title, policy.ask, link(policy.ask, use_interpreter, fill))
@@ -193,7 +202,7 @@ def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> P
 
 @cache
 def _run_type(policy: Policy, selection: Selection) -> Any:
-    """Return the type of a policy's memory in a run, without the statistics that none of its kernels reads.
+    """Return the type of a policy's memory in one run, without the statistics that the policy never reads.
 
     Unused statistics would take memory and compile time.
     """

@@ -36,7 +36,7 @@ from tideproof.policies.policy_definition import PREFIX, Policy, keep_all_arms, 
 from tideproof.policies.reserved_placeholders import refuse_reserved_holes
 from tideproof.policies.selection_rules import OLS, Selection
 from tideproof.policies.statistics_models import STATISTICS, TIDE_PREFIXES
-from tideproof.policies.stopping_policy import RULES
+from tideproof.policies.stopping_policy import RULE_PREFIXES
 
 REDUCE_HOLES = (
     "inner_ask",
@@ -57,7 +57,10 @@ inner_active = hole("inner_active")
 
 @kernel
 def adjusted_data(state, data):
-    """Return the statistics for the inner policy: shifts are subtracted, as if there were one environment."""
+    """Return the statistics that the inner policy reads: those of the rewards minus the estimated shifts.
+
+    To the inner policy it seems as if there were one environment.
+    """
     adjusted = state.reduction
     return Data(
         data.pulls, adjusted.moments, adjusted.fit, data.periods, data.told, data.reward, data.squares
@@ -66,7 +69,7 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the inner policy's choice, unless an environment would begin with two pulls of that arm.
+    """Return the arm that the inner policy chooses, unless an environment would begin with two pulls of it.
 
     If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
     """
@@ -85,7 +88,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the moments of rewards without shifts for n pulls of an arm, then update the inner policy."""
+    """Update the statistics of the rewards without shifts after n pulls of an arm, then the inner policy."""
     reduction = state.reduction
     start_tell(reduction.start, data, slot, arm, n)
     if data.told[0] > 0:
@@ -160,7 +163,7 @@ def _check_prefixes(inner: Policy) -> None:
     """Raise `InputError` if the policy has a prefix that must not follow "reduce:"."""
     if inner.name.startswith(PREFIX):
         raise InputError(f"{PREFIX}{inner.name} subtracts the shifts twice: write {inner.name}")
-    for prefix in (*TIDE_PREFIXES, *RULES.values()):
+    for prefix in (*TIDE_PREFIXES, *RULE_PREFIXES):
         if inner.name.startswith(prefix):
             bare = inner.name.removeprefix(prefix)
             raise InputError(

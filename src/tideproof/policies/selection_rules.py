@@ -53,7 +53,7 @@ class Selection:
 
 @kernel
 def _always(data):
-    """Return True, for a selection rule that can compare the arms whatever the data are."""
+    """Return whether a selection rule can compare all arms: always, for rules that need no connected arms."""
     return True
 
 

@@ -35,7 +35,7 @@ BOTH = "both:"  # starts the name of a policy that uses labels and lets the shif
 
 @dataclass(frozen=True)
 class StatisticsModel:
-    """Model of shifts and noise that computes the statistics of a policy.
+    """Model of shifts and noise that computes the statistics that a policy reads.
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,9 +26,6 @@ from tideproof.policies.calibrated_bounds import find_bound, normal_quantile_of_
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import Selection
 
-SURE, PROVEN = "sure:", "proven:"
-RULES = {"calibrated": SURE, "proven": PROVEN}
-
 watched_ask = hole("watched_ask")
 watched_tell = hole("watched_tell")
 watched_select = hole("watched_select")
@@ -37,7 +34,7 @@ watched_active = hole("watched_active")
 
 
 class Params(NamedTuple):
-    """Kernel parameters of a stopping policy: those of the wrapped policy, and the stopping bound.
+    """Parameters of a policy with a stopping rule: those of the wrapped policy, and the stopping bound.
 
     Attributes
     ----------
@@ -52,7 +49,7 @@ class Params(NamedTuple):
 
 
 class StopState(NamedTuple):
-    """State of a stopping policy: whether it has stopped, and which arm it selected.
+    """State of a stopping rule: whether it has ended the run, and the arm that was then the best.
 
     Attributes
     ----------
@@ -88,7 +85,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def tell_and_prove(params, state, data, slot, arm, n, draw):
-    """Update the wrapped policy and the e-process, then stop if it proves that the leader is the best arm."""
+    """Update the wrapped policy and the e-process; stop if the e-process proves that the leader is best."""
     watched_tell(params.inner, state.inner, data, slot, arm, n, draw)
     watch, proof, fit = state.watch, state.proof, data.fit
     if data.told[0] == 0:
@@ -123,6 +120,44 @@ def active(params, state, arm):
     return watched_active(params.inner, state.inner, arm)
 
 
+@dataclass(frozen=True, slots=True)
+class StoppingRuleKind:
+    """A stopping rule: how its evidence is collected in a simulation, and what it promises.
+
+    Attributes
+    ----------
+    name, prefix : its name in options, and its prefix in names of policies.
+    calibrated : whether simulations found its bound, for a check after every pull up to a budget. Otherwise a
+        theorem gives the bound, for normal rewards and any number of checks.
+    tell : kernel that updates the wrapped policy and stops it.
+    state : types of the state that the kernel needs in addition to that of the wrapped policy.
+    reads : data that the kernel needs in addition to the fit.
+    """
+
+    name: str
+    prefix: str
+    calibrated: bool
+    tell: Any
+    state: Mapping[str, Any]
+    reads: frozenset[str]
+
+    def bound(self, arms: int, horizon: int | None, confidence: float) -> float:
+        """Return the evidence at which the rule stops: minus the logarithm of a tail probability."""
+        return find_bound(arms, horizon, confidence) if self.calibrated else -math.log1p(-confidence)
+
+
+STOPPING_RULES = {
+    rule.name: rule
+    for rule in (
+        StoppingRuleKind("calibrated", "sure:", True, tell, {}, frozenset()),
+        StoppingRuleKind(
+            "proven", "proven:", False, tell_and_prove, {"proof": EProcess}, frozenset({"reward"})
+        ),
+    )
+}
+RULE_PREFIXES = {rule.prefix: rule for rule in STOPPING_RULES.values()}
+
+
 @cache
 def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
     """Return a policy that wraps the given one and stops by the rule "sure:" (calibrated) or "proven:"."""
@@ -141,20 +176,19 @@ def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
     rules = tuple(_wrap_selection(rule) for rule in inner.selections if "fit" in rule.reads)
     if not rules:
         raise InputError(f"{inner.name} has no selection rule that estimates shifts, which confidence= needs")
-    calibrated = {SURE: True, PROVEN: False}[prefix]
-    extra = {} if calibrated else {"proof": EProcess}
+    stopping = RULE_PREFIXES[prefix]
     return replace(
         inner,
         name=prefix + inner.name,
         idea=f"{inner.idea}; stops when the leader is the best arm with the given confidence",
-        State=compose_state_type("State", inner=inner.State, watch=StopState, **extra),
-        configure=_configure(inner, calibrated),
+        State=compose_state_type("State", inner=inner.State, watch=StopState, **stopping.state),
+        configure=_configure(inner, stopping),
         ask=ask,
-        tell=tell if calibrated else tell_and_prove,
+        tell=stopping.tell,
         minimum=lambda arms, params: inner.minimum(arms, params.inner),
         selections=rules,
-        reads=inner.reads | {"fit"} | (set() if calibrated else {"reward"}),
-        needs_horizon=calibrated or (inner.needs_horizon and not inner.anytime),
+        reads=inner.reads | {"fit"} | stopping.reads,
+        needs_horizon=stopping.calibrated or (inner.needs_horizon and not inner.anytime),
         anytime=inner.anytime or not inner.needs_horizon,
         stops=True,
         weigh=weigh,
@@ -171,14 +205,20 @@ def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
 
 
 def _wrap_selection(rule: Selection) -> Selection:
-    """Return a selection rule that selects the arm for which the stopping rule ended the run, if it did."""
+    """Wrap a selection rule so that it selects the arm for which the stopping rule ended the run.
+
+    If the stopping rule did not end the run, the wrapped rule selects the arm.
+    """
     return replace(
         rule, select=select, reads=rule.reads | {"fit"}, holes={"watched_select": rule.select, **rule.holes}
     )
 
 
-def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
-    """Build the function `configure` of a stopping policy: the wrapped policy's options and `confidence`."""
+def _configure(inner: Policy, stopping: StoppingRuleKind) -> Callable[..., Params]:
+    """Return the function that converts the options of a policy with a stopping rule to its parameters.
+
+    The options are those of the wrapped policy, `confidence` and `bound`.
+    """
 
     def configure(
         arms: int,
@@ -189,14 +229,14 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
         bound: float | None = None,
         **options: Any,
     ) -> Params:
-        """Return the kernel parameters of a stopping policy for a confidence level, or for a given bound."""
+        """Return the parameters of a policy with a stopping rule, from a confidence level or a bound."""
         confidence = check_confidence(confidence)
         open_ended = inner.anytime or not inner.needs_horizon
         params = inner.configure(arms, None if open_ended else horizon, selection, **options)
         if bound is not None:
             bound = require_finite("bound", bound, 1.0)
         else:
-            bound = find_bound(arms, horizon, confidence) if calibrated else -math.log1p(-confidence)
+            bound = stopping.bound(arms, horizon, confidence)
         return Params(params, bound, normal_quantile_of_bound(bound))
 
     own = [p for p in inspect.signature(configure).parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -207,9 +247,9 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
 
 def rule_prefix(rule: Any) -> str:
     """Return the prefix of policy names that stands for a stopping rule, such as "sure:"."""
-    if not isinstance(rule, str) or rule not in RULES:
-        raise UnknownName.with_suggestion("rule", rule, RULES)
-    return RULES[rule]
+    if not isinstance(rule, str) or rule not in STOPPING_RULES:
+        raise UnknownName.with_suggestion("rule", rule, STOPPING_RULES)
+    return STOPPING_RULES[rule].prefix
 
 
 def check_confidence(value: Any) -> float:

@@ -1,4 +1,4 @@
-"""HTTP client: requests to a service, retries, and errors raised as in a local experiment."""
+"""HTTP client of a service, which retries requests and raises the same errors as a local experiment."""
 
 from __future__ import annotations
 

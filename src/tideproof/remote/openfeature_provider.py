@@ -1,4 +1,4 @@
-"""OpenFeature provider: evaluates flags and, by `track`, records exposures and rewards."""
+"""OpenFeature provider that evaluates feature flags, and records rewards and that visitors saw arms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TideproofProvider(OFREPProvider):
-    """OpenFeature provider for a tideproof service: OFREP evaluation, and tracking of rewards.
+    """OpenFeature provider for a tideproof service: evaluates feature flags by OFREP, and records rewards.
 
     `client.track("buttons", context)` records that the visitor of the context saw the arm of the flag
     `buttons`. With `TrackingEventDetails(value=20.0, attributes={"key": "order 7"})` it records a reward,
@@ -56,7 +56,7 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Record a visitor's reward if the details have a value, or else that the visitor saw the arm."""
+        """Record a visitor's reward if the event has a value, or else that the visitor saw the arm."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             raise InputError(

@@ -75,7 +75,7 @@ class RemoteExperiment:
         unit: str | int | None = None,
         by: str | None = None,
     ) -> Pull | list[Pull]:
-        """Return the pull to play next, or the next `n` pulls; see `Experiment.ask`."""
+        """Assign an arm and return the pull, or return the next `n` pulls; see `Experiment.ask`."""
         label = self._label if environment is None else checked_label(environment)
         wanted = None if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         found = self._post("ask", environment=label, n=wanted, unit=unit, by=by)
@@ -85,7 +85,7 @@ class RemoteExperiment:
         return pulls[0] if n is None else pulls
 
     def expose(self, pulls: Pull | str | Iterable[Pull | str]) -> None:
-        """Record that units saw the arms of their pulls; see `Experiment.expose`."""
+        """Record that units, such as visitors, saw the arms of their pulls; see `Experiment.expose`."""
         given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
         self._post("exposures", exposures=[{"pull": _id(each)} for each in given])
 
@@ -101,13 +101,13 @@ class RemoteExperiment:
         self.cancel_many([pull], by)
 
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
-        """Cancel several pulls whose rewards will never arrive: all of them, or none."""
+        """Cancel several pulls whose rewards will never arrive: either all are cancelled, or none."""
         self._post("cancel", pulls=[_id(each) for each in require_list("pulls", pulls)], by=by)
 
     # -- rewards
 
     def tell(self, pull: Pull | str, reward: float, by: str | None = None, *, key: str | None = None) -> None:
-        """Record the reward of a pull, given as a `Pull` or its id; see `Experiment.tell`."""
+        """Record the reward of a pull; the pull is passed as a `Pull` or as its id; see `Experiment.tell`."""
         self.tell_many([pull], [reward], by, keys=[key])
 
     def tell_many(
@@ -118,7 +118,7 @@ class RemoteExperiment:
         *,
         keys: Iterable[str | None] | None = None,
     ) -> None:
-        """Record the rewards of several pulls: all of them, or none."""
+        """Record the rewards of several pulls: either all are recorded, or none."""
         ids = [_id(each) for each in require_list("pulls", pulls)]
         values = [require_finite("reward", each) for each in require_list("rewards", rewards)]
         names = [None] * len(ids) if keys is None else require_list("keys", keys)
@@ -188,7 +188,7 @@ class RemoteExperiment:
         self._change("note", text=text, by=by)
 
     def forget_units(self, by: str | None = None) -> None:
-        """Delete the salt with which units are hashed, so that they can no longer be recognized."""
+        """Delete the salt with which unit ids are hashed, so that units can no longer be recognized."""
         self._change("forget-units", by=by)
 
     def stop(self, why: str = "", by: str | None = None) -> None:
@@ -196,7 +196,7 @@ class RemoteExperiment:
         self._post("stop", why=why, by=by)
 
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Run a command once per idempotency key, however often it is repeated; see `Experiment.once`."""
+        """Run a method of the experiment at most once per idempotency key; see `Experiment.once`."""
         if not isinstance(key, str) or not key:
             raise InputError(f"an idempotency key must be a non-empty string, not {describe_value(key)}")
         if getattr(command, "__self__", None) is not self:
@@ -235,17 +235,20 @@ class RemoteExperiment:
 
     @property
     def direction(self) -> str:
-        """Which rewards are better: `"maximize"` or `"minimize"`."""
+        """Whether high or low rewards are better: `"maximize"` or `"minimize"`."""
         return str(self._info["direction"])
 
     @property
     def tide(self) -> str:
-        """Model of the environment shifts: `"labels"`, `"hidden"`, `"both"`, or `"auto"` if undecided."""
+        """How shifts are estimated: by environment (`"labels"`), over time (`"hidden"`), `"both"`, `"auto"`.
+
+        `"auto"` means that this is not decided yet.
+        """
         return str(self._info["tide"])
 
     @property
     def scale(self) -> str:
-        """Scale on which the policy compares arms, such as `"difference"`."""
+        """How the policy compares the means of arms: by `"difference"`, `"ratio"` or `"odds"`."""
         return str(self._info["scale"])
 
     @property
@@ -274,13 +277,13 @@ class RemoteExperiment:
         return Recommendation(**fields, chance=lambda: chance)
 
     def copy(self) -> Experiment:
-        """Return a copy of the experiment in memory, without the salt with which units are hashed."""
+        """Return a copy of the experiment in memory, without the salt for hashing unit ids."""
         text = self._calls.text(f"{self._path}/export")
         events, _ = parse(text, repr(self.name))
         return Experiment.from_state(rebuild_state(events, None), time.time)
 
     def events(self) -> list[e.Event]:
-        """Return all events of the experiment's log, in order."""
+        """Return all events of the experiment's event log, in order."""
         return self.copy().events()
 
     def history(self) -> Table:
@@ -288,15 +291,15 @@ class RemoteExperiment:
         return self.copy().history()
 
     def fit(self, **options: Any) -> Fit:
-        """Fit all rewards recorded so far; see `Experiment.fit`."""
+        """Estimate adjusted means and shifts from all rewards recorded so far; see `Experiment.fit`."""
         return self.copy().fit(**options)
 
     def diagnostics(self) -> Diagnostics:
-        """Return diagnostics of the experiment; see `Experiment.diagnostics`."""
+        """Return progress, tests of assumptions, and usage warnings; see `Experiment.diagnostics`."""
         return self.copy().diagnostics()
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write an HTML report; see `Experiment.report`."""
+        """Write an HTML report of the experiment to a file; see `Experiment.report`."""
         self.copy().report(path, **options)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -315,13 +318,13 @@ class RemoteExperiment:
 
     @property
     def _info(self) -> dict[str, Any]:
-        """Description of the experiment, as the service returns it."""
+        """Settings and progress of the experiment, as the service returns them."""
         found: dict[str, Any] = self._calls.get(self._path)
         return found
 
     @property
     def _label(self) -> Label | None:
-        """Environment of the pull this thread last asked for; None lets the service choose one."""
+        """Environment of this thread's last pull, the default of the next; None: the service chooses."""
         return getattr(self._thread_state, "label", None)
 
     @property
@@ -343,7 +346,7 @@ class RemoteExperiment:
 
 
 def _id(pull: Any) -> str:
-    """Return the id of a pull, which the caller passes as a `Pull` or as its id."""
+    """Return the id of a pull that is given either as a `Pull` or as its id."""
     id = pull.id if isinstance(pull, Pull) else pull
     if not isinstance(id, str):
         raise UnknownName(f"unknown pull {describe_value(pull)}; an experiment takes the pull or its id")

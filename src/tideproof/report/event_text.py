@@ -38,14 +38,14 @@ def describe_events(state: State, count: int) -> list[dict[str, Any]]:
 
 
 def describe_event(event: Any, book: Book, pulls: int, window: bool = False) -> str:
-    """Return the description of one record of an event log in words.
+    """Describe one record of an event log in words.
 
     `pulls` is the number of pulls before the event; `window` says whether the experiment has an attribution
     window, so that an expiry closes windows.
     """
     if isinstance(event, e.Expired) and window:
         return "".join(_describe_closed_windows(event, book, pulls))
-    return "".join(DESCRIPTIONS[type(event)](event, book, pulls))
+    return "".join(EVENT_DESCRIPTIONS[type(event)](event, book, pulls))
 
 
 def format_time(at: float) -> str:
@@ -83,18 +83,18 @@ def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
 
 
 def _describe_created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of the creation of an experiment."""
+    """Describe in words, for readers of the event log, the creation of an experiment."""
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
     yield f"created: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
 def _describe_opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a process that opened an experiment."""
+    """Describe in words, for readers of the event log, a process that opened an experiment."""
     yield f"opened by a process whose pull IDs begin with {event.session}"
 
 
 def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of pulls (assignments of arms)."""
+    """Describe in words, for readers of the event log, pulls (assignments of arms)."""
     yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
@@ -104,7 +104,7 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
 
 
 def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of received rewards."""
+    """Describe in words, for readers of the event log, received rewards."""
     if len(event.pulls) <= _FEW:
         rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
         yield f"received {rewards} for {_name_pulls(book, event.pulls)}"
@@ -114,14 +114,14 @@ def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterat
 
 
 def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of the arms' shares of traffic in a batch."""
+    """Describe in words, for readers of the event log, the shares of each arm in the next batch."""
     shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
     yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
 
 
 def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of aggregated rewards."""
+    """Describe in words, for readers of the event log, aggregated rewards."""
     rewards = format_count(event.n, "reward")
     yield f"received {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
     yield f"mean {event.mean:.4g}, variance {event.variance:.4g}"
@@ -129,18 +129,18 @@ def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[s
 
 
 def _describe_cancelled(event: e.Cancelled, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of cancelled pulls."""
+    """Describe in words, for readers of the event log, cancelled pulls."""
     yield f"cancelled {_name_pulls(book, event.pulls)}"
 
 
 def _describe_expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of expired pulls."""
+    """Describe in words, for readers of the event log, expired pulls."""
     yield f"expired: {_name_pulls(book, event.pulls)}"
     yield "" if event.reward is None else f", with the reward {event.reward:.6g}"
 
 
 def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of attribution windows that closed.
+    """Describe in words, for readers of the event log, attribution windows (periods for rewards) that closed.
 
     From then on, the rewards received before count, and pulls without a reward get the default reward.
     """
@@ -156,66 +156,66 @@ def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterat
 
 
 def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a corrected reward."""
+    """Describe in words, for readers of the event log, a corrected reward."""
     yield f"corrected to {event.reward:.6g}: {_name_pulls(book, [event.pull])}"
 
 
 def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of an added arm."""
+    """Describe in words, for readers of the event log, an added arm."""
     yield f"a new arm: {event.arm}"
 
 
 def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a retired arm."""
+    """Describe in words, for readers of the event log, a retired arm."""
     yield f"retired: {book.arms[event.arm]}"
 
 
 def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a changed budget of pulls."""
+    """Describe in words, for readers of the event log, a changed budget of pulls."""
     yield "the budget was removed" if event.budget is None else f"the budget is now {event.budget:,}"
 
 
 def _describe_reason(what: str) -> _Description:
-    """Return a function that describes an event-log record as `what`, followed by the author's reason."""
+    """Return a function that describes an event-log record by the word `what` and the author's reason."""
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
-        """Return the words for an event-log record of a pause, resumption or stop, with its reason."""
+        """Describe in words, for readers of the event log, a pause, resumption or stop, with its reason."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
 
 
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of the stopping rule's decision."""
+    """Describe in words, for readers of the event log, which arm the stopping rule found to be the best."""
     yield f"reached {100.0 * event.confidence:.10g} % confidence ({event.rule}): {book.arms[event.arm]}"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a note that a user wrote."""
+    """Describe in words, for readers of the event log, a note that a user wrote."""
     yield f"note: {event.text}"
 
 
 def _describe_warm_start(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of rewards from before the experiment."""
+    """Describe in words, for readers of the event log, rewards from before the experiment."""
     yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before the experiment"
 
 
 def _describe_salt(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a created or deleted salt for hashing unit IDs."""
+    """Describe in words, for readers of the event log, a created or deleted salt for hashing unit IDs."""
     yield f"the salt of unit IDs was {'set' if event.salt else 'deleted'}"
 
 
 def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of pulls (assigned arms) that were shown to users."""
+    """Describe in words, for readers of the event log, pulls (assigned arms) that were shown to users."""
     yield f"shown to users: {_name_pulls(book, event.pulls)}"
 
 
 def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
-    """Return the words for an event-log record of a request for pulls without an environment label."""
+    """Describe in words, for readers of the event log, a request for pulls without an environment label."""
     yield "pulls requested without an environment: the tide is estimated from the rewards"
 
 
-DESCRIPTIONS: dict[type[Any], _Description] = {
+EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Created: _describe_created,
     e.Opened: _describe_opened,
     e.Asked: _describe_asked,

@@ -28,7 +28,7 @@ class OrderedRewards(NamedTuple):
     reward: Floats
 
     def raw_means(self, arms: int) -> Floats:
-        """Return the raw mean reward of each of `arms` arms."""
+        """Return the raw mean reward of each arm; `arms` is the number of arms."""
         count = np.bincount(self.arm, minlength=arms)
         with np.errstate(invalid="ignore"):
             found: Floats = np.bincount(self.arm, self.reward, arms) / count
@@ -80,7 +80,7 @@ def best_raw_arm(fit: TideFit, raw: Floats) -> str:
 
 
 def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
-    """Return a chart of the tide: rewards minus the estimated means of their arms, averaged over time."""
+    """Return a chart of the tide over time: averages of rewards minus the estimated means of their arms."""
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
         return None
@@ -98,7 +98,7 @@ def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
 
 
 def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[ShiftInfo]:
-    """Return the points of the chart of shifts over time, one for each piece of the sequence of rewards."""
+    """Return the points of the chart of shifts over time, one for each group of consecutive rewards."""
     found, first = [], 1
     for piece in pieces:
         shift, reach = float(piece.mean()) - middle, 2.0 * fit.noise / math.sqrt(piece.size)

@@ -35,6 +35,7 @@ from tideproof.draw.fit_charts import (
 from tideproof.draw.svg_elements import Axis, Limits, shorten
 from tideproof.report.report_tables import arm_columns, detail_tables
 from tideproof.report.table_layout import SCRIPT, Column, html_table
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.solve.least_squares import link_weights
 
 MOST = 30  # largest number of arms in a chart
@@ -98,12 +99,7 @@ def _control_html(analysis: FitReport) -> str:
 
 def _model_text(fit: Fit) -> str:
     """Return the statement of the statistical model, for the footer of a report."""
-    said = {
-        "difference": "reward = arm + environment + noise; an environment adds the same amount to all arms.",
-        "ratio": "mean reward = arm * environment; an environment multiplies all arms by the same factor.",
-        "odds": "odds of a 1 = arm * environment; an environment multiplies all arms by the same factor.",
-        "log": "reward = arm * environment * noise; an environment multiplies all arms by the same factor.",
-    }[fit.scale]
+    said = SCALE_PROPERTIES[fit.scale].model
     if fit.interaction is not None:
         said = "reward = arm + environment + interaction of the two + noise."
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
@@ -207,7 +203,7 @@ def _legend_html(analysis: FitReport) -> str:
 
 
 def _details_html(analysis: FitReport) -> str:
-    """Return the tables of details of a report as HTML, each collapsed."""
+    """Return the tables of details of a report as HTML; each is collapsed until the reader opens it."""
     return "".join(_collapsed_html(*each) for each in detail_tables(analysis))
 
 
@@ -235,21 +231,15 @@ def means_axis(fit: Fit) -> Axis:
 
 def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
     """Return the axis of a chart for the difference or lift of one arm over another."""
-    names = {
-        "difference": f"{shorten(info.a, 16)} minus {shorten(info.b, 16)}{_unit(fit)}",
-        "ratio": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
-        "odds": f"lift of the odds of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
-        "log": f"lift of {shorten(info.a, 16)} over {shorten(info.b, 16)}",
-    }
-    return Axis(names[fit.scale], contrast_format(fit), lifts=fit.lifts)
+    label = SCALE_PROPERTIES[fit.scale].contrast_label
+    name = label.format(a=shorten(info.a, 16), b=shorten(info.b, 16), unit=_unit(fit))
+    return Axis(name, contrast_format(fit), lifts=fit.lifts)
 
 
 def shifts_axis(fit: Fit) -> Axis:
     """Return the axis of a chart for the shifts of environments."""
-    if not fit.lifts:
-        return Axis(f"shift of all arms{_unit(fit)}", contrast_format(fit))
-    what = "the odds of all arms" if fit.scale == "odds" else "all arms"
-    return Axis(f"lift of {what} over their average", contrast_format(fit), lifts=True)
+    name = SCALE_PROPERTIES[fit.scale].shift_label.format(unit=_unit(fit))
+    return Axis(name, contrast_format(fit), lifts=fit.lifts)
 
 
 def _unit(fit: Fit) -> str:
@@ -269,7 +259,9 @@ class ShiftChart(NamedTuple):
 
 
 def tide_info(fit: Fit) -> ShiftChart | None:
-    """Return the shifts of the observed environments with their intervals; on ratio scales, as lifts.
+    """Return the data of the chart of shifts of environments; None if every shift is 0 by definition.
+
+    If arms are compared by lifts, shifts are lifts, too.
 
     Return None if each group of arms has a single environment, whose shift is 0 by definition.
     """
@@ -319,7 +311,7 @@ def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
 
 
 class GapChart(NamedTuple):
-    """Data of the chart that compares two arms in each environment, and the number of environments."""
+    """Data of the chart that compares two arms in each environment, and how many environments have both."""
 
     info: GapsInfo
     met: int
@@ -368,7 +360,7 @@ def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
 
 
 def _row_bounds(row: Mapping[str, Any]) -> Limits:
-    """Return the interval bounds in a table row of an arm; None if one of the bounds is unknown."""
+    """Return the lower and upper bound of the interval in a table row; None if a bound is unknown."""
     return _bounds(row["low"], row["high"])
 
 

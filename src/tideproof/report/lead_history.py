@@ -25,7 +25,10 @@ class LeadHistory(NamedTuple):
 
 
 class ShareHistory(NamedTuple):
-    """The arms' shares of the rewards in each environment, or in groups of consecutive environments."""
+    """Share of each arm in the number of rewards of each environment, or of each group of environments.
+
+    Groups consist of consecutive environments.
+    """
 
     environments: list[str]
     arms: list[str]
@@ -40,7 +43,9 @@ def best_raw_arm(fit: Fit) -> str:
 
 
 def lead_info(fit: Fit) -> LeadHistory | None:
-    """Return the lead of the best arm over the arm with the best raw mean (or the runner-up if both agree).
+    """Return the lead over time of the best arm over the arm with the best raw mean, or over the runner-up.
+
+    It is the lead over the runner-up if the best arm has the best raw mean, too.
 
     The lead is a difference of means on every scale, so that raw means can be compared. Return None if there
     are fewer than two environments or no lead can be computed.
@@ -73,7 +78,7 @@ def lead_axis(fit: Fit, lead: LeadHistory) -> Axis:
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
-    """Return the arms' shares of the rewards in each environment; None if there is only one environment."""
+    """Return each arm's share of the number of rewards in each environment; None if there is only one."""
     if len(cells.environments) < 2:
         return None
     n, _ = _dense_arrays(cells)
@@ -125,5 +130,5 @@ def _lead_series(
 
 
 def _times_sign(x: float | None, sign: float) -> float | None:
-    """Return a number times 1 or -1; None if there is no number."""
+    """Return a number multiplied by `sign` (1 or -1); None if the number is None."""
     return None if x is None else sign * float(x)

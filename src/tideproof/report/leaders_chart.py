@@ -1,4 +1,7 @@
-"""Chart of which arm leads in each environment, for fits with interactions."""
+"""Chart of which arm probably leads in each environment.
+
+It is for fits with interactions of arms and environments.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ DRAWN = 60  # largest number of environments in the chart
 
 
 def draw_leads(found: InteractionSummary) -> str:
-    """Draw a chart of the probability of each arm of leading in each of the first environments."""
+    """Draw a chart of each arm's probability of leading in each environment.
+
+    Of many environments, only the first `DRAWN` are drawn.
+    """
     names = found.arms["arm"]
     K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
     rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]

@@ -1,4 +1,7 @@
-"""Charts of an analysis or an experiment, as `fit.plot()` and `run.plot()` return and web pages show them."""
+"""Charts of an analysis of a log or of a live experiment, for notebooks and web pages.
+
+`fit.plot()` and `run.plot()` return them.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
 
 
 def fit_cards(analysis: FitReport) -> list[Card]:
-    """Return the charts of a log's analysis: first the history of the lead, then the charts of its report."""
+    """Return the charts of a log's analysis: the history of the lead, then the charts of the report."""
     fit, found = analysis.fit, []
     lead = lead_info(fit) if analysis.standing != "not_comparable" else None
     if lead is not None:

@@ -156,13 +156,13 @@ def _averages_with_intervals(fit: Fit) -> Table:
 
 
 def _leading_days_table(found: InteractionSummary) -> Table:
-    """Return the table of how many environments each arm leads in."""
+    """Return the table of the number of environments in which each arm leads."""
     columns = {name: found.arms[name] for name in ("arm", "days", "to_come", "omega")}
     return Table(columns | {"low": found.arms["days_low"], "high": found.arms["days_high"]})
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return a report's table as title, note on omitted rows and columns; long tables are cut.
+    """Return a table of a report as its title, a note if rows are omitted, and its columns of text.
 
     At most the first `ENVIRONMENTS` environments are shown, but always all arms.
     """

@@ -1,4 +1,4 @@
-"""Summaries of the experiments in a store, as plain values for terminals, web pages and JSON."""
+"""Summaries of the experiments in a store (a database), as plain values for terminals, web pages and JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tideproof.table import to_json_values
 
 
 def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
-    """Return one row of a list of experiments; for an experiment that cannot be read, it shows the error."""
+    """Return one row of a list of experiments; if the experiment cannot be read, the row shows the error."""
     row: dict[str, Any] = {
         "name": each.name,
         "arms": [],
@@ -44,7 +44,7 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
 
 
 def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
-    """Return all data of the page of one experiment as a dictionary of plain values."""
+    """Return everything that the web page of one experiment shows, as a dictionary of plain values."""
     stored = run.internals.state  # read first, because reading the rest may record that leases have ended
     happened, last = len(stored.events), describe_events(stored, events)
     found = run.internals.read()

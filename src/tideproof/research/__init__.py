@@ -1,1 +1,1 @@
-"""Code that checks tideproof: the paper reproduced, promises counted in simulations, and held-out worlds."""
+"""Code that checks tideproof: it reproduces a paper, tests promises by simulation, and compares policies."""

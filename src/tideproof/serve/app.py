@@ -1,4 +1,4 @@
-"""FastAPI application: its routes, middleware and OpenAPI description."""
+"""FastAPI application of the HTTP service: its routes, middleware and OpenAPI description."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def make_app(store: str, settings: Settings | None = None) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, with problem details as errors and the roles that routes accept."""
+    """Return the OpenAPI description of the service, with the error format and the roles of each route."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes

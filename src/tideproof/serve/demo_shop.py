@@ -37,14 +37,14 @@ DAYS_BEFORE = 6  # days that are simulated before the page opens
 
 
 class GuestMiddleware:
-    """Middleware that gives requests without a key the rights of a viewer, for a local demonstration."""
+    """Middleware that gives requests without an API key the rights of a viewer, for a local demonstration."""
 
     def __init__(self, app: ASGIApp, service: Service, secret: str) -> None:
         self._app, self._service = app, service
         self._header = b"authorization", f"Bearer {secret}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request, as that of a viewer if it has no API key and no login session."""
+        """Handle one HTTP request; without API key and login session, it gets the rights of a viewer."""
         if scope["type"] == "http":
             request = Request(scope)
             session = request.cookies.get(cookie_name(request), "")
@@ -57,7 +57,7 @@ class GuestMiddleware:
 
 
 def tide(day: int) -> float:
-    """Return how much a day shifts all rewards: a rise at the start of the season, more at weekends."""
+    """Return the shift of one day: it rises at the start of the season, and is higher at weekends."""
     return 4.0 / (1.0 + math.exp(-(day - 9.0) / 3.0)) + (0.6 if day % 7 in (5, 6) else 0.0)
 
 
@@ -78,7 +78,7 @@ def play(service: Service, day: int, generator: random.Random, pause: float = 0.
 
 
 def demo(store: str, port: int, days: int, second: float, browser: bool) -> None:
-    """Serve the demonstration shop until a signal arrives; a simulated day takes `second` seconds."""
+    """Serve the demonstration shop until a signal stops it; a simulated day takes `second` seconds."""
     app = make_app(store, Settings(log_format="off"))
     service: Service = app.state.service
     secret, _ = service.keys.create_key("demo", "admin", None, None)

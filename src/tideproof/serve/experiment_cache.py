@@ -9,7 +9,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.policy_decomposition import separate_options
+from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.serve.problem_details import Problem
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
 from tideproof.store.option_check import check_options
@@ -18,9 +18,10 @@ from tideproof.store.stored_experiments import create
 
 
 class ExperimentCache:
-    """Cache of the experiments of one store: opened on first use, closed when least recently used.
+    """Cache of the open experiments of one store; if it is full, the least recently used ones are closed.
 
-    Its calls may block, and are safe to make from several threads.
+    An experiment is opened when it is first used. Calls of the cache may block, and are safe to make
+    from several threads.
 
     Attributes
     ----------
@@ -44,21 +45,23 @@ class ExperimentCache:
                 self._runs.move_to_end(name)
                 return run
             opening = self._opening.setdefault(name, threading.Lock())
-        with opening:
+        try:
+            with opening:
+                with self._lock:
+                    run = self._runs.get(name)
+                if run is None:
+                    self.find_log(name)
+                    run = Experiment.open(self.url, name)
+                    self._add(name, run)
+        finally:
             with self._lock:
-                run = self._runs.get(name)
-            if run is None:
-                self.find_log(name)
-                run = Experiment.open(self.url, name)
-                self._add(name, run)
-        with self._lock:
-            self._opening.pop(name, None)
+                self._opening.pop(name, None)
         return run
 
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Create an experiment or, with `join`, use the existing one; return it, and whether it is new.
+        """Return a new experiment or, with `join`, an existing one of this name, and whether it is new.
 
         If the name is taken, `join=True` returns the existing experiment if its options agree.
         """
@@ -83,7 +86,7 @@ class ExperimentCache:
             return self.backend.list_experiments()
 
     def find_log(self, name: str) -> ExperimentLog:
-        """Return the event log of an experiment; only a thread that holds `store_lock` may use it."""
+        """Return the event log of an experiment; only a thread that holds `store_lock` may use the log."""
         with self.store_lock:
             log = self.backend.log(name)
         if log is None:
@@ -91,7 +94,7 @@ class ExperimentCache:
         return log
 
     def read_entries(self, name: str, after: int, most: int) -> list[LogEntry]:
-        """Return at most `most` entries of an experiment's event log, after number `after`."""
+        """Return up to `most` events of an experiment's event log, those that follow event number `after`."""
         log = self.find_log(name)
         with self.store_lock:
             return log.read(after, after + most)

@@ -8,6 +8,6 @@ from tideproof.experiment.snapshots.experiment_file import to_text
 
 
 def export_text(run: Experiment) -> str:
-    """Return an experiment as JSON text for `Experiment.load`, without the salt for hashing unit IDs."""
+    """Return an experiment as JSON text for `Experiment.load`, without the salt for hashing unit ids."""
     happened = [each._replace(salt="") if isinstance(each, e.Salted) else each for each in run.events()]
     return to_text(happened, None)

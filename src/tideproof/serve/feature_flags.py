@@ -1,4 +1,4 @@
-"""Experiments as OpenFeature feature flags: the arm that a unit gets, and the reason."""
+"""Experiments as OpenFeature feature flags, whose value for a unit, such as a visitor, is an arm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRESH = 1.0  # seconds for which a version is cached
 
 
 class FlagTraits(NamedTuple):
-    """Facts about an experiment that never change and that its use as a feature flag depends on.
+    """Facts about an experiment that never change and on which its evaluation as a feature flag depends.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FlagEvaluator:
     def evaluate(
         self, name: str, key: Key, unit: str, environment: Label | None
     ) -> tuple[dict[str, Any], bool]:
-        """Return the evaluation of a feature flag, that is, a unit's arm, and whether the unit is new."""
+        """Return a feature flag's evaluation for a unit (arm and reason), and whether the unit is new."""
         run = self._experiments.get(name)
         traits = self._traits_of(name)
         if not traits.visitors:
@@ -67,7 +67,7 @@ class FlagEvaluator:
     def evaluate_all(
         self, key: Key, unit: str, environment: Label | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return a unit's arms for all feature flags an API key may read, and the flags new to the unit."""
+        """Return the evaluations of all feature flags that an API key may read, and those new to the unit."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
@@ -108,7 +108,10 @@ class FlagEvaluator:
         return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
 
     def _names(self, key: Key) -> list[str]:
-        """Return the names of all feature flags (experiments with a `reserve`) that an API key may read."""
+        """Return the names of the experiments that are feature flags and that an API key may read.
+
+        These are the experiments with a `reserve`.
+        """
         given = key.experiments
         names = [
             each.name for each in self._experiments.list_experiments() if given is None or each.name in given
@@ -123,7 +126,7 @@ class FlagEvaluator:
         return flags
 
     def _traits_of(self, name: str) -> FlagTraits:
-        """Return the unchanging facts about an experiment, which are read once, from its first event."""
+        """Return the facts about an experiment that never change; they are read once, from event 1."""
         if name not in self._traits:
             options = serializers.event(self._experiments.read_entries(name, 0, 1)[0])["about"]["options"]
             self._traits[name] = FlagTraits("reserve" in options, "time_zone" in options)
@@ -133,7 +136,7 @@ class FlagEvaluator:
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
-    """Return the evaluation of a feature flag for a unit, that is, its arm, and whether the unit is new."""
+    """Return a feature flag's evaluation for a unit (arm and reason), and whether the unit is new."""
     is_new = False
     pull, over = _find_pull(run, unit)
     if pull is None and not over:
@@ -148,7 +151,7 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return a unit's pull, if any, and whether the unit gets the experiment's selected arm instead.
+    """Return the pull of a unit, or None, and whether the unit gets the arm that the experiment selected.
 
     That is so once the experiment is over, unless the reward of the unit's pull is still pending.
     """

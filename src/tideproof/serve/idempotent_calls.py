@@ -1,4 +1,4 @@
-"""Run a method of an experiment for a route: in a worker thread, once per idempotency key."""
+"""Run a method of an experiment for an HTTP route: in a worker thread, once per idempotency key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def author_of(key: Key, by: str | None) -> str:
 async def run_command(
     service: Service, key: Key, name: str, once: str | None, method: str, /, *args: Any, **kwargs: Any
 ) -> Any:
-    """Call a method of an experiment in a worker thread, and notify the event streams of the experiment."""
+    """Call a method of an experiment in a worker thread, and wake the streams that wait for its events."""
 
     def work() -> Any:
         run = service.experiments.get(name)

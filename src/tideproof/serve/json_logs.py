@@ -1,4 +1,4 @@
-"""Logging of the service, as JSON lines or as text."""
+"""Log messages of the HTTP service, as JSON lines or as text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _TextFormatter(logging.Formatter):
 
 
 def configure_logging(kind: str) -> None:
-    """Configure logging to standard error: "json", "text" or "off"."""
+    """Set up the log messages on standard error: JSON lines ("json"), text ("text") or none ("off")."""
     LOG.handlers.clear()
     LOG.propagate = False
     LOG.setLevel(logging.INFO)

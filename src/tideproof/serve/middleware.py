@@ -29,13 +29,13 @@ _HEADERS = [
 
 
 class RequestMiddleware:
-    """Outermost ASGI middleware: limits, security headers, metrics and logging for each request."""
+    """Outermost ASGI middleware; it handles limits, security headers, metrics and log lines of requests."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request: enforce its limits, add headers to the response, and log it."""
+        """Handle one HTTP request: enforce limits of size and time, add response headers, and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -138,6 +138,6 @@ def _route(scope: Scope) -> str:
 
 
 def _method(scope: Scope) -> str:
-    """Return the HTTP method of a request, or "other" for an unknown one, which keeps metrics small."""
+    """Return the HTTP method of a request; "other" for unknown ones, so that there are few metrics."""
     known = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
     return str(scope["method"]) if scope["method"] in known else "other"

@@ -10,7 +10,7 @@ MAX_CALLERS = 10_000  # callers whose buckets are remembered; the least recent o
 
 
 class RateLimiter:
-    """Token buckets of callers: `rate` tokens per second, and at most `burst` of them at once.
+    """Rate limiter with a token bucket for each caller: `rate` tokens per second, at most `burst` at once.
 
     By default, `burst` is two seconds' worth of tokens. Only one event loop may use it.
     """

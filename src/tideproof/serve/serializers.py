@@ -51,7 +51,7 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
 
 
 def event(entry: LogEntry) -> dict[str, Any]:
-    """Return an event of the log as a dictionary, without the salt for hashing unit IDs."""
+    """Return an event of an event log as a dictionary, without the salt for hashing unit ids."""
     kind, at, by, *values = json.loads(entry.record)
     names = e.KINDS[kind]._fields[2:]
     about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}

@@ -18,19 +18,20 @@ from tideproof.serve import json_logs
 from tideproof.serve.app import make_app
 from tideproof.serve.service import Service
 from tideproof.serve.service_settings import Settings
+from tideproof.text import public_url
 
 LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 _BACKLOG = 2048
 
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve a store over HTTP until a signal arrives; `say` reports the address and a new admin key."""
+    """Serve a store over HTTP until a signal stops it; pass the address and any new admin key to `say`."""
     json_logs.configure_logging(settings.log_format)
     app = make_app(url, settings)
     service: Service = app.state.service
 
     def begun(at: str) -> None:
-        say(f"tideproof {__version__} serves {hide_password(url)} at {at}")
+        say(f"tideproof {__version__} serves {public_url(url)} at {at}")
         if secret:
             say(f"admin key, shown only once: {secret}")
 
@@ -43,7 +44,7 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
 
 
 def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
-    """Serve an application until a signal arrives; call `begun` with its address once it is ready."""
+    """Serve an application until a signal stops it; call `begun` with its address once it is ready."""
     service: Service = app.state.service
     try:
         with open_socket(host, port) as found:
@@ -56,7 +57,7 @@ def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> Non
 
 
 def create_first_key(service: Service, host: str) -> str | None:
-    """Create the first admin key and return its secret, or return None if there is an admin key.
+    """Create the first admin key and return its secret, or return None if an admin key exists already.
 
     Raise `InputError` if the host is reachable from other machines while there are no keys at all.
     """
@@ -71,7 +72,7 @@ def create_first_key(service: Service, host: str) -> str | None:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket, or raise `InputError` with the reason why that is impossible."""
+    """Return a socket that listens on a port, or raise `InputError` with the reason why it cannot."""
     found = None
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
@@ -94,22 +95,11 @@ def address(host: str, found: socket.socket) -> str:
     return f"http://{name}:{found.getsockname()[1]}"
 
 
-def hide_password(url: str) -> str:
-    """Return the URL of a store without its password.
-
-    >>> hide_password("postgresql://ann:secret@db/shop"), hide_password("sqlite:///shop.db")
-    ('postgresql://ann@db/shop', 'sqlite:///shop.db')
-    """
-    scheme, _, rest = url.partition("://")
-    who, at, where = rest.rpartition("@")
-    return f"{scheme}://{who.partition(':')[0]}{at}{where}"
-
-
 class _Server(uvicorn.Server):
     """Uvicorn server that ends open event streams when it stops."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal: begin to stop; after a second signal, do not wait for running requests."""
+        """Handle a signal to stop; after a second interrupt signal, do not wait for running requests."""
         self.config.app.state.service.stop()  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
@@ -131,7 +121,7 @@ def make_server(app: Any, settings: Settings) -> _Server:
 
 
 def _install_signal_handlers(server: _Server) -> None:
-    """Install signal handlers that stop the server even before it runs.
+    """Install signal handlers, so that a signal stops the server even if it arrives before the server runs.
 
     They stay installed, so that the signals uvicorn raises again after stopping have no effect.
     """

@@ -13,7 +13,7 @@ PAUSE = 0.5  # seconds after which a stream checks for events of other processes
 
 
 class Notifier:
-    """Registry of the event streams that wait for new events of each experiment; for one event loop."""
+    """Registry of the event streams that wait for new events of experiments, for use in one event loop."""
 
     def __init__(self, most: int) -> None:
         self.max_streams, self.open_streams = most, 0

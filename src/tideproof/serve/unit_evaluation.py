@@ -1,4 +1,4 @@
-"""Assign an arm to a unit: return the pull that the unit has, or reserve a new pull."""
+"""Assign an arm to a unit, such as a visitor: return the pull that the unit has, or reserve a new pull."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.serve.problem_details import Problem
 def evaluate_unit(
     run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, and whether the pull was assigned by this call, which blocks.
+    """Return the pull of a unit, and whether this call assigned the pull; a blocking call.
 
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """

@@ -1,4 +1,4 @@
-"""Cells: counts, means and moments of the rewards of each arm in each environment; sums over cells."""
+"""Cells: number, mean and spread of the rewards of each arm in each environment, and sums over cells."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnitRewards(NamedTuple):
     mean: Floats
 
     def of(self, cells: Ints) -> UnitRewards:
-        """Return the rewards of the units in the given cells, which are renumbered in the given order."""
+        """Select the units' rewards in the given cells, and renumber the cells in the given order."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
@@ -43,7 +43,7 @@ class UnitRewards(NamedTuple):
 
 
 class CovariateSlope(NamedTuple):
-    """Regression slope of rewards on covariates, with which the rewards in the cells were adjusted.
+    """Regression slopes of rewards on covariates that were used to adjust the rewards.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class CovariateSlope(NamedTuple):
 
     @property
     def loose(self) -> Floats:
-        """(K, K) covariance, divided by sigma^2, that the estimated covariate slope adds to the arm effects.
+        """Covariance of the arm effects that comes from the estimation error of the covariate slopes.
 
-        P is the covariance of the arm effects muhat divided by sigma^2.
+        It is (K, K) and is divided by sigma^2, as is P, the covariance of the arm effects muhat.
         """
         return np.asarray(self.imbalance @ self.inverse @ self.imbalance.T)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Sufficient statistics of a log: one cell for each combination of arm and environment that has rewards.
+    """Sufficient statistics of a log of rewards: one cell for each arm and environment that have rewards.
 
     Attributes
     ----------
@@ -107,18 +107,21 @@ class Cells:
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
-        """Return cells with given counts of pulls, (J, K) by environment and arm, and rewards of 0."""
+        """Return cells with the given numbers of pulls by environment and arm, and with rewards of 0.
+
+        `counts` is (J, K).
+        """
         environment, arm = np.nonzero(counts)
         n = counts[environment, arm]
         arms, environments = list(range(counts.shape[1])), list(range(counts.shape[0]))
         return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
 
     def weighted(self, weight: Floats) -> Cells:
-        """Return the same cells with other least-squares weights, without the moments inside cells."""
+        """Return the same data with other least-squares weights, without the variation inside cells."""
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
     def select(self, cells: Ints, label: Callable[[Any], Any] | None = None) -> Cells:
-        """Return a subset of the cells and of the environments, renamed by `label` if it is given.
+        """Return a subset of the cells with their environments, which the function `label` may rename.
 
         All arms stay listed, also those that have no cell left. The slope of the covariates is dropped.
         """
@@ -138,13 +141,16 @@ class Cells:
         )
 
     def seen(self) -> Cells:
-        """Return the same cells without the arms that have no cell."""
+        """Return the same data without the arms that have no rewards."""
         left, arm = np.unique(self.arm, return_inverse=True)
         logs = None if self.logs is None else self.logs.seen()
         return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
 
     def check_one_way(self, what: str) -> None:
-        """Raise `InputError`, naming the method `what`, if each environment is a pair of two factors."""
+        """Raise `InputError` if each environment is a pair of factors, which a method does not support.
+
+        `what` names the method.
+        """
         if self.factors is not None:
             raise InputError(
                 f"{what} needs one column of environments, not a sum of two such as 'day + site'"
@@ -162,7 +168,10 @@ class Cells:
 
     @property
     def weight(self) -> Floats:
-        """(C,) weight of each cell in least squares: `other_weight`, or the number of rewards."""
+        """Weight of each cell in least squares, by default its number of rewards.
+
+        It is `other_weight` if that is given. The shape is (C,).
+        """
         return self.n if self.other_weight is None else self.other_weight
 
     @property
@@ -189,66 +198,72 @@ class Cells:
 
     @cached_property
     def solution(self) -> Solution:
-        """Least-squares fit of arm effects and shifts; cells never change, so it is computed once."""
+        """Least-squares fit of arm effects and shifts, computed only once, because cells never change."""
         from tideproof.stats.solve.least_squares import solve
 
         return solve(self)
 
     @cached_property
     def counts(self) -> Floats:
-        """(K,) number of rewards of each arm."""
+        """Number of rewards of each arm: (K,)."""
         return self.by_arm(self.n)
 
     @cached_property
     def sizes(self) -> Floats:
-        """(J,) number of rewards of each environment, m_j."""
+        """Number of rewards of each environment, m_j: (J,)."""
         return self.by_environment(self.n)
 
     @cached_property
     def totals(self) -> Floats:
-        """(J,) total weight of each environment, W_j; its number of rewards by default."""
+        """Total weight of each environment, W_j, by default its number of rewards: (J,)."""
         return self.by_environment(self.weight)
 
     @cached_property
     def arms_seen(self) -> Ints:
-        """(J,) number of arms that have rewards in each environment."""
+        """Number of arms that have rewards in each environment: (J,)."""
         return np.bincount(self.environment, minlength=self.J)
 
     @cached_property
     def compares(self) -> NDArray[np.bool_]:
-        """(J,) mask of the environments with two or more arms; with a single arm nothing is compared."""
+        """Mask of the environments in which two or more arms have rewards and can be compared.
+
+        It is (J,).
+        """
         return self.arms_seen > 1
 
     @cached_property
     def shares(self) -> Floats:
-        """(C,) share of each cell in the weight of its environment, w/W_j."""
+        """Share of each cell in the total weight of its environment, w/W_j: (C,)."""
         return np.asarray(self.weight / self.totals[self.environment])
 
     def dense_shares(self) -> Floats:
-        """Return b_j, the share of each arm in the weight of each environment, as a (J, K) matrix."""
+        """Return each arm's share in the weight of each environment, as an environment-by-arm matrix.
+
+        The matrix is (J, K), and b_j is its row j.
+        """
         self.check_one_way("this variance model")
         b = np.zeros((self.J, self.K))
         b[self.environment, self.arm] = self.shares
         return b
 
     def by_arm(self, values: Floats) -> Floats:
-        """Return the sums of a cell-wise value over the cells of each arm: (K,)."""
+        """Add up one value of each arm-by-environment cell over the environments of each arm: (K,)."""
         return sum_by_index(self.arm, values, self.K)
 
     def by_environment(self, values: Floats) -> Floats:
-        """Return the sums of a cell-wise value over the cells of each environment: (J,)."""
+        """Add up one value of each arm-by-environment cell over the arms of each environment: (J,)."""
         return sum_by_index(self.environment, values, self.J)
 
     def centred(self, values: Floats) -> Floats:
-        """Return cell-wise values minus the weighted mean of their environment: (C,)."""
+        """Subtract from each cell's value the weighted mean of the values in its environment: (C,)."""
         mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
         return np.asarray(values - mean)
 
     def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, Floats]]:
-        """Yield cell-wise values as dense blocks of environments x arms, with 0 where there is no cell.
+        """Yield values of cells as environment-by-arm matrices, for one block of environments at a time.
 
-        Each item holds a slice of environments, the indices of their cells, and one dense matrix for each of
-        the `values`.
+        Elements without a cell are 0. Each item holds a slice of environments, the indices of their cells,
+        and one dense matrix for each of the `values`.
         """
         order = np.argsort(self.environment, kind="stable")
         rows = max(1, BLOCK_NUMBERS // self.K)
@@ -262,7 +277,7 @@ class Cells:
 
 
 def bernoulli_moments(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return sums of squared, cubed and fourth-power deviations of n rewards of 0 or 1 with this mean.
+    """Return sums of powers 2, 3 and 4 of the deviations of n rewards of 0 or 1 from their mean.
 
     For n p ones and n (1 - p) zeros they are n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
 
@@ -275,12 +290,12 @@ def bernoulli_moments(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def sum_by_index(index: Ints, values: Floats, length: int) -> Floats:
-    """Return the sum of the values at each index from 0 to `length` - 1: (length,)."""
+    """Add up the values that have the same index, for each index from 0 to `length` - 1."""
     return np.asarray(np.bincount(index, values, length), np.float64)
 
 
 def group_members(label: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield each distinct label in ascending order, with the positions at which it occurs.
+    """Yield each distinct value of an array in ascending order, with the positions at which it occurs.
 
     >>> [(label, where.tolist()) for label, where in group_members(np.array([3, 0, 3]))]
     [(0, [1]), (3, [0, 2])]

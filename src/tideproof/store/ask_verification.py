@@ -62,7 +62,10 @@ def _recompute_asks(
     same: Container[bytes],
     each: Callable[[int, State], None],
 ) -> RecomputedAsks:
-    """Apply log entries to a state; let the policy choose again the arms that the writers `same` logged."""
+    """Replay an event log; let the policy choose again all arms that the same version of the code logged.
+
+    `same` holds the identifiers of the writers with this version.
+    """
     asked = trusted = 0
     different: int | None = None
     each(1, state)

@@ -1,4 +1,4 @@
-"""Interface between experiments and a database: the protocols that SQLite and PostgreSQL implement.
+"""Interface between experiments and a database: Python protocols with a SQLite and a PostgreSQL backend.
 
 Only one thread at a time may use a log; its owner ensures that. Every failure of the database, such as a full
 disk or a lost connection, raises `StoreError`.
@@ -20,7 +20,7 @@ NO_TABLES = 0  # schema version of a database that contains no store
 
 
 class ConnectionLost(StoreError):
-    """The connection was lost during a transaction.
+    """Error: the database connection was lost during a transaction.
 
     The caller checks whether the transaction was committed and, if not, repeats it.
     """

@@ -1,4 +1,4 @@
-"""Copy experiments: between stores with all they contain, and to and from JSON files.
+"""Copy experiments between stores, with all their data, or to and from JSON files.
 
 A copy continues with a new session identifier, which is part of the ids of its pulls. The original may still
 issue pulls, too, and the ids of both must differ.
@@ -62,7 +62,7 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
 
 
 def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
-    """Return events as entries of a hash-chained log; `pulls` is the number of pulls after the last one."""
+    """Return events as entries of a hash-chained log; `pulls` is the number of pulls after the last event."""
     asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
@@ -101,7 +101,7 @@ def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) ->
 
 
 def _whole(backend: Backend, name: str) -> ExperimentContents:
-    """Return all stored data of an experiment for a copy, with a last entry that starts a new session."""
+    """Return all stored data of an experiment for a copy, plus a last log entry that starts a new session."""
     log = find_log(backend, name)
     answers = log.read_answers()  # read before the events, so that each answer's event is among them
     summary, entries = read_all(backend, name)
@@ -111,7 +111,7 @@ def _whole(backend: Backend, name: str) -> ExperimentContents:
 
 
 def start_session(log: ExperimentLog, events: int) -> None:
-    """Append an entry to a copied log, so that new pulls of the copy get other ids than the original's.
+    """Append an entry to a copied event log, so that new pulls of copy and original have different ids.
 
     `events` is the number of entries of the log. No other process may have the copy open.
     """

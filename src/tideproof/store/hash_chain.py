@@ -1,4 +1,4 @@
-"""Hash chain of the event log: each entry carries a hash of itself and of the hash before it."""
+"""Hash chain of the event log: each entry contains a hash of itself and of the hash of the entry before."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
 
 
 def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
-    """Return the events in log entries whose hashes have been checked."""
+    """Convert entries of an event log to events; their hashes must have been checked."""
     found: list[e.Event] = []
     for first in range(0, len(entries), _PARSE_SIZE):
         records = [each.record for each in entries[first : first + _PARSE_SIZE]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UsedKey(InputError):
-    """The idempotency key was already used for a different command."""
+    """Error: the idempotency key was already used for a different command."""
 
 
 def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:

@@ -32,7 +32,10 @@ class Position(NamedTuple):
 
 
 class LogState(NamedTuple):
-    """State of an experiment, its position in the event log, and the size of the snapshot it began with."""
+    """State of an experiment, its position in the event log, and how many events its snapshot covers.
+
+    The state was computed from this snapshot and the events after it; without a snapshot the number is 0.
+    """
 
     state: State
     position: Position
@@ -99,12 +102,12 @@ def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[
 
 
 def is_snapshot_due(events: int, snapshot: int) -> bool:
-    """Return whether a log of `events` events needs a snapshot, if the last one covers `snapshot` events."""
+    """Return whether a log of `events` events needs a snapshot if the last one has `snapshot` events."""
     return events - snapshot >= max(MIN_EVENTS_BETWEEN_SNAPSHOTS, events // SNAPSHOT_DIVISOR)
 
 
 def copy_state(state: State, position: Position) -> tuple[str, Position, object] | None:
-    """Return a copy of an experiment's state for a snapshot, or None if its policy allows none."""
+    """Return a copy of an experiment's state for a snapshot, or None if its policy allows no snapshots."""
     mark = code_fingerprint(state.spec)
     contents = copy_whole_state(state) if mark else None
     return None if mark is None or contents is None else (mark, position, contents)

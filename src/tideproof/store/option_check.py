@@ -1,4 +1,4 @@
-"""Check that a joining process passes the options that the experiment was created with."""
+"""Check that a process that joins an experiment passes the options that the experiment was created with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connection to a PostgreSQL store: opens it with safe settings, and reconnects after a loss."""
+"""Connection to a PostgreSQL store: opens with safe settings, and opens again if the connection is lost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _inherited: list[Any] = []
 
 
 class _Connection(psycopg.Connection[Any]):
-    """Connection that psycopg does not warn about when it is garbage-collected while still open."""
+    """PostgreSQL connection that causes no warning if it is garbage-collected while it is open."""
 
     def __del__(self, *_: Any) -> None:
         pass

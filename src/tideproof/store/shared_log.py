@@ -39,7 +39,7 @@ def summary_text(state: State) -> str:
 
 
 def _summary_parts(state: State) -> tuple[Any, ...]:
-    """Return values that change whenever the stored summary of an experiment is out of date."""
+    """Return values whose change shows that the stored summary of an experiment is out of date."""
     return len(state.book.arms), len(state.book.retired), state.book.budget
 
 
@@ -228,7 +228,7 @@ class SharedEventLog:
             self.may_differ = False
 
     def _commit_group(self) -> None:
-        """Commit the commands of several threads together, and tell these threads the outcome."""
+        """Commit the commands of several threads together, and report the outcome to these threads."""
         group = self._group
         if group is None:
             return

@@ -135,7 +135,7 @@ class SqliteLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers; while another one has the lock, call `waiting`."""
+        """Begin a transaction that blocks other writers; call `waiting()` as long as another has the lock."""
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
@@ -186,7 +186,7 @@ class SqliteLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None."""
+        """Return the newest undamaged snapshot that matches the code's fingerprint `mark`, or None."""
         rows = self.database.run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM snapshots AS s "
             "JOIN events AS e ON e.experiment = s.experiment AND e.seq = s.seq AND e.hash = s.hash "

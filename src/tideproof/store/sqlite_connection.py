@@ -106,7 +106,7 @@ class SqliteConnection:
             raise self._translate_error(error) from error
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
-        """Begin a transaction that blocks other writers; while another one has the lock, call `waiting`."""
+        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
         connection, started = self.connection, time.monotonic()
         follow, pause = started + _FOLLOW, _PAUSE
         while True:
@@ -169,7 +169,7 @@ class SqliteConnection:
             raise self._translate_error(error) from error
 
     def _open(self) -> apsw.Connection:
-        """Open the SQLite file for writing, and create missing tables; wait while others do the same."""
+        """Open the SQLite file for writing and create missing tables; wait while other processes do so."""
         if self._read_only:
             return self._open_read_only()
         check_writable(self.path)

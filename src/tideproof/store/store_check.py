@@ -181,7 +181,7 @@ def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] |
 def _find_stored_faults(
     snapshots: list[tuple[int, Snapshot | None]], answers: list[StoredAnswer], end: int
 ) -> Iterator[str]:
-    """Yield a fault for each snapshot or answer that is damaged or refers to a missing event."""
+    """Yield a fault for each snapshot or stored result that is damaged or refers to a missing event."""
     for seq, whole in snapshots:
         if seq > end:
             yield f"a snapshot covers {seq:,} events, but the last of them are missing"

@@ -68,7 +68,7 @@ def _trace_run(
 
 
 def reads_what_it_declares(spec: PolicySpec) -> None:
-    """Check that a policy's kernels read only the statistics that the policy declares in `reads`."""
+    """Check that a policy's functions read only the statistics that the policy declares in `reads`."""
     trace = empty_trace(BUDGET, ARMS)
     try:
         run_loop(watched_loop(spec), spec, world(), [BUDGET], SEED, 0, 1, trace)
@@ -90,7 +90,10 @@ def compiled_equals_interpreted(spec: PolicySpec) -> None:
 
 
 def experiment_equals_interpreted(spec: PolicySpec) -> None:
-    """Check that an `Experiment` with the rewards of a simulation gives the same arms and the same state."""
+    """Check that an `Experiment` and a simulation with the same rewards pull the same arms.
+
+    They must also end in the same state.
+    """
     trace, memory = _trace_run(spec, spec.program().replicate)
     run = _experiment(spec)
     for step, (label, arm, reward) in enumerate(

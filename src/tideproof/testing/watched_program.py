@@ -1,4 +1,4 @@
-"""Run a policy with interpreted kernels and check that they read only declared statistics."""
+"""Run a policy as plain Python, and check that it reads only the statistics that it declares."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
 
 
 class _CheckedReader:
-    """Wrapper of a kernel that replaces its arguments `data` and `slot` by views that check every read."""
+    """Wrapper of a policy's function that passes its arguments as views, which check every read.
+
+    The arguments `data` and `slot` are passed as views.
+    """
 
     def __init__(
         self, f: Callable[..., Any], positions: dict[int, str], owner: str, reads: frozenset[str]
@@ -63,7 +66,10 @@ class _CheckedReader:
 
 
 def _calling_frame() -> types.FrameType:
-    """Return the stack frame of the kernel that called the method that calls this function."""
+    """Return the stack frame of the policy's function that reads a statistic.
+
+    It is the frame that called the method that calls this function.
+    """
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -72,7 +78,7 @@ def _calling_frame() -> types.FrameType:
 
 
 class _CheckedView:
-    """View of a policy's data that raises `KernelError` if a statistic outside the policy's `reads` is read.
+    """View of a policy's data that raises `KernelError` if the policy reads an undeclared statistic.
 
     Such a statistic is undeclared: the policy does not list it in `reads`. Reads by name, by index and by
     unpacking are checked. A NamedTuple inside the view, such as `data.fit`, becomes a checked view, too; an
@@ -99,7 +105,7 @@ class _CheckedView:
         return len(self._kind._fields)
 
     def _read(self, name: str, caller: types.FrameType) -> Any:
-        """Return an attribute of the view, or raise an error that names the line with the undeclared read."""
+        """Return an attribute of the view, or raise an error that names the line of an undeclared read."""
         path = (*self._path, name)
         value = getattr(self._view, name, None)
         if isinstance(value, tuple):

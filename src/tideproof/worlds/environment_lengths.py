@@ -18,7 +18,7 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
 
 class Length(WorldPart):
-    """Base class for the lengths of environments in simulated worlds, in steps."""
+    """Base class for the lengths of environments in simulated worlds, in steps (pulls)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Geometric(Length):
         set_fields(self, mean=require_finite("mean length", self.mean, minimum), minimum=minimum)
 
     def _numbers(self) -> dict[str, Any]:
-        """Return the parameters of the random lengths for the kernel that simulates environments.
+        """Return the parameters of the random lengths for the compiled function that simulates environments.
 
         The length is minimum + floor(ln u / ln q), with q the probability to continue. Its mean is
         minimum + q/(1 - q), so ln q = -ln(1 + 1/(mean - minimum)).

@@ -14,7 +14,7 @@ from tideproof.worlds.world_part import WorldPart, set_fields
 
 
 class Noise(WorldPart):
-    """Distribution of noise with mean 0 and variance 1; `World.sigma` scales it."""
+    """Base class of distributions of noise with mean 0 and variance 1, which `World.sigma` scales."""
 
 
 @dataclass(frozen=True)

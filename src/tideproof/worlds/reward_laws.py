@@ -19,7 +19,7 @@ Kind = Literal["normal", "conversions", "counts", "money"]
 
 
 class Rewards(WorldPart):
-    """Distribution of rewards with a mean of at least 0."""
+    """Base class of distributions of rewards whose mean is at least 0."""
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,10 @@ class RandomWalk(Shift):
 
 @dataclass(frozen=True)
 class Weekly(Shift):
-    """Shifts that repeat: environment j has `pattern[j % len(pattern)]`, plus normal noise of `sd`.
+    """Shifts that repeat a pattern, such as the days of a week, plus normal noise.
 
-    Seven values and environments of one day give a week; other periods are possible.
+    Environment j has the shift `pattern[j % len(pattern)]`; the noise has the standard deviation `sd`. Seven
+    values and environments of one day give a week; other periods are possible.
     """
 
     pattern: Sequence[float]

@@ -79,9 +79,10 @@ class Trend(Drift):
 
 @dataclass(frozen=True)
 class Curve(Drift):
-    """Drift as a repeating curve, such as a daily cycle: straight lines between `values` over `period` pulls.
+    """Drift as a repeating curve, such as a daily cycle, with straight lines between given values.
 
-    The curve starts with the first value, or at a random point of each replication if `anywhere` is true.
+    One cycle of the curve takes `period` pulls. The curve starts with the first value, or at a random point
+    of each replication if `anywhere` is true.
     """
 
     values: Sequence[float]
@@ -103,7 +104,7 @@ class Curve(Drift):
 
 
 def _require_period(value: Any) -> float:
-    """Return a period as a float, or raise an error unless it is positive."""
+    """Return the period as a float, or raise an error if it is not positive."""
     period = require_finite("period", value)
     if period <= 0.0:
         raise InputError(f"period must be above 0, not {value!r}")

@@ -122,7 +122,7 @@ class World:
             self._check_rewards()
 
     def _check_rewards(self) -> None:
-        """Raise an error if rewards that are not normal have additional noise or impossible means."""
+        """Check rewards that are not normal: raise an error for additional noise or impossible means."""
         kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
         for name, default in (
             ("sigma", 1.0),
@@ -166,7 +166,7 @@ class World:
         return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
 
     def numbers(self) -> WorldParameters:
-        """Return the parameters of the world for the compiled kernels that simulate it."""
+        """Return the parameters of the world for the compiled functions that simulate it."""
         blank = WorldParameters(
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
@@ -248,7 +248,7 @@ def as_world(value: Any) -> World:
 
 
 def _require_deviations(name: str, value: Any, arms: int) -> float | tuple[float, ...]:
-    """Return one standard deviation or one per arm, or raise an error if they are not valid."""
+    """Return standard deviations, one number or one per arm, after checking that they are valid."""
     if np.ndim(value) == 0:
         return require_finite(name, value, 0.0)
     if len(value) != arms:
@@ -298,7 +298,10 @@ _NAMES_IN_PYTHON = {plain: name for name, plain in _NAMES_IN_FILES.items()}
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert a field of a world to JSON values: a part to a dict with its kind, a tuple to a list."""
+    """Convert a field of a world to JSON values; a part, such as the shifts, becomes a dict with its kind.
+
+    A tuple becomes a list.
+    """
     if isinstance(value, WorldPart):
         fields = {_NAMES_IN_FILES.get(name, name): _to_plain(each) for name, each in vars(value).items()}
         return {"kind": type(value).__name__} | fields

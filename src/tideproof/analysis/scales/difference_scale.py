@@ -25,7 +25,6 @@ class DifferenceScale:
     """Least-squares fit of arm means and additive shifts of environments, with a model of the variance."""
 
     name: Literal["difference"] = "difference"
-    lifts = False
     exact = False
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:

@@ -16,7 +16,6 @@ class HiddenTideScale:
     """Differences of arm means after an estimated hidden tide is removed."""
 
     name: Literal["difference"] = "difference"
-    lifts = False
     exact = False
 
     def __init__(self, followed: UnlabelledTideFit) -> None:
@@ -35,7 +34,7 @@ class HiddenTideScale:
         return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
-        """Raise an error, because the test of additivity needs environments."""
+        """Raise the error that testing for equal shifts in all arms needs a log with environments."""
         raise self._needs_labels("a test of additivity")
 
     def spread(self) -> Spread:

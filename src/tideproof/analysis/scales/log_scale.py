@@ -31,10 +31,9 @@ class LogScale:
     """Least-squares fit of arms and environments to the logarithms of rewards."""
 
     name: Literal["log"] = "log"
-    lifts = True
     exact = False
 
-    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
         self._logs = require_logs(cells)
         self._solution = self._logs.solution
         self.found = estimate_log(cells, self._solution)
@@ -74,5 +73,5 @@ class LogScale:
         return unequal_variances(self._logs)
 
     def left_out(self) -> LeaveOneOut:
-        """Return arm means of logarithms from all environments, and with each environment left out."""
+        """Return mean logarithms of arms, from all environments and with each one left out in turn."""
         return LeaveOneOut(self.found.mu, leave_one_out_effects(self._logs, self._solution) + self._half)

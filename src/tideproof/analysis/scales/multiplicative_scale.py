@@ -19,9 +19,11 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 class MultiplicativeScale:
-    """Fit in which an environment multiplies all arms, by score equations given the environments' totals."""
+    """Model in which an environment multiplies the means (or odds) of all arms, fitted by score equations.
 
-    lifts = True
+    The equations are conditional on the totals of the environments.
+    """
+
     of_odds = False
 
     def __init__(self, cells: Cells, solution: Solution, found: Estimate, tests: PairTests) -> None:
@@ -48,13 +50,13 @@ class MultiplicativeScale:
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm values from all environments and, approximately, with each environment left out."""
+        """Return estimates of the arms from all environments and, approximately, without each one in turn."""
         scale: Any = self._tests.scale
         return LeaveOneOut(self.found.mu, leave_one_out_theta(self._cells, scale))
 
 
 def to_lift(values: Floats) -> Floats:
-    """Return the lift exp(x) - 1 of a logarithm of a ratio; values that overflow become infinite.
+    """Return the lift exp(x) - 1 for the logarithm x of a ratio; values that overflow become infinite.
 
     >>> to_lift(np.log([1.5, 1.0])).tolist(), float(to_lift(np.array(1e4)))
     ([0.5, 0.0], inf)

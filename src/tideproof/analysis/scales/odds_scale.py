@@ -17,12 +17,12 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class OddsScale(MultiplicativeScale):
-    """Conditional logistic fit of 0/1 rewards; two arms with few ones are tested by an exact test."""
+    """Conditional logistic model of 0/1 rewards; with few events, two arms are compared by an exact test."""
 
     name: Literal["odds"] = "odds"
     of_odds = True
 
-    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
         found = estimate_odds(cells, solution)
         assert isinstance(found.pairs, PairTests)
         super().__init__(cells, solution, found, found.pairs)

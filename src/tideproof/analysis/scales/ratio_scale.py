@@ -15,16 +15,19 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class RatioScale(MultiplicativeScale):
-    """Fit of the arms' shares of the total reward in each environment."""
+    """Model of each arm's share of the total reward in each environment, which determines ratios of means."""
 
     name: Literal["ratio"] = "ratio"
     exact = False
 
-    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
         found = estimate_ratio(cells, solution)
         assert isinstance(found.pairs, PairTests)
         super().__init__(cells, solution, found, found.pairs)
 
     def means(self, confidence: float) -> dict[str, Floats]:
-        """Return standard errors and confidence intervals of adjusted means: above 0, and rates below 1."""
+        """Return standard errors and confidence intervals of adjusted means, with bounds above 0.
+
+        Bounds of rates are also below 1.
+        """
         return (rate_intervals if self._cells.binary else log_scale_intervals)(self.found, confidence)

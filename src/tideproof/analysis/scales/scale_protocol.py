@@ -1,4 +1,4 @@
-"""Protocol `ScaleFit` of estimates on one scale (difference, ratio, odds or log), used to compare arms."""
+"""Interface of the scales on which arms are compared (difference, ratio, odds, log): estimates and tests."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from typing import NamedTuple, Protocol
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.diagnostics.additivity_test import Additivity
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.stats.variance.variance_models import Estimate
 
 
 class LeaveOneOut(NamedTuple):
-    """Values of the K arms, estimated from all J environments (K,) and with each one left out (J, K)."""
+    """Estimates of the arms from all environments, and with each environment left out in turn.
+
+    The shape of `mu` is (K,) for K arms, that of `without` is (J, K) for J environments.
+    """
 
     mu: Floats
     without: Floats
 
 
 class ScaleFit(Protocol):
-    """Estimates of arms and environments on one scale (difference, ratio, odds or log) of comparison.
+    """Estimates of arms and environments on one scale for comparing arms (difference, ratio, odds or log).
 
     Attributes
     ----------
-    name : name of the scale.
-    lifts : whether arms are compared by lifts; arm values are then logarithms.
+    name : name of the scale; `SCALE_PROPERTIES` has its texts and whether arms are compared by lifts.
     exact : whether tests and intervals of the two arms are exact if the pulls do not depend on rewards.
     found : estimates of arms and environments, with their covariance.
     """
@@ -33,10 +35,6 @@ class ScaleFit(Protocol):
     @property
     def name(self) -> ScaleName:
         """Name of the scale on which arms are compared: "difference", "ratio", "odds" or "log"."""
-
-    @property
-    def lifts(self) -> bool:
-        """Whether arms are compared by lifts (0.12 for 12 %) instead of differences."""
 
     @property
     def exact(self) -> bool:
@@ -47,7 +45,7 @@ class ScaleFit(Protocol):
         """Estimates of arms and environments, with their covariance."""
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences of arm values in the form that users read: unchanged, or as lifts."""
+        """Return differences between arms in the form that users read: unchanged, or as relative lifts."""
 
     def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means: "se", "low" and "high"."""
@@ -56,10 +54,10 @@ class ScaleFit(Protocol):
         """Return the difference of arms `i` and `k` in each environment that contains both."""
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether environments shift all arms equally; list the `worst` deviations."""
+        """Test whether environments shift all arms equally, and list the `worst` largest deviations."""
 
     def spread(self) -> Spread:
         """Test whether all arms, and all environments, have the same variance of rewards."""
 
     def left_out(self) -> LeaveOneOut:
-        """Return the arm values from all environments, and with each environment left out in turn."""
+        """Return estimates of the arms, from all environments and with each environment left out in turn."""

@@ -1,1 +1,1 @@
-"""Sentences on the best arm of a log: verdict, notes, warnings and answers; reports only lay them out."""
+"""Sentences on the results of an analysis: verdict, notes, warnings and answers, which reports lay out."""

@@ -1,4 +1,4 @@
-"""Report of the analysis of a log: the verdict, the table of arms, notes, warnings and answers.
+"""Report of the analysis of a log: verdict, table of arms, notes, warnings, answers to usual questions.
 
 The terminal, HTML reports, web pages and JSON all show these contents.
 """
@@ -134,7 +134,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
 
 
 def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the notes of a report about its data, such as excluded outliers or the scale of comparison."""
+    """Return notes on the data of a report, such as excluded outliers or how arms are compared."""
     c = fit.cells
     rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]
@@ -168,14 +168,14 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
 
 
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the note on the scale on which arms are compared, and why; None if a warning says so."""
+    """Return the note on how arms are compared (such as by ratios) and why, unless a warning says so."""
     if all_scales_fail(fit):
         return []
     return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
 
 
 def _two_arms_note(fit: Fit) -> list[str]:
-    """Return the note with the one-sided p-value of the best arm, if there are only two arms."""
+    """Return a note with the one-sided p-value of the best arm if there are only two arms; else no note."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
@@ -193,7 +193,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
 
 
 def _disagreement_note(fit: Fit) -> list[str]:
-    """Return a note that explains why the verdict and the probability of being best seem to disagree."""
+    """Return a note on why verdict and probabilities of being best seem to disagree; empty if they agree."""
     decision, chance = fit.decision, fit.p_best
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
         return []
@@ -216,7 +216,10 @@ def _disagreement_note(fit: Fit) -> list[str]:
 
 
 def _raw_mean_note(fit: Fit) -> list[str]:
-    """Return a note that names the arms with the best raw mean and the best period-weighted mean."""
+    """Return a note on which arms would win by means without adjustment for shifts.
+
+    These are the raw mean and the period-weighted mean (an average over environments).
+    """
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
@@ -237,13 +240,13 @@ def _raw_mean_note(fit: Fit) -> list[str]:
 
 
 def winsorizing_note(threshold: WinsorizingThreshold) -> str:
-    """Return the note that names the value above which rewards were winsorized."""
+    """Return the note that rewards above a certain value were winsorized (replaced by that value)."""
     share = f"{100 * threshold.share:g} %"
     return f"Rewards above {format_rounded(threshold.at)}, their {share} quantile, were replaced by it."
 
 
 def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
-    """Return the sentence on which outlying cells were excluded."""
+    """Return a sentence on which outlying arm-by-environment cells were excluded."""
     if found is None:
         return []
     looked = format_count(found.looked, "cell")
@@ -292,7 +295,9 @@ def _arms_table(fit: Fit) -> Table:
 
 
 def _remove_rounding(x: float | None, largest: float) -> float | None:
-    """Return a difference of numbers of size `largest`; a mere rounding error becomes 0.
+    """Return a difference of two numbers, or 0 if the difference is mere rounding error.
+
+    `largest` is the size of the two numbers.
 
     >>> [_remove_rounding(x, 3.5) for x in (-4.4e-16, 1e-9, None)], _remove_rounding(1e-9, 1e5)
     ([0.0, 1e-09, None], 0.0)

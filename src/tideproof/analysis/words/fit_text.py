@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.text import (
     PERCENT,
     PLAIN,
@@ -36,17 +37,17 @@ _SEGMENTS = 40  # largest number of segments with a line of their own
 
 
 def mean_format(fit: Fit) -> NumberFormat:
-    """Return the number format of means: percent if rewards are 0 or 1."""
+    """Return the number format of means: percent if all rewards are 0 or 1, else plain numbers."""
     return PERCENT if fit.cells.binary else PLAIN
 
 
 def change_format(fit: Fit) -> NumberFormat:
-    """Return the number format of differences of means in a column whose header names the unit."""
+    """Return the number format of differences of means, for a table column whose header names the unit."""
     return NumberFormat(mean_format(fit).factor)
 
 
 def contrast_format(fit: Fit) -> NumberFormat:
-    """Return the number format of differences or lifts between two arms."""
+    """Return the number format of the difference or lift of two arms: percent, percentage points or plain."""
     if fit.lifts:
         return PERCENT
     return POINTS if fit.cells.binary else PLAIN
@@ -84,7 +85,7 @@ def verdict(fit: Fit) -> str:
 
 
 def lead(fit: Fit) -> str:
-    """Return the lead of the best arm over the runner-up as text, in the units of the scale.
+    """Return the lead of the best arm over the runner-up as text: a difference or a lift, with its interval.
 
     The interval is two-sided and allows for the selection of the two arms (with `anytime`: for all pairs).
     For differences the text contains the lift as well, if all means are above 0.
@@ -99,8 +100,7 @@ def lead(fit: Fit) -> str:
         said = f"{figures.format_lead(found.estimate, low, high, '+')} over {second}, the runner-up"
     else:
         said = f"{figures.format_lead(-found.estimate, low, high)} below {second}, the runner-up"
-    if fit.scale == "odds":
-        said = f"odds {said}"
+    said = SCALE_PROPERTIES[fit.scale].lead_prefix + said
     beside = [figures.format_interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
     return f"{said} ({'; '.join(filter(None, beside))})" if any(beside) else said
 
@@ -123,7 +123,7 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 
 def _too_few_text(fit: Fit) -> str:
-    """Return a sentence on how many rewards the best arm and a candidate have, and how many are needed."""
+    """Return a sentence on how many rewards the best arm and a rival arm have, and on how many are needed."""
     events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
@@ -147,12 +147,12 @@ def _too_few_text(fit: Fit) -> str:
 
 
 def anytime_suffix(anytime: bool) -> str:
-    """Return the words after a confidence level that holds however often the growing log is analyzed."""
+    """Return ", at any time" for a confidence level that is valid at repeated looks, else an empty text."""
     return ", at any time" if anytime else ""
 
 
 def groups_text(fit: Fit) -> str:
-    """Return a sentence on groups of arms that share no environment, and on pulls that would connect them."""
+    """Return a sentence on groups of arms that share no environment, and on pulls to connect the groups."""
     return (
         f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
         f"pull {join_names(fit.bridge)} in one environment"
@@ -188,7 +188,7 @@ def summary(fit: Fit) -> str:
 
 
 def control_sentence(fit: Fit, against: ControlComparison) -> str:
-    """Return a sentence on how each arm compares with the control, the best first."""
+    """Return a sentence on how each arm compares with the control arm, the best arm first."""
     rows = {row["arm"]: row for row in against.table}
     order = [arm for group in fit.ranking for arm in group if arm in rows]
     said = [f"{arm} {comparison_text(fit, rows[arm])}" for arm in order[:_ARMS]]
@@ -197,7 +197,7 @@ def control_sentence(fit: Fit, against: ControlComparison) -> str:
 
 
 def comparison_text(fit: Fit, row: dict[str, Any]) -> str:
-    """Return the comparison of one arm with the control as text: estimate, interval, lift and conclusion."""
+    """Return the comparison of an arm with the control arm as text: estimate, interval, lift, conclusion."""
     if row["estimate"] is None:
         return "cannot be compared"
     figures, low, high = contrast_format(fit), row["low"], row["high"]
@@ -211,7 +211,7 @@ def comparison_text(fit: Fit, row: dict[str, Any]) -> str:
 
 
 def interaction_sentences(fit: Fit) -> list[str]:
-    """Return sentences on how much arms differ between environments, and whether one arm leads everywhere."""
+    """Return sentences on how differences between arms vary by environment, and on which arm leads where."""
     found = fit.interaction
     if found is None:
         return []
@@ -245,7 +245,7 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
 
 
 def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
-    """Return the sentence on how many environments the best arms lead in."""
+    """Return the sentence on the number of environments in which each of the best arms leads."""
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
     lead = (
@@ -262,7 +262,7 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
 
 
 def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
-    """Return the sentence on the best arm in an average environment and in the observed ones."""
+    """Return the sentence on which arm is the best in an average environment and in the observed ones."""
     average, these = _candidates_text(found.average), _candidates_text(found.these)
     if average == these:
         return f"In an average environment, and in the observed ones weighted by traffic, {average}."

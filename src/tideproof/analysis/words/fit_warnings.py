@@ -19,7 +19,8 @@ from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
-from tideproof.stats.scales.scale_test import Scale, run_scale_test
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
+from tideproof.stats.scales.scale_test import run_scale_test
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out
 from tideproof.text import format_p, format_rounded, join_names
 
@@ -34,13 +35,13 @@ _MOST_ALIKE = 5  # sentences about labels that look alike
 
 
 def warn_of_labels(fit: Fit) -> list[str]:
-    """Return warnings about labels that look alike or like missing values."""
+    """Return warnings about labels of arms and environments that look alike or like missing values."""
     found = label_warnings("arm", fit.cells.arms)
     return found if fit.tide else [*found, *label_warnings("environment", fit.cells.environments)]
 
 
 def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
-    """Return warnings about labels of arms or environments that look alike or like missing values.
+    """Return warnings about labels (of arms or of environments) that look alike or like missing values.
 
     >>> label_warnings("arm", ["B", "B ", "C"])
     ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
@@ -95,11 +96,10 @@ def _scale_warning(fit: Fit) -> list[str]:
     if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
         return []
     unlike = _log_warning(fit)
-    scale: Scale = "ratio" if fit.scale == "log" else fit.scale
+    scale, what = SCALE_PROPERTIES[fit.scale].tested_as, SCALE_PROPERTIES[fit.scale].plural.capitalize()
     test = run_scale_test(fit.cells, scale, "ratio" if scale == "difference" else "difference")
     if test.p >= ALARM:
         return unlike
-    what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
     return [
         *unlike,
         f"{what} between arms depend on the shift of the environment ({format_p(test.p)}); scale='auto' "
@@ -108,12 +108,12 @@ def _scale_warning(fit: Fit) -> list[str]:
 
 
 def all_scales_fail(fit: Fit) -> bool:
-    """Return whether the data reject all scales of comparison that were tried."""
+    """Return whether the data reject all scales for comparing arms (such as ratios) that were tried."""
     return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
 
 
 def _log_warning(fit: Fit) -> list[str]:
-    """Return a warning if ratios of means cannot be estimated from logarithms."""
+    """Return a warning if ratios of means cannot be estimated from the logarithms of rewards."""
     logs = fit.cells.logs
     if fit.scale != "log" or logs is None or normality_p(logs) >= ALARM:
         return []
@@ -126,7 +126,10 @@ def _log_warning(fit: Fit) -> list[str]:
 
 
 def failed_additivity(fit: Fit) -> Additivity | None:
-    """Return the test whether environments shift all arms equally, if it fails and the model assumes it."""
+    """Return the test whether environments shift all arms equally, if the data contradict this assumption.
+
+    Return None if they do not, or for a model without this assumption.
+    """
     if fit.interaction is not None or fit.tide is not None:
         return None
     try:
@@ -152,7 +155,7 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
 
 
 def large_reward_sentence(c: Cells) -> str:
-    """Return a sentence that names a reward that is more than a quarter of the total reward of its arm.
+    """Return a sentence on a reward that is over a quarter of the total reward of its arm, if there is one.
 
     Such a reward makes other cells look outlying. Its own cell does not, because the reward makes the noise
     of that cell as large as itself.
@@ -172,7 +175,7 @@ def large_reward_sentence(c: Cells) -> str:
 
 
 def _additivity_advice(fit: Fit) -> str:
-    """Return advice on the option that allows for shifts that differ between arms."""
+    """Return advice on options for data in which shifts differ between arms."""
     said, c = "", fit.cells
     if c.factors is not None or c.slope is not None:
         return said
@@ -261,7 +264,7 @@ def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
 
 
 def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
-    """Return the advice to winsorize, or an empty text if that would not change the reward of the row.
+    """Return the advice to winsorize rewards, or an empty text if that would not change the decisive row.
 
     The advice is given only for the largest reward of a log without negative rewards.
     """

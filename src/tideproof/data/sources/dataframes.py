@@ -1,4 +1,7 @@
-"""Logs given as any data frame that narwhals supports, eager or lazy, grouped by the frame's own engine."""
+"""Logs given as any data frame that the library narwhals supports, grouped by the data frame's own engine.
+
+The data frames may be eager or lazy.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,7 @@ def _to_frame(data: Any) -> Frame:
 
 
 def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
-    """Group rows in the data frame's engine; deviations are taken from `centre` to keep their digits."""
+    """Group rows in the data frame's engine; subtract `centre` from rewards to avoid rounding errors."""
     import narwhals as nw
 
     reward, first = nw.col("reward"), nw.col("first")
@@ -173,7 +176,10 @@ def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Gr
 
 
 def _combine_columns(values: list[nw.Expr], request: ColumnSpec) -> nw.Expr:
-    """Return an expression for the reward: one column, winsorized, or a weighted sum of several columns."""
+    """Return a data frame expression for the reward: one column or a weighted sum of several columns.
+
+    If requested, the column is winsorized, or the logarithm is taken.
+    """
     import narwhals as nw
 
     terms = []
@@ -198,8 +204,11 @@ def frame_quantile(data: Any, request: ColumnSpec, share: float) -> float:
     request = request.among(schema)
     if isinstance(frame, nw.DataFrame):
         return column_quantile({name: frame[name].to_list() for name in schema.names()}, request, share)
-    if not schema[request.reward].is_numeric():
-        raise not_numeric_error(request.reward, schema[request.reward])
+    for name in request.wide or (request.reward,):
+        if not (schema[name].is_numeric() or schema[name] == nw.Boolean):
+            raise not_numeric_error(name, schema[name])
+    if request.wide:
+        frame, request = _unpivot(frame, request), request.long(ARM, REWARD)
     reward = nw.col(request.reward).cast(nw.Float64())
     finite = frame.filter(~_is_missing(reward, nw.Float64()) & reward.is_finite())
     found = _collect(finite.select(reward.quantile(share, "linear"))).item()
@@ -223,7 +232,7 @@ def order_frame(data: Any, request: ColumnSpec, most: int) -> TimeOrderedRows:
 
 
 def _truncate_time(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
-    """Return a frame expression that truncates a time to its hour or day, in UTC if it has a zone.
+    """Return a data frame expression that truncates a time to its hour or day, in UTC if it has a zone.
 
     Text is returned unchanged, because engines differ in how they parse it.
     """
@@ -252,14 +261,14 @@ def _is_missing(column: nw.Expr, dtype: DType) -> nw.Expr:
 
 
 def _count_rows(condition: nw.Expr) -> nw.Expr:
-    """Return a frame expression for the number of rows that satisfy a condition."""
+    """Return a data frame expression for the number of rows that satisfy a condition."""
     import narwhals as nw
 
     return condition.cast(nw.Int64()).sum()  # Spark cannot sum truth values
 
 
 def _collect(frame: Frame) -> nw.DataFrame[Any]:
-    """Return an eager data frame; a lazy data frame is computed."""
+    """Return a data frame whose values are in memory; a lazy data frame is computed first."""
     import narwhals as nw
 
     return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

@@ -1,4 +1,4 @@
-"""DuckDB connections with progress reports and readable errors, and relations that the user passes."""
+"""DuckDB connections with progress reports and readable errors; they also read DuckDB relations of users."""
 
 from __future__ import annotations
 

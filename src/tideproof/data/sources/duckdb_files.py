@@ -38,6 +38,7 @@ _TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
 _PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
+UPLOAD_KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")  # accepted by the web page
 _LONG = 2**24  # bytes; larger files are sampled before all rows are read
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES = 100  # number of first lines that are searched for the header
@@ -65,7 +66,7 @@ class Files:
 
     @property
     def rows(self) -> str:
-        """Call of a DuckDB table function that reads these files, for use after FROM."""
+        """SQL that reads these files, for use after FROM: the call of a DuckDB table function."""
         listed = ", ".join(quote_text(path) for path in self.paths)
         options = "".join(f", {name} = {value}" for name, value in self.options.items())
         return f"{self.function}([{listed}]{options})"
@@ -81,7 +82,7 @@ class Files:
 
 
 def find_files(run: Query, place: str) -> Files:
-    """Return the files at a path or glob, which must be of one kind and not all empty."""
+    """Return the files at a path or glob pattern; the files must be of one kind and not all empty."""
     paths = _paths(place)
     suffixes = {_suffix(path) for path in paths}
     if len(suffixes) > 1:
@@ -102,7 +103,7 @@ def find_files(run: Query, place: str) -> Files:
 
 
 def _paths(place: str) -> list[str]:
-    """Return the paths that a path or glob matches, or raise an error."""
+    """Return the paths of all files that match a path or glob pattern; raise an error if there are none."""
     paths = [place] if os.path.isfile(place) else sorted(glob.glob(place, recursive=True))
     paths = [path for path in paths if os.path.isfile(path)]
     if not paths:
@@ -116,13 +117,13 @@ def _paths(place: str) -> list[str]:
 
 
 def _suffix(path: str) -> str:
-    """Return the extension of a file name, ignoring one for compression such as ".gz"."""
+    """Return the extension of a file name, ignoring an extension for compression such as ".gz"."""
     name = Path(path)
     return (name.with_suffix("") if name.suffix.lower() in _PACKED else name).suffix.lower()
 
 
 def _csv_files(run: Query, paths: list[str], together: dict[str, str]) -> Files:
-    """Return CSV files with the reader's options for their delimiter, header and encoding."""
+    """Return CSV files with the options of DuckDB's reader for their delimiter, header and encoding."""
     first = next(path for path in paths if os.path.getsize(path))
     encoding = _guess_encoding(first)
     lines = first_lines(run, first, encoding)
@@ -152,7 +153,7 @@ def _guess_encoding(path: str) -> str:
 
 @contextmanager
 def open_files(place: str, guard: FileGuard | None = None) -> Iterator[FileSource]:
-    """Open the file or files at a path or glob; `guard` restricts the reading of an untrusted file."""
+    """Open the files at a path or glob pattern; `guard` restricts the reading of an untrusted file."""
     with open_connection(guard=guard) as run, readable_errors(repr(place)):
         files = find_files(run, place)
         yield FileSource(run, files, _fetch_file_types(run, files))
@@ -160,7 +161,7 @@ def open_files(place: str, guard: FileGuard | None = None) -> Iterator[FileSourc
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Opened files, whose rows DuckDB groups.
+    """Opened files whose rows DuckDB groups by arm and environment.
 
     Attributes
     ----------
@@ -186,7 +187,7 @@ class FileSource:
         return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer]) -> Answer:
-        """Run an operation on rows; if the types inferred from the first rows do not fit, use all rows."""
+        """Run an operation on rows; if types inferred from the first rows fail, infer them from all rows."""
         import duckdb
 
         if self.files.header:
@@ -238,7 +239,7 @@ class FileSource:
 
 
 def _fetch_file_types(run: Query, files: Files) -> dict[str, str]:
-    """Return the SQL type of each column of files; errors name lines of a CSV file that do not fit."""
+    """Return the SQL type of each column of files; an error names the malformed line of a CSV file."""
     import duckdb
 
     try:
@@ -309,7 +310,7 @@ def _split_line(line: str) -> tuple[str, list[str]]:
 
 
 def looks_like_data(fields: Sequence[str]) -> bool:
-    """Return whether a line of a CSV file holds values, not column names: a field is a number or empty.
+    """Return whether a CSV line holds values, not column names: whether a field is a number or empty.
 
     >>> looks_like_data(["A", "mon", "3.5"]), looks_like_data(["A", ""]), looks_like_data(["variant", "day"])
     (True, True, False)

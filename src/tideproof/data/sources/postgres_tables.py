@@ -56,7 +56,7 @@ def _factor_sql(d: str) -> str:
 
 
 def _centred_mean_sql(run: Query) -> Callable[[str, str], str]:
-    """Return a function that writes SQL for an accurate mean, by subtracting one reward of the table first.
+    """Return a function that writes SQL for a mean; one reward is subtracted first, to avoid rounding errors.
 
     That reward is fetched once: a subquery that is used twice could return two different rewards.
     """

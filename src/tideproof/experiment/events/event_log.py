@@ -9,7 +9,10 @@ from tideproof.experiment.events.event_records import Event
 
 
 class EventLog(MutableSequence[Event]):
-    """List of events; the first `past` events are loaded by `read` when one of them is accessed."""
+    """List of events; the first `past` of them are read from storage when one of these is accessed.
+
+    `read` is the function that reads them.
+    """
 
     def __init__(
         self, events: Iterable[Event] = (), past: int = 0, read: Callable[[], list[Event]] | None = None
@@ -51,10 +54,10 @@ class EventLog(MutableSequence[Event]):
         del self._events[place]  # only the newest events are ever removed
 
     def insert(self, index: int, value: Event) -> None:
-        """Add an event at the end; other positions are not allowed."""
+        """Add an event at the end of the event log; other positions are not allowed."""
         assert index == len(self)
         self._events.append(value)
 
     def append(self, value: Event) -> None:
-        """Add an event at the end."""
+        """Add an event at the end of the event log."""
         self._events.append(value)

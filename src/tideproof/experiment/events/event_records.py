@@ -1,4 +1,4 @@
-"""Record types of everything that can happen to an experiment, and their JSON form.
+"""Types of the events that can happen to an experiment, and their conversion to JSON and back.
 
 An experiment is the sequence of its event records; its state is computed by applying them in order. A record
 from a file is checked field by field, so that damaged records are refused.
@@ -37,14 +37,17 @@ class Opened(NamedTuple):
 
 
 class Unlabelled(NamedTuple):
-    """Event: the first ask had no label, so the tide is hidden and is estimated from the rewards."""
+    """Event: the first ask had no environment label, so the tide is estimated from the rewards alone."""
 
     at: float
     by: str | None
 
 
 class Asked(NamedTuple):
-    """Event: pulls of these arm numbers were asked for in one environment; `unit` is a hash or None."""
+    """Event: pulls of these arms were asked for in one environment, possibly for a unit such as a visitor.
+
+    `arms` are arm numbers. `unit` is the hash of the unit's ID, or None.
+    """
 
     at: float
     by: str | None
@@ -54,7 +57,7 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Event: rewards of pulls were recorded, by pull number."""
+    """Event: the rewards of the pulls with these numbers were recorded."""
 
     at: float
     by: str | None
@@ -63,7 +66,10 @@ class Told(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Event: rewards of units were recorded, to be added up; each key of a pull counts once."""
+    """Event: rewards were recorded that are added up by pull, such as several purchases of one visitor.
+
+    The pulls are those of units. Each key of a pull counts once.
+    """
 
     at: float
     by: str | None
@@ -73,7 +79,7 @@ class Added(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Event: the shares of all arms were computed for the next `n` units in an environment."""
+    """Event: the share of each arm among the next `n` units (visitors) of an environment was computed."""
 
     at: float
     by: str | None
@@ -104,7 +110,7 @@ class Cancelled(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Event: pulls reached their time limit and got the default `reward`, or expired if it is None.
+    """Event: pulls reached their time limit; they got the default `reward`, or expired if there is none.
 
     A pull whose reward was told within a fixed window gets that reward instead.
     """
@@ -173,7 +179,7 @@ class Stopped(NamedTuple):
 
 
 class Sure(NamedTuple):
-    """Event: the stopping rule found that an arm is the best with that confidence."""
+    """Event: the stopping rule found one arm to be the best with the required confidence level."""
 
     at: float
     by: str | None
@@ -183,7 +189,7 @@ class Sure(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Event: a note was added."""
+    """Event: a free-text note was added to the event log."""
 
     at: float
     by: str | None
@@ -191,7 +197,10 @@ class Noted(NamedTuple):
 
 
 class Warmed(NamedTuple):
-    """Event: warm-start cells were added: (arm, label, n, mean, sum of squared deviations) each."""
+    """Event: rewards from before the experiment were added, summarised by arm and environment.
+
+    Each of the `cells` is (arm, label, n, mean, sum of squared deviations).
+    """
 
     at: float
     by: str | None
@@ -199,7 +208,7 @@ class Warmed(NamedTuple):
 
 
 class Salted(NamedTuple):
-    """Event: the key of the unit hashes was set; an empty key means that it was deleted."""
+    """Event: the secret key with which unit IDs are hashed was set, or deleted if the key is empty."""
 
     at: float
     by: str | None
@@ -207,7 +216,7 @@ class Salted(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """Event: units saw their arms, so that rewards of these pulls are accepted from now on."""
+    """Event: visitors or other units saw their arms, so that rewards of these pulls are now accepted."""
 
     at: float
     by: str | None
@@ -225,7 +234,7 @@ _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
 
 
 def without_old_salts(happened: Iterable[Event]) -> list[Event]:
-    """Return the events with salts removed that a later event deleted or replaced.
+    """Return the events without the hash keys (salts) that a later event deleted or replaced.
 
     >>> without_old_salts([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
     Salted(at=1.0, by=None, salt='')
@@ -248,7 +257,7 @@ def event_to_record(event: Event) -> list[Any]:
 
 
 def record_to_event(record: Any) -> Event:
-    """Return the event of a JSON list, or raise an error that names the field that is wrong.
+    """Convert a JSON list to an event, or raise an error that names the wrong field.
 
     >>> record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
@@ -267,7 +276,7 @@ def record_to_event(record: Any) -> Event:
 
 
 def trusted_record_to_event(record: Any) -> Event:
-    """Return the event of a JSON list whose checksum was verified, without checking its fields.
+    """Convert a JSON list whose checksum was verified to an event, without checking the fields of the event.
 
     >>> trusted_record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
@@ -281,7 +290,7 @@ def _as_tuples(values: list[Any]) -> tuple[Any, ...]:
 
 
 def _checked_field(name: str, field: str, hint: Any, value: Any) -> Any:
-    """Return a value converted to the type of a record field; lists become tuples."""
+    """Convert a JSON value to the type of an event field, or raise an error; lists become tuples."""
     found = _convert(hint, value)
     if found is _INVALID:
         raise InputError(f"the field {field} of an event of kind {name!r} cannot be {str(value)[:80]!r}")

@@ -19,8 +19,8 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
 from tideproof.experiment.tells import WIDEST, checked_limits
 from tideproof.experiment.tide_options import checked_option, checked_zone
-from tideproof.policies.stopping_policy import RULES
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.policies.stopping_policy import STOPPING_RULES
+from tideproof.stats.scales.scale_properties import Scale
 from tideproof.text import join_names
 
 LARGEST_READ = 1e100  # rewards in a file may be larger than `tells.LARGEST`
@@ -48,7 +48,7 @@ def checked_created(created: e.Created) -> e.Created:
 
 def check_event(state: State, event: e.Event) -> None:
     """Raise an error if an event from a file is impossible after the events before it."""
-    _CHECKS[type(event)](state, event)
+    EVENT_CHECKS[type(event)](state, event)
 
 
 def _require(condition: bool, event: e.Event) -> None:
@@ -135,7 +135,10 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
 
 
 def _is_held_back(state: State, pull: int) -> bool:
-    """Return whether a pull is pending although its reward is known, because its window is still open."""
+    """Return whether the reward of a pull is known but counts only from the time limit of the pull.
+
+    Such a pull is still pending.
+    """
     book = state.book
     return (
         0 <= pull < len(book.pulls)
@@ -155,7 +158,7 @@ def _check_arm_retired(state: State, event: e.ArmRetired) -> None:
 
 def _check_sure(state: State, event: e.Sure) -> None:
     rule = rule_of(state.created)
-    _require(rule is not None and event.rule in RULES and event.confidence == rule.confidence, event)
+    _require(rule is not None and event.rule in STOPPING_RULES and event.confidence == rule.confidence, event)
     _require(event.arm in state.book.active and state.book.sure is None, event)
 
 
@@ -179,7 +182,7 @@ def _check_salted(state: State, event: e.Salted) -> None:
 
 
 def _check_pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence[str]) -> None:
-    """Raise an error unless these are distinct existing pulls, at least one, each with an allowed status."""
+    """Raise an error unless an event names existing, distinct pulls (at least one) with an allowed status."""
     status = state.book.status
     _require(0 < len(set(pulls)) == len(pulls), event)
     _require(min(pulls) >= 0 and max(pulls) < len(status), event)
@@ -190,7 +193,7 @@ def _check_rewards(event: e.Event, rewards: Sequence[float]) -> None:
     _require(all(abs(reward) <= LARGEST_READ for reward in rewards), event)
 
 
-_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
+EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Created: _refuse,
     e.Unlabelled: _check_unlabelled,
     e.Asked: _check_asked,

@@ -15,7 +15,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, TideproofError, UnknownName
 from tideproof.experiment.events import event_records
 from tideproof.experiment.events.event_validation import check_event, checked_created
-from tideproof.experiment.policy_decomposition import separate_policy
+from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.snapshots.snapshot import restore_from_snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.files import read_text, require_path, write_text_atomically
@@ -56,7 +56,7 @@ def read(path: str | os.PathLike[str]) -> tuple[list[event_records.Event], Any]:
 
 
 def parse(text: str, name: str) -> tuple[list[event_records.Event], Any]:
-    """Return the events and the snapshot from the text of an experiment file; errors mention `name`."""
+    """Return the events and snapshot in the text of an experiment file; error messages mention `name`."""
     try:
         document = json.loads(text)
         version = document["tideproof_experiment"]
@@ -75,7 +75,7 @@ def parse(text: str, name: str) -> tuple[list[event_records.Event], Any]:
 
 
 def _snapshot(document: dict[str, Any]) -> Any:
-    """Return the snapshot of a document if its checksum matches its events, else None."""
+    """Return the snapshot in a parsed experiment file if its checksum is right, else None."""
     found = document.get("snapshot")
     if not isinstance(found, dict):
         return None
@@ -84,13 +84,13 @@ def _snapshot(document: dict[str, Any]) -> Any:
 
 
 def checksum(document: Any) -> str:
-    """Return the SHA-256 checksum of a JSON document, which the file stores, too."""
+    """Return the SHA-256 checksum of a JSON document, which is stored in the experiment file."""
     plain = json.dumps(document, sort_keys=True, allow_nan=True)
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def rebuild_state(happened: list[event_records.Event], given: Chosen | None, snapshot: Any = None) -> State:
-    """Return the state after these events, by a valid snapshot if there is one, else by replay.
+    """Return the state after these events, from a valid snapshot if there is one, else by replaying them.
 
     The policy is `given`, or the registered policy of the saved name.
     """
@@ -118,13 +118,13 @@ def describe_policy(spec: PolicySpec) -> dict[str, Any]:
 
 
 def unregistered(spec: PolicySpec) -> Policy | None:
-    """Return the policy if its saved name does not identify it, so that it must be passed; else None."""
+    """Return the policy if loading cannot find it by its name, so that it must be passed; else None."""
     known = is_registered(spec.policy.name) and not is_namesake(spec.policy)
     return None if known else spec.policy
 
 
 def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
-    """Return the policy that a saved description names, from `given` or from the registry.
+    """Return the policy that a file describes, based on `given` or on the registered policy of that name.
 
     `given` must have the same name, and must not contradict the saved options.
     """

@@ -1,4 +1,4 @@
-"""Conversion of the book of pulls to columns of numbers and back, for compact snapshots."""
+"""Conversion of all pulls of an experiment to columns of numbers and back, for compact snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _PLAIN = Book.plain_fields()
 
 
 def book_to_columns(book: Book) -> list[Any]:
-    """Return a book without its salt as lists and arrays, from which `restore_book` restores it.
+    """Return the pulls and other data of a book as lists and arrays, from which `restore_book` restores it.
+
+    The salt is left out.
 
     The IDs of the pulls must be those that `Book.ask` makes.
     """
@@ -44,7 +46,7 @@ def book_to_columns(book: Book) -> list[Any]:
 
 
 def _sessions(book: Book) -> list[list[Any]]:
-    """Return the number of the first pull of each session, with the session's name."""
+    """Return where the prefix of the pull IDs changes: the number of the pull, and the new prefix."""
     found: list[list[Any]] = []
     start = ""
     for number, pull in enumerate(book.pulls):
@@ -56,7 +58,7 @@ def _sessions(book: Book) -> list[list[Any]]:
 
 
 def restore_book(book: Book, contents: Any) -> None:
-    """Restore an empty book from the contents that `book_to_columns` returned."""
+    """Fill an empty book of pulls with the contents that `book_to_columns` returned."""
     (arms, retired, asked), plain, sure, columns, (labels, sessions), summaries, units, plans, added = (
         contents
     )

@@ -40,13 +40,13 @@ def copy_policy_state(state: State) -> Any:
 
 
 def copy_whole_state(state: State) -> Any:
-    """Return a copy of the book and the policy statistics, or None if replaying is as fast."""
+    """Return a copy of the pulls and the policy statistics, or None if replaying the events is as fast."""
     numbers = copy_policy_state(state)
     return None if numbers is None else [pull_columns.book_to_columns(state.book), numbers]
 
 
 def pack_snapshot(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
-    """Return a copied policy state as a snapshot of JSON values."""
+    """Convert a copied policy state to a snapshot of JSON values; return None if that is impossible."""
     mark = None if contents is None else _fingerprint(spec.policy, spec.selection)
     return None if mark is None else {"mark": mark, "numbers": _pack(contents)}
 
@@ -67,7 +67,10 @@ def restore_from_snapshot(state: State, snapshot: Any, check: Check) -> bool:
 
 
 def serialize_state(contents: Any) -> bytes:
-    """Return what `copy_whole_state` returned as compressed JSON bytes."""
+    """Return a copied state as JSON bytes with compressed arrays.
+
+    `contents` is what `copy_whole_state` returned.
+    """
     return json.dumps(_pack(contents), separators=(",", ":")).encode()
 
 
@@ -86,13 +89,16 @@ def resume(state: State, happened: EventLog, snapshot: bytes) -> bool:
 
 
 def code_fingerprint(spec: PolicySpec) -> str | None:
-    """Return a fingerprint of the code that applies events for a policy, or None if there is none."""
+    """Return a hash of the code that applies events for a policy, or None if the code cannot be hashed."""
     return _fingerprint(spec.policy, spec.selection)
 
 
 @cache
 def _fingerprint(policy: Policy, selection: Selection) -> str | None:
-    """Return a fingerprint of the code that applies events for a policy and selection rule."""
+    """Return a hash of the code that applies events for a policy and selection rule, or None.
+
+    It is None if the code cannot be hashed.
+    """
     spec = PolicySpec(policy, selection)
     try:
         kernels = [
@@ -106,7 +112,10 @@ def _fingerprint(policy: Policy, selection: Selection) -> str | None:
 
 
 def _hidden_tide_variants(spec: PolicySpec) -> list[PolicySpec]:
-    """Return the policy's versions for `tide="hidden"` and `tide="both"`, or an empty list."""
+    """Return the versions of a policy for tides with shifts at unknown times, or an empty list.
+
+    These are the versions for `tide="hidden"` and `tide="both"`.
+    """
     try:
         return [spec.on_tide("hidden"), spec.on_tide("both")]
     except InputError:
@@ -120,7 +129,7 @@ def _copy(value: Any) -> Any:
 
 
 def _pack(value: Any) -> Any:
-    """Return nested lists with each array replaced by its compressed text, ready for JSON."""
+    """Convert nested lists to JSON values: each array becomes a dictionary with its compressed bytes."""
     if isinstance(value, np.ndarray):
         packed = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes(), 1)).decode()
         return {"type": value.dtype.str, "shape": list(value.shape), "data": packed}

@@ -1,4 +1,4 @@
-"""Table with one row per environment: its rewards by arm in brief, and statistics for the policy.
+"""Table with one row per environment: summaries of its rewards by arm, and statistics for the policy.
 
 The rewards of one arm in one environment are a cell: their number, mean and sum of squared deviations. The
 statistics of an environment are a slot, as the kernels of a policy read it. Each row has two slots: one of
@@ -48,14 +48,14 @@ class EnvironmentArrays(NamedTuple):
 
 
 class SlotView(NamedTuple):
-    """Statistics of one environment, as a block of memory and in the form that kernels take."""
+    """Statistics of one environment, as a block of arrays and in the form that policy functions read."""
 
     memory: Memory[Slot]
     kernels: Any
 
 
 class _Cell(NamedTuple):
-    """Number, mean and squared deviations of the rewards in a cell, as lists that a kernel changes."""
+    """Number, mean and squared deviations of one arm's rewards in one environment, in changeable lists."""
 
     told: Any
     mean: Any
@@ -63,7 +63,7 @@ class _Cell(NamedTuple):
 
 
 class EnvironmentTable:
-    """Table of reward cells and kernel statistics with one row per environment.
+    """Table with one row per environment: summaries of its rewards by arm, and statistics for the policy.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class EnvironmentTable:
     """
 
     def __init__(self, arms: int, active_arms: int, to_kernel: Callable[[Any], Any]) -> None:
-        """Create an empty table for `arms` arms in the experiment and `active_arms` arms of the policy.
+        """Create an empty table for `arms` arms of the experiment, of which the policy has `active_arms`.
 
         `to_kernel` converts a slot to the form that kernels take.
         """
@@ -88,7 +88,7 @@ class EnvironmentTable:
 
     @property
     def rows(self) -> EnvironmentArrays:
-        """The current arrays of the table."""
+        """The current arrays of the table of environments."""
         return self._current[0]
 
     def resize(self, arms: int, active_arms: int) -> None:
@@ -121,7 +121,7 @@ class EnvironmentTable:
         return row
 
     def record(self, row: int, arm: int, n: int, mean: float, squares: float) -> None:
-        """Add rewards of one arm to the cell of their environment."""
+        """Add `n` rewards of one arm to the summary of its rewards in one environment."""
         rows = self.rows
         tables = rows.n, rows.mean, rows.squares
         if rows.n[row, arm] == 0.0 and not rows.n[row].any():
@@ -132,7 +132,7 @@ class EnvironmentTable:
             table[row, arm] = value
 
     def replace_reward(self, row: int, arm: int, old: float, new: float) -> None:
-        """Replace one reward in its cell by another."""
+        """Replace one reward by another in the summary of its arm and environment."""
         rows = self.rows
         n, mean = rows.n[row, arm], rows.mean[row, arm]
         centre = mean + (new - old) / n
@@ -146,18 +146,18 @@ class EnvironmentTable:
         return 0 if row is None else int(self.rows.pending[row, arm])
 
     def at(self, which: Ints, active: list[int]) -> Any:
-        """Return an index that selects the cells of these rows and arms.
+        """Return a NumPy index that selects these rows (environments) and arms in the arrays of the table.
 
         If all arms are active, the index consists of the rows only, which is faster.
         """
         return which if len(active) == self.rows.n.shape[1] else np.ix_(which, np.array(active))
 
     def slot(self, row: int) -> SlotView:
-        """Return the statistics of recorded rewards in a row."""
+        """Return the statistics of recorded rewards of one environment, given by its row in the table."""
         return self._slot_views(row)[0]
 
     def pending_slot(self, row: int) -> SlotView:
-        """Return the statistics of a row that also count pending pulls."""
+        """Return the statistics of one environment, given by its row, that also include pending pulls."""
         return self._slot_views(row)[1]
 
     def _slot_views(self, row: int) -> tuple[SlotView, SlotView]:
@@ -177,7 +177,7 @@ class EnvironmentTable:
         return SlotView(memory, self._to_kernel(memory.view))
 
     def fill_pending_slots(self, which: Collection[int], active: list[int], cells: bool) -> None:
-        """Recompute the statistics that count pending pulls, for several environments at once.
+        """Recompute the statistics that include pending pulls, for several environments at once.
 
         The kernel `enter_pending` does the same for one row. `active` are the arms in the slots; `cells` says
         whether the policy reads the mean of each cell.
@@ -198,13 +198,13 @@ class EnvironmentTable:
             slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[chosen] / slot.counts[at])
 
     def drop_last(self) -> None:
-        """Remove the last row, which has neither rewards nor pending pulls."""
+        """Remove the last environment, which has neither rewards nor pending pulls."""
         row = len(self.labels) - 1
         self.rows.all_floats[row], self.rows.all_ints[row] = 0.0, 0
         del self._rows[self.labels.pop()]
 
     def contents(self) -> list[Any]:
-        """Return all data as lists and arrays, from which `refill` restores them."""
+        """Return all data of the table as lists and arrays, from which `refill` restores them."""
         count = len(self.labels)
         return [
             list(self.labels),
@@ -214,7 +214,7 @@ class EnvironmentTable:
         ]
 
     def refill(self, contents: Any) -> None:
-        """Restore an empty table with the same number of arms from `contents`."""
+        """Fill an empty table that has the same number of arms with what `contents()` returned."""
         labels, told, floats, ints = contents
         for label in labels:
             self.row(label)
@@ -222,7 +222,10 @@ class EnvironmentTable:
         self.with_rewards[:] = told
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
-        """Compute environment statistics from rewards; return the index of the first row with a reward."""
+        """Compute the statistics of environments from their rewards; return which is the first with a reward.
+
+        `rows` are the rows of the environments in the table. The result is an index in `rows`.
+        """
         slot = view_buffers(Slot, self._active_arms, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
         each = 1.0 / np.where(size > 0.0, size, np.inf)
@@ -234,7 +237,7 @@ class EnvironmentTable:
         return first
 
     def cells(self, names: list[Any], arms: Sequence[int]) -> Cells:
-        """Return the reward cells of some arms, with `names` as the arm names."""
+        """Return the reward summaries of some arms by environment, with `names` as the names of the arms."""
         rows, own = self.rows, np.array(arms, np.int64)
         told = np.array(self.with_rewards, np.int64)
         told = told[rows.n[np.ix_(told, own)].any(axis=1)]

@@ -31,7 +31,7 @@ Check = Callable[["State", e.Event], None]
 
 
 class NeedsLock(Exception):
-    """Raised when a read must record an event; the caller repeats the read with write access."""
+    """Error if a read-only call must record an event; the caller then repeats the call with write access."""
 
 
 class State:
@@ -59,7 +59,10 @@ class State:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the state to that after creation, so that `fold` applies all later events again."""
+        """Reset the state to that just after creation, so that all later events can be applied again.
+
+        `fold` applies them.
+        """
         made, settings = self.created, self.settings
         self.book = Book(list(made.arms), made.budget, made.session, "", settings.tide)
         self.book.reserves = settings.reserve is not None
@@ -86,7 +89,7 @@ class State:
         return self.settings.confidence is not None and (policy.anytime or not policy.needs_horizon)
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the parameters of the policy for a number of arms and a horizon, or raise an error."""
+        """Return the policy's parameters for these numbers of arms and planned rewards, or raise an error."""
         return self.spec.params(arms, None if self.open_ended else horizon)
 
     def update_policy_state(self) -> None:
@@ -120,12 +123,12 @@ class State:
         self.fold(between=between)
 
     def restore_policy_state(self, contents: Any, check: Check) -> None:
-        """Apply all events to the book only, and restore the policy state from `contents`."""
+        """Apply all events to the book of pulls only, and restore the policy statistics from `contents`."""
         self.policy_state = cast(PolicyState, PullCounter())
         try:
             for event in self.events[1:]:
                 check(self, event)
-                self._METHODS[type(event)](self, event)
+                self.EVENT_METHODS[type(event)](self, event)
             book = self.book
             params, numbers = self.params(len(book.active), book.horizon), self._new_policy_state()
             numbers.restore(len(book.arms), book.active, params, contents)
@@ -153,7 +156,7 @@ class State:
         self._record(event)
 
     def _apply(self, event: e.Event) -> None:
-        self._METHODS[type(event)](self, event)
+        self.EVENT_METHODS[type(event)](self, event)
         self.policy_state.finish()
 
     def _record(self, event: e.Event) -> None:
@@ -171,7 +174,7 @@ class State:
         return found
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
-        """Let the policy choose `n` arms and record the ask; return None if the policy stops before."""
+        """Let the policy choose `n` arms and record them as pulls; return None if the policy stops before."""
         self._check_writable(by)
         self.fold()
         play = self.play()
@@ -213,7 +216,7 @@ class State:
         self._update_horizon()
 
     def _receive(self, number: int, reward: float) -> None:
-        """Record the reward of a pull, hold it back until the end of its window, or mark it as late."""
+        """Record the reward of a pull, or hold it back until the pull's time limit, or mark it as late."""
         book, was = self.book, self.book.status[number]
         if self._has_window and was == PullStatus.PENDING:
             book.rewards[number] = reward
@@ -329,7 +332,7 @@ class State:
         self._update_horizon(always=True)
 
     def _update_horizon(self, always: bool = False) -> None:
-        """Update the policy's horizon if it can differ from the initial budget.
+        """Update the number of rewards for which the policy plans, if it can differ from the initial budget.
 
         It differs only after summaries and warm starts; `always` is for a changed budget.
         """
@@ -362,7 +365,7 @@ class State:
             self.book.warm += n
         self._update_horizon()
 
-    _METHODS: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
+    EVENT_METHODS: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
         e.Opened: _apply_opened,
         e.Unlabelled: _apply_unlabelled,
         e.Asked: _apply_asked,

@@ -1,4 +1,7 @@
-"""Estimates of the arms in an experiment with a hidden tide, from the filter that follows the tide."""
+"""Estimates of the arms in an experiment with a hidden tide, that is, with shifts at unknown times.
+
+They come from the filter that follows the tide.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tideproof.kernels.fit.tide_paths import DRIFT, EACH
 from tideproof.stats.best.multiple_comparisons import critical_deviate, p_value
 from tideproof.stats.best.p_best import p_best
 from tideproof.stats.pairs.difference_pairs import WaldPairs
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import format_count, format_rounded
 
@@ -30,7 +33,9 @@ ROUNDING = 1e-13  # relative rounding error of rewards
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TideFit:
-    """Estimates of the arms in an experiment with a hidden tide, as `run.fit()` returns them.
+    """Estimates of the arms in an experiment with a hidden tide (shifts at unknown times).
+
+    `run.fit()` returns them.
 
     Attributes
     ----------
@@ -67,7 +72,7 @@ class TideFit:
 
     @property
     def best(self) -> str:
-        """The arm with the best estimate."""
+        """The arm with the best estimate of its expected reward."""
         return self._ranking[0]
 
     @property
@@ -135,7 +140,7 @@ class TideFit:
         )
 
     def said(self) -> str:
-        """Return a text about the estimated jumps, drift and noise."""
+        """Return a text about the estimated jumps and drift of the tide, and the noise of the rewards."""
         text = f"about {format_count(round(self.jumps), 'jump')}"
         if self.drift > 0.05:
             text += f" and a drift per pull of {format_rounded(self.drift)} times the noise"
@@ -160,7 +165,7 @@ def tide_fit(
     confidence: float = 0.95,
     prior: Prior = "exchangeable",
 ) -> TideFit:
-    """Return the estimates of the filter of an experiment with a hidden tide; all data are copied."""
+    """Copy the estimates of the arms from the policy state of an experiment with a hidden tide."""
     found: Any = numbers.memory.view.data.fit
     nu = max(int(freedom(found)), 0)
     variance = float(found.rss[0]) / nu if nu else 0.0

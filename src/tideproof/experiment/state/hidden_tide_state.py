@@ -1,4 +1,4 @@
-"""Policy state for a hidden tide: a filter that processes rewards in the order of their pulls.
+"""Policy state for a hidden tide (shifts at unknown times): a filter over rewards in the order of pulls.
 
 The state of the filter depends on the recorded rewards alone, not on the order in which they arrived. A
 reward that arrives in order is one step. A reward that arrives late returns the filter to a checkpoint and
@@ -31,7 +31,7 @@ SPACING_RATIO = 4  # checkpoints are apart by at most their distance to the newe
 
 
 class FilterCheckpoint(NamedTuple):
-    """Copy of the filter state after the rewards of all pulls before number `upto`.
+    """Copy of the state of the tide filter after the rewards of all pulls numbered below `upto`.
 
     `told` is the number of these rewards, and `label` the environment of the last.
     """
@@ -44,7 +44,7 @@ class FilterCheckpoint(NamedTuple):
 
 
 class HiddenTideState(PolicyState):
-    """Policy state for `tide="hidden"`, or for `"both"`, where the tide jumps when the label changes.
+    """Policy state for shifts at unknown times: `tide="hidden"`, or `"both"` if labels change the shift, too.
 
     A label that is used again begins a new environment: its former shift is not remembered.
     """
@@ -100,7 +100,7 @@ class HiddenTideState(PolicyState):
         self._first_unprocessed = None
 
     def _return_to(self, number: int) -> None:
-        """Restore the newest checkpoint that does not include this pull."""
+        """Restore the newest checkpoint of the filter that does not include this pull."""
         self._filter_checkpoints = tuple(copy for copy in self._filter_checkpoints if copy.upto <= number)
         if self._filter_checkpoints:
             self._processed_until, _, self._last_label, self.memory.floats[:], self.memory.ints[:] = (
@@ -132,7 +132,7 @@ class HiddenTideState(PolicyState):
     # -- pending pulls
 
     def look_ahead(self) -> None:
-        """Update the policy state that includes pending pulls."""
+        """Update the version of the policy state that includes pending pulls."""
         self.catch_up()
         if self._counts_pending:
             return
@@ -151,7 +151,7 @@ class HiddenTideState(PolicyState):
         """Do nothing: this class adds pending pulls to the policy state before each choice."""
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before."""
+        """Choose arms for the next `n` pulls, and mark the pulls as pending unless the policy stops."""
         arms = self.choose(label, n, first, play)
         if len(arms) == n:
             row = self.environments.row(label)
@@ -202,7 +202,7 @@ class HiddenTideState(PolicyState):
         )
 
     def _slot(self, label: Label, own: Any = None) -> Any:
-        """Return the kernel statistics of an environment, empty ones if it is new."""
+        """Return the statistics of an environment that the policy reads, empty ones if it is new."""
         if self._labelled and label != self._book.current:
             return self.rewards.to_kernel(allocate(Slot, len(self.active)).view)
         return self.pending.run.slot if own is None else own
@@ -217,7 +217,7 @@ class HiddenTideState(PolicyState):
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add the reward of a pull to its cell, and mark the pull for the filter.
+        """Add a reward to the summary of its arm and environment, and mark its pull for the tide filter.
 
         The filter reads the reward from the book, which has it already.
         """
@@ -227,7 +227,7 @@ class HiddenTideState(PolicyState):
         self._note_change(pull)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
-        """Replace the reward of a pull in its cell, and mark the pull for the filter."""
+        """Replace a reward in the summary of its arm and environment; mark its pull for the tide filter."""
         self.environments.replace_reward(self.environments.row(label), arm, old, new)
         self._note_change(pull)
 
@@ -243,7 +243,7 @@ class HiddenTideState(PolicyState):
         self._counts_pending = False
 
     def set_params(self, params: Any) -> None:
-        """Change the policy parameters, such as its horizon, and mark all rewards as unprocessed."""
+        """Change the parameters of the policy, and mark all rewards as unprocessed."""
         if params != self.rewards.params:
             self.rewards.params = params
             self._filter_checkpoints = ()
@@ -257,16 +257,16 @@ class HiddenTideState(PolicyState):
         self._note_change(0)
 
     def finish(self) -> None:
-        """Do nothing: rewards are processed when the state is read."""
+        """Do nothing after an event: rewards are processed when the state is read."""
 
     def coarse(self) -> bool:
-        """Return whether rewards are too coarse or too skewed to estimate a hidden tide from them."""
+        """Return whether rewards are too skewed, or too often equal, to estimate a hidden tide from them."""
         if self._is_coarse is None:
             self._is_coarse = too_coarse(*self._recorded_rewards())
         return self._is_coarse
 
     def _recorded_rewards(self) -> tuple[Ints, Floats]:
-        """Return the arm index and the reward of each pull of an active arm that has a reward."""
+        """Return the arm index and the reward of each pull that has a reward and whose arm is active."""
         book = self._book
         place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
         told = [
@@ -286,7 +286,7 @@ class HiddenTideState(PolicyState):
 
 
 def _clear_slot(slot: Any) -> None:
-    """Set the kernel statistics of an environment to zero, for a new environment."""
+    """Set all statistics of an environment to zero, because a new environment begins."""
     for array in slot:
         array[:] = 0
 

@@ -20,7 +20,7 @@ Play = Callable[[int], int] | None  # maps the arm that the policy chooses to th
 
 
 class AskDraft(NamedTuple):
-    """Copies of the state from before arms are chosen for an environment, to undo the choice."""
+    """Copy of the state before arms are chosen for an environment, with which the choice can be undone."""
 
     row: int
     is_new: bool
@@ -31,13 +31,16 @@ class AskDraft(NamedTuple):
 
 
 class NextArms:
-    """Choices of the next arms; `first` and `step` number the pulls, which selects the random draws."""
+    """Choice of the next arms by a policy; the seed and the number of a pull determine the random draws.
+
+    `first` and `step` are numbers of pulls.
+    """
 
     def __init__(self, rewards: RecordedRewards, pending: PendingPulls) -> None:
         self._rewards, self._pending = rewards, pending
 
     def ask(self, label: Label, n: int, first: int, play: Play) -> list[int]:
-        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before."""
+        """Choose arms for the next `n` pulls, and mark the pulls as pending unless the policy stops."""
         draft = self._begin_draft(label)
         places = self._choose_places(draft.row, n, first, play)
         if len(places) < n:
@@ -103,7 +106,7 @@ class NextArms:
             environments.drop_last()
 
     def _choose_places(self, row: int, n: int, first: int, play: Play) -> list[int]:
-        """Return the indices of the next arms, and add all but the last to the design matrix."""
+        """Return the indices of the next arms; add all but the last of these pulls to the design matrix."""
         if n > 1 and play is None:
             found = np.zeros(n, np.int64)
             return [int(place) for place in found[: self._choose_batch(row, first, found)]]

@@ -1,4 +1,4 @@
-"""Pending pulls, and the policy's statistics that count them, from which it chooses the next arms.
+"""Pending pulls, and the statistics that include them, from which a policy chooses the next arms.
 
 The statistics have the estimates of recorded rewards, and a design matrix that also counts pending pulls.
 Recording the reward of a pending pull does not change the design. So the design is updated ask by ask, and
@@ -31,7 +31,7 @@ class Outdated(Flag):
 
 
 class PostponedUpdate(NamedTuple):
-    """Pending pulls at the time when an update was postponed until the statistics are read.
+    """Pending pulls at the time when an update of the statistics was postponed until their next use.
 
     All other data that the update reads must be unchanged then, see `PendingPulls._can_postpone`.
     """
@@ -42,7 +42,7 @@ class PostponedUpdate(NamedTuple):
 
 
 class PendingPulls(SavedFields):
-    """Pending pulls of the active arms, and the policy's statistics that count them.
+    """Pending pulls of the active arms, and the policy's statistics that include them.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class PendingPulls(SavedFields):
         self._sums = RunningLaplacian(arms)  # of the design with pending pulls
 
     def rebuild(self) -> None:
-        """Count the pending pulls again in the table of environments; everything else is outdated."""
+        """Count the pending pulls again from the table of environments, and mark all else as outdated."""
         self.reset()
         environments = self._rewards.environments
         self.counts = environments.rows.pending[:, self._rewards.active].sum(axis=0).tolist()
@@ -84,13 +84,13 @@ class PendingPulls(SavedFields):
         self._outdated = Outdated.ESTIMATES | Outdated.DESIGN
 
     def contents(self) -> list[Any]:
-        """Return the saved fields as lists, arrays and plain values, after a postponed update."""
+        """Complete a postponed update, and return the saved fields as lists, arrays and plain values."""
         self._complete_postponed()
         return super().contents()
 
     @property
     def expected_batches(self) -> int:
-        """Number of recorded batches after all pending pulls have got their rewards, one by one."""
+        """Number of recorded batches of rewards, plus one batch for the reward of each pending pull."""
         return self._rewards.batches + sum(self.counts)
 
     # -- changes
@@ -125,7 +125,7 @@ class PendingPulls(SavedFields):
             self._sums.changed.add(row)
 
     def remove(self, row: int, arm: int, n: int) -> None:
-        """Count `n` pending pulls less, because their rewards were recorded or will not arrive."""
+        """Subtract `n` pending pulls whose rewards were recorded or will not arrive."""
         self._rewards.environments.rows.pending[row, arm] -= n
         place = self._rewards.arm_index.get(arm)
         if place is not None:
@@ -143,13 +143,13 @@ class PendingPulls(SavedFields):
         self._stale_rows.add(row)
 
     def note_counts(self, row: int) -> None:
-        """Note that the number of recorded and pending pulls together has changed in an environment."""
+        """Note that the total number of recorded and pending pulls of an environment has changed."""
         self.note_rewards(row)
         self._outdated |= Outdated.DESIGN
         self._sums.changed.add(row)
 
     def note_solution(self) -> None:
-        """Note that all estimates were computed anew, so that the design must be, too."""
+        """Note that all estimates were computed anew, so that the design matrix must be recomputed, too."""
         self._outdated |= Outdated.DESIGN
 
     def finish(self) -> None:
@@ -163,7 +163,7 @@ class PendingPulls(SavedFields):
     # -- the statistics
 
     def look_ahead(self) -> None:
-        """Update the statistics that count pending pulls."""
+        """Update the statistics that include pending pulls."""
         if Outdated.ESTIMATES in self._outdated:
             self._update_slots()
             self._update_rest()
@@ -227,7 +227,7 @@ class PendingPulls(SavedFields):
         self._stale_rows = set()
 
     def _update_slot(self, row: int) -> None:
-        """Recompute the statistics of one environment that also count its pending pulls."""
+        """Recompute the statistics of one environment that also include its pending pulls."""
         rewards, environments = self._rewards, self._rewards.environments
         ahead, counts = environments.pending_slot(row), environments.rows.pending[row].tolist()
         ahead.memory.copy_from(environments.slot(row).memory)
@@ -290,7 +290,10 @@ class PendingPulls(SavedFields):
         return found.P, found.group, found.joins
 
     def _design_counts(self, which: Ints) -> Values:
-        """Return the counts of recorded and pending pulls in these rows, and zeros as their rewards."""
+        """Return the counts of recorded and pending pulls in these environments, and zeros as their rewards.
+
+        The design matrix needs the counts only.
+        """
         environments = self._rewards.environments
         at = environments.at(which, self._rewards.active)
         counts = environments.rows.n[at] + environments.rows.pending[at]
@@ -298,7 +301,7 @@ class PendingPulls(SavedFields):
         return counts, zero, zero
 
     def _update_first(self, fit: Any) -> None:
-        """Count pending pulls in the first reward's environment, whose shift is the reference of others."""
+        """Count pending pulls in the environment of the first reward, the reference of all other shifts."""
         environments = self._rewards.environments
         for row in environments.with_rewards[:1]:
             slot = environments.pending_slot(row).memory.view
@@ -325,6 +328,6 @@ class PendingPulls(SavedFields):
         rewards.program.notice(rewards.params, run.state, run.data, slot, place, n, rewards.draw(TELL, step))
 
     def arms_in_order(self) -> list[int]:
-        """Return the indices of the arms with pending pulls; the arm that was asked last is at the end."""
+        """Return the indices of the arms with pending pulls; the arm that was chosen last is at the end."""
         order = [place for place, n in enumerate(self.counts) if n and place != self.last_arm]
         return [*order, self.last_arm] if self.counts[self.last_arm] else order

@@ -20,7 +20,7 @@ from tideproof.experiment.state.recorded_rewards import RecordedRewards
 from tideproof.experiment.state.saved_fields import SavedFields
 from tideproof.experiment.stopping.e_process_checkpoints import ProofCheckpoints
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 
 
 class PolicyState(SavedFields):
@@ -57,27 +57,30 @@ class PolicyState(SavedFields):
 
     @property
     def active(self) -> list[int]:
-        """Numbers of the active arms in the experiment."""
+        """Indices of the active arms among all arms of the experiment."""
         return self.rewards.active
 
     @property
     def scale(self) -> Scale:
-        """Scale on which the policy compares arms."""
+        """Scale on which the policy compares arms: `"difference"`, `"ratio"` or `"odds"`."""
         return self.rewards.scale
 
     @property
     def batches(self) -> int:
-        """Number of recorded batches so far."""
+        """Number of batches of rewards that were recorded so far."""
         return self.rewards.batches
 
     @property
     def memory(self) -> Memory[Any]:
-        """The kernels' statistics of recorded rewards."""
+        """Arrays with the policy's statistics of recorded rewards."""
         return self.rewards.memory
 
     @property
     def memory_with_pending(self) -> Memory[Any]:
-        """The kernels' statistics that also count pending pulls; read them after `look_ahead`."""
+        """Arrays with the policy's statistics that also include pending pulls.
+
+        Call `look_ahead` before reading them.
+        """
         return self.pending.memory
 
     @property
@@ -94,7 +97,7 @@ class PolicyState(SavedFields):
         return self.rewards.rescaled()
 
     def select(self, found: RescaledFit | None = None) -> int:
-        """Return the arm that the policy would select now, from the rescaled fit if one is given."""
+        """Return the arm that the policy would select now, by a fit of ratios or odds if one is given."""
         return self.rewards.select(found)
 
     @property
@@ -103,7 +106,7 @@ class PolicyState(SavedFields):
         return False
 
     def catch_up(self) -> None:
-        """Process rewards that were recorded since the last call: nothing to do in this class."""
+        """Do nothing: this class processes each reward when it is recorded; subclasses may do so later."""
 
     def buffers(self) -> list[bytes]:
         """Return the bytes of all numbers of the policy state, to compare two states exactly."""
@@ -121,7 +124,7 @@ class PolicyState(SavedFields):
     # -- choices of the policy
 
     def look_ahead(self) -> None:
-        """Update the statistics that count pending pulls."""
+        """Update the statistics that include pending pulls."""
         self.pending.look_ahead()
 
     def make_ready(self) -> None:
@@ -129,10 +132,11 @@ class PolicyState(SavedFields):
         self.pending.make_ready()
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the arms of the next `n` pulls and mark these as pending, unless the policy stops before.
+        """Choose arms for the next `n` pulls, and mark the pulls as pending unless the policy stops.
 
-        `first` is the number of the first of these pulls, which selects the random draws. `play` maps the arm
-        that the policy chooses to the arm that is played.
+        Return the numbers of these arms, fewer than `n` if the policy stops. `first` is the number of the
+        first of these pulls, which selects the random draws. `play` maps the arm that the policy chooses to
+        the arm that is played.
         """
         return self._next_arms.ask(label, n, first, play)
 
@@ -157,7 +161,7 @@ class PolicyState(SavedFields):
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add `n` rewards of an arm; `settles` is the number of pending pulls among them."""
+        """Add `n` rewards of an arm, of which `settles` belong to pending pulls."""
         row = self.environments.row(label)
         self.environments.record(row, arm, n, mean, squares)
         self.pending.remove(row, arm, settles)
@@ -194,20 +198,26 @@ class PolicyState(SavedFields):
             self.pending.note_counts(row)
 
     def set_params(self, params: Any) -> None:
-        """Change the policy parameters, such as its horizon."""
+        """Change the parameters of the policy, such as the number of rewards for which it plans."""
         if params != self.rewards.params:
             self.rewards.params = params
             self.pending.note_params()
 
     def set_arms(self, arms: int, active: list[int], params: Any) -> None:
-        """Rebuild the policy state for these active arms of `arms` arms, from the cells of all rewards."""
+        """Rebuild the policy state from the summaries of all rewards after a change of the arms.
+
+        `arms` is the number of arms in the experiment, and `active` has the numbers of the active arms.
+        """
         self.rewards.active, self.rewards.params = active, params
         if self.checkpoints is not None:
             self.checkpoints = self.checkpoints.with_active(active)
         self.rebuild(arms)
 
     def rebuild(self, arms: int | None = None) -> None:
-        """Rebuild the policy state from the cells of all rewards, for `arms` arms in the experiment."""
+        """Rebuild the policy state from the summaries of all rewards by arm and environment.
+
+        `arms` is the number of arms in the experiment; None if it has not changed.
+        """
         self.rewards.rebuild(arms or self.environments.rows.n.shape[1])
         self.pending.rebuild()
 
@@ -224,7 +234,7 @@ class PolicyState(SavedFields):
         self.checkpoints = checkpoints
 
     def restore(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
-        """Restore the policy state from `contents`, for these active arms of `arms` arms."""
+        """Restore the policy state of `arms` arms, of which some may be retired, from saved `contents`."""
         self.rewards.active, self.rewards.params = active, params
         self.rewards.resize(arms)
         self.pending.reset()

@@ -15,7 +15,7 @@ class PullCounter:
 
     @property
     def environments(self) -> PullCounter:
-        """The table of environments, for which this object serves, too."""
+        """The object itself, which also takes the place of the table of environments."""
         return self
 
     def pending_count(self, label: Label, arm: int) -> int:
@@ -23,7 +23,7 @@ class PullCounter:
         return self._pending_counts.get((label, arm), 0)
 
     def row(self, label: Label) -> Label:
-        """Return the key of an environment, which is its label."""
+        """Return the label of an environment, which this class uses in place of a row number."""
         return label
 
     def expect(self, row: Label, arm: int) -> None:
@@ -47,10 +47,10 @@ class PullCounter:
         """Do nothing: replacing a reward leaves the pending pulls as they are."""
 
     def set_params(self, params: Any) -> None:
-        """Do nothing: this replacement has no policy."""
+        """Do nothing: this replacement for a policy state has no parameters."""
 
     def set_arms(self, arms: int, active: list[int], params: Any) -> None:
-        """Do nothing: pulls of retired arms stay pending."""
+        """Do nothing after a change of the arms: pulls of retired arms stay pending."""
 
     def finish(self) -> None:
         """Do nothing: there are no statistics to update after an event."""

@@ -1,4 +1,4 @@
-"""The book: all pulls of an experiment with their status and rewards, its arms, units and budget."""
+"""The book: all pulls of an experiment with status and rewards, its arms, units (visitors) and budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Summary(NamedTuple):
 
 
 class SharePlan(NamedTuple):
-    """Shares of all arms that apply to the next `left` units of an environment."""
+    """Planned share of each arm among the next `left` units (such as visitors) of an environment."""
 
     shares: tuple[float, ...]
     left: int
@@ -37,7 +37,7 @@ PLAIN = {"plain": True}  # fields that a snapshot stores as they are; `pull_colu
 
 @dataclass(eq=False)
 class Book:
-    """Pulls, summaries, units, arms and budget of an experiment.
+    """Record of an experiment's pulls, reward summaries, units (such as visitors), arms and budget.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Book:
 
     @classmethod
     def plain_fields(cls) -> list[str]:
-        """Return the names of the fields that a snapshot stores as they are."""
+        """Return the names of the fields that a snapshot stores unchanged."""
         return [each.name for each in fields(cls) if each.metadata.get("plain")]
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
@@ -130,7 +130,7 @@ class Book:
             self.tide = "labels"
 
     def _assign(self, unit: str, label: Label) -> None:
-        """Record that the next pull belongs to this unit, and count the unit in the planned shares."""
+        """Assign the next pull to this unit (a visitor, say), and count the unit in the planned shares."""
         self.units[unit] = len(self.pulls)
         self.of_units.add(len(self.pulls))
         plan = self.plans.pop(label, None)
@@ -194,5 +194,5 @@ class Book:
 
     @property
     def active(self) -> list[int]:
-        """The numbers of the active arms."""
+        """The numbers of the arms that are not retired."""
         return [arm for arm in range(len(self.arms)) if arm not in self.retired]

@@ -1,4 +1,4 @@
-"""Fit on the ratio or odds scale, in the form that the kernels of a policy read.
+"""Fit that compares arms by ratios or odds, in the form that the functions of a policy read.
 
 The kernels read one fit: estimates, a matrix P in units of pulls, and the noise variance of a pull. Here
 these come from the likelihood on the other scale, given the totals of the environments: theta, the inverse of
@@ -18,7 +18,7 @@ from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.pairs.ratio_pairs import RatioPairScale
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 
 _PAIR_SCALES: dict[Scale, type[OddsPairScale] | type[RatioPairScale]] = {
     "odds": OddsPairScale,
@@ -42,7 +42,7 @@ class RescaledFit(NamedTuple):
     noise: float
 
     def write(self, fit: Any, sign: float) -> None:
-        """Write the estimates into a kernel's fit; `sign` is -1 if low rewards are good."""
+        """Write the estimates into the fit that the policy reads; `sign` is -1 if low rewards are good."""
         fit.P[:], fit.mu[:] = self.P, sign * self.theta
         fit.rss[0] = self.noise * freedom(fit)
 

@@ -1,4 +1,4 @@
-"""Policy with the statistics of all recorded rewards, which its kernels update reward by reward.
+"""Policy with the statistics of all recorded rewards, which are updated reward by reward.
 
 Pending pulls are not counted here, see `pending_pulls.py`.
 """
@@ -18,7 +18,7 @@ from tideproof.experiment.state.running_laplacian import RunningLaplacian, Value
 from tideproof.experiment.state.saved_fields import SavedFields
 from tideproof.kernels.simulate.threefry import SELECT, TELL, Draw
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.stats.scales.scale_test import Scale
+from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.solve.least_squares import Solution, group_components
 
 _ZERO = np.uint64(0)
@@ -57,7 +57,7 @@ class RecordedRewards(SavedFields):
         self.reset()
 
     def reset(self) -> None:
-        """Set the statistics of the active arms to zero; the cells of the rewards are kept."""
+        """Set the statistics of the active arms to zero; the summaries of the rewards are kept."""
         arms = len(self.active)
         self.memory = allocate(self.spec.layout(), arms)
         self.run = self.to_kernel(self.memory.view)
@@ -66,7 +66,10 @@ class RecordedRewards(SavedFields):
         self._sums = RunningLaplacian(arms)
 
     def resize(self, arms: int) -> None:
-        """Set all statistics to zero, for `arms` arms in the experiment; keep the cells of the rewards."""
+        """Change the number of arms: set all statistics to zero, but keep the summaries of the rewards.
+
+        `arms` is the number of arms in the experiment.
+        """
         self.environments.resize(arms, len(self.active))
         self.reset()
 
@@ -76,7 +79,7 @@ class RecordedRewards(SavedFields):
         return self.run.data.fit
 
     def draw(self, purpose: np.uint64, step: int) -> Draw:
-        """Return the random draw of a step."""
+        """Return the random draw for a purpose and a step, which depends on these and the seed alone."""
         return Draw(np.uint64(self.seed), _ZERO, purpose, np.uint64(step))
 
     def process(self, row: int, place: int, n: int, mean: float, squares: float) -> bool:
@@ -92,7 +95,7 @@ class RecordedRewards(SavedFields):
         return False
 
     def replace_reward(self, row: int, place: int, change: float) -> bool:
-        """Process the change of one reward; return False if that needs a rebuild from all cells."""
+        """Process the change of one reward; return False if all statistics must be rebuilt instead."""
         merges = self.spec.policy.merges
         if self.spec.reads != {"fit"} or merges is None or not merges(self.run.state):
             return False
@@ -104,7 +107,7 @@ class RecordedRewards(SavedFields):
         return True
 
     def notify(self, slot: Any, place: int, n: int, step: int) -> None:
-        """Inform the policy that its statistics have changed, `n` pulls of an arm among them."""
+        """Inform the policy that its statistics have changed, with `n` new pulls of an arm."""
         draw = self.draw(TELL, step)
         self.program.notice(self.params, self.run.state, self.run.data, slot, place, n, draw)
 
@@ -125,7 +128,7 @@ class RecordedRewards(SavedFields):
         return self._sums.solve(read)
 
     def laplacian_of(self, arms: Sequence[int]) -> RunningLaplacian:
-        """Compute the sums for these arms from the table of rewards, independent of earlier updates."""
+        """Compute the sums for a least-squares fit of these arms from all rewards, not from earlier sums."""
         rows, found = self.environments.rows, RunningLaplacian(len(arms))
         found.changed = set(self.environments.with_rewards)
 
@@ -137,7 +140,10 @@ class RecordedRewards(SavedFields):
         return found
 
     def rebuild(self, arms: int) -> None:
-        """Compute the statistics again from the cells of all rewards, for `arms` arms in the experiment."""
+        """Compute all statistics again from the summaries of the rewards by arm and environment.
+
+        `arms` is the number of arms in the experiment.
+        """
         batches, merges = self.batches, self.spec.policy.merges
         self.resize(arms)
         if self.spec.reads == {"fit"} and merges is not None:
@@ -185,7 +191,7 @@ class RecordedRewards(SavedFields):
         return rescaled_fit(self.scale, rows.n[at], rows.mean[at], rows.squares[at])
 
     def select(self, found: RescaledFit | None) -> int:
-        """Return the arm that the policy would select now, from the rescaled fit if one is given."""
+        """Return the arm that the policy would select now, by a fit of ratios or odds if one is given."""
         run = self.run
         if found is not None:
             copy = allocate(self.spec.layout(), len(self.active))

@@ -1,4 +1,4 @@
-"""Laplacian matrix of the arms and its right-hand side, kept as running sums over environments.
+"""Normal equations for the means of the arms (a Laplacian matrix), kept as sums over environments.
 
 When an environment changes, its old contribution is subtracted and its new one added. So a new solution costs
 the number of changed environments, and the cube of the number of arms.
@@ -39,7 +39,10 @@ class _LaplacianSums(NamedTuple):
 
 
 class QuadraticForm(NamedTuple):
-    """Coefficients of the quadratic form Q(mu) = c - 2 b'mu + mu'L mu of n rewards."""
+    """Coefficients of the sum of squared residuals as a quadratic function of the arm means.
+
+    It is Q(mu) = c - 2 b'mu + mu'L mu. `n` is the number of rewards minus the number of environments.
+    """
 
     L: Floats
     b: Floats
@@ -61,7 +64,7 @@ class RunningLaplacian:
         self.changed: set[int] = set()
 
     def contents(self) -> list[Any]:
-        """Return all data as lists and arrays, from which `refill` restores them."""
+        """Return all sums as lists and arrays, from which `refill` restores them."""
         return [list(self._totals), list(self._stored), sorted(self.changed)]
 
     def refill(self, contents: Any) -> None:
@@ -79,7 +82,7 @@ class RunningLaplacian:
 
     @property
     def quadratic(self) -> QuadraticForm:
-        """Sum of squared deviations as a quadratic function of the arm means, with shifts removed."""
+        """Sum of squared residuals as a quadratic function of the arm means, after removing the shifts."""
         totals, (_, between) = self._totals, self._links()
         laplacian = np.diag(between.sum(axis=1)) - between
         return QuadraticForm(laplacian, totals.right, totals.squares, totals.told - totals.environments)
@@ -134,7 +137,7 @@ class RunningLaplacian:
 
 
 def _contribution(n: Floats, mean: Floats, squares: Floats) -> _LaplacianSums:
-    """Compute the sums over environments from their counts, means and squared deviations."""
+    """Return the sums of some environments from counts, means and squared deviations of their cells."""
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
     told = n > 0.0

@@ -1,4 +1,4 @@
-"""Contents of the parts of a policy state: each part lists its saved fields once, in `SAVED`.
+"""Saving and restoring of a policy state: each part of it lists the fields to save once, in `SAVED`.
 
 Snapshots are written and read from this list alone. What a part does not list follows from its saved fields.
 """
@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Memory
 
 
 class SavedFields:
-    """Base class of a part whose fields in `SAVED` are its contents."""
+    """Base class of the parts of a policy state, which saves and restores the fields named in `SAVED`."""
 
     SAVED: ClassVar[tuple[str, ...]] = ()
 
@@ -37,7 +37,7 @@ def _contents_of(value: Any) -> Any:
 
 
 def _restored(old: Any, contents: Any) -> Any:
-    """Return the value of a field from its contents; `old` is its value in an empty part."""
+    """Return the restored value of a saved field; `old` is the value of the field in an empty object."""
     if isinstance(old, Memory):
         old.floats[:], old.ints[:] = contents
         return old

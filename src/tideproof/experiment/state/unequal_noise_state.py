@@ -1,4 +1,4 @@
-"""Policy state for policies that model unequal noise, interactions or outlying cells.
+"""Policy state for models of unequal noise, arm-by-environment interactions or outlying cells.
 
 Rewards are processed in the order in which they were told, one step each; a summary of n rewards is exact.
 Replaced rewards and changes of arms cause a rebuild from the cells of all rewards at the end of the event. So
@@ -22,7 +22,7 @@ class RecomputedPendingPulls(PendingPulls):
     """Pending pulls that are added to a copy of the statistics of recorded rewards after each change."""
 
     def look_ahead(self) -> None:
-        """Update the statistics that count pending pulls."""
+        """Update the statistics that include pending pulls."""
         if Outdated.ESTIMATES not in self._outdated:
             return
         rewards, run, cells = self._rewards, self.run, self._cells()
@@ -38,7 +38,10 @@ class RecomputedPendingPulls(PendingPulls):
         self._outdated = Outdated.NOTHING
 
     def _cells(self) -> list[tuple[int, int, int]]:
-        """Return row, arm index and number of pending pulls of each cell, that of the last ask at the end."""
+        """Return the number of pending pulls by environment and arm; the pair asked for last is at the end.
+
+        Each item is (row of the environment, index of the arm, number of pending pulls).
+        """
         if not any(self.counts):
             return []
         environments = self._rewards.environments
@@ -62,7 +65,10 @@ class RecomputedPendingPulls(PendingPulls):
 
 
 class UnequalNoiseState(PolicyState):
-    """Policy state for the options `noise="by-arm"`, `interaction=` and `robust="cells"`."""
+    """Policy state for policies that model unequal noise, interactions or outlying cells.
+
+    Their options are `noise="by-arm"`, `interaction=` and `robust="cells"`.
+    """
 
     PENDING = RecomputedPendingPulls
     _needs_rebuild = False  # whether the current event has replaced recorded rewards
@@ -73,7 +79,7 @@ class UnequalNoiseState(PolicyState):
         self._needs_rebuild = self._needs_rebuild or arm in self.rewards.arm_index
 
     def rebuild(self, arms: int | None = None) -> None:
-        """Rebuild the policy state from the cells of all rewards, for `arms` arms in the experiment."""
+        """Rebuild the policy state from the summaries of all rewards by arm and environment."""
         super().rebuild(arms)
         self._needs_rebuild = False
 

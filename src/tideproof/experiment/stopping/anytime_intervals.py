@@ -21,7 +21,7 @@ BoundsFunction = Callable[[int, int], tuple[float, float]]
 
 
 def anytime_bounds(numbers: PolicyState) -> BoundsFunction | None:
-    """Return a function that bounds the difference of two arms; None if there is no e-process.
+    """Return a function that gives bounds of the difference of two arms; None if there is no e-process.
 
     An e-process needs a confidence level and normal rewards. The function takes two arm numbers and returns
     the lower and the upper bound of the advantage of the first arm. It uses copied data. Before the first

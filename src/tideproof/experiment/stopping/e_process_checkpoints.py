@@ -33,22 +33,22 @@ class ProofCheckpoints(NamedTuple):
 
     @classmethod
     def begin(cls, arms: Sequence[int]) -> ProofCheckpoints:
-        """Return an object for these arms without any checkpoint."""
+        """Return an empty list of checkpoints for an e-process that compares these arms."""
         return cls(tuple(arms), allocate(EProcess, len(arms)))
 
     @classmethod
     def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> ProofCheckpoints:
-        """Return an object restored from the values that `contents` returned."""
+        """Return a list of checkpoints restored from the values that `contents` returned."""
         found = cls.begin(arms)
         found.proof.floats[:], found.proof.ints[:] = floats, ints
         return found
 
     def contents(self) -> list[Any]:
-        """Return all data as lists and arrays, from which `of` restores the object."""
+        """Return all checkpoints as lists and arrays, from which `of` restores them."""
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
-        """Return this object if it can continue with these active arms, else one without checkpoints.
+        """Return these checkpoints if they are usable with these active arms, else an empty list of them.
 
         It can continue if it has a checkpoint and at least one of the arms.
         """
@@ -56,7 +56,7 @@ class ProofCheckpoints(NamedTuple):
         return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the active arms that are not in `arms`, but became comparable with some of these.
+        """Return the active arms that are not compared yet but became comparable with an arm that is.
 
         `group` has the number of the comparable group of each active arm; 0 is no group.
         """

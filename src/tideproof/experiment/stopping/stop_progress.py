@@ -10,10 +10,11 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import StopRule
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
 from tideproof.policies.calibrated_bounds import normal_quantile_of_bound
+from tideproof.policies.stopping_policy import STOPPING_RULES
 
 
 class StopProgress(NamedTuple):
-    """Evidence for the leader of an experiment, and the evidence that the stopping rule requires.
+    """Evidence for the leading arm of an experiment, and the evidence that the stopping rule requires.
 
     Attributes
     ----------
@@ -44,10 +45,10 @@ class StopProgress(NamedTuple):
 
 
 def read_stop_progress(rule: StopRule, state: State) -> StopProgress:
-    """Return how far an experiment is from stopping by its rule; needs the lock."""
+    """Return how far an experiment is from being stopped by its rule; the caller must hold the lock."""
     numbers = state.policy_state
     lead = least_lead(numbers.fit, leader_of(numbers.fit), None) if rule.normal else None
     bound = rule.needed(state)
-    is_proven = rule.current(state.book) == "proven"
-    required = 2.0 * bound if is_proven else normal_quantile_of_bound(bound) ** 2
+    calibrated = STOPPING_RULES[rule.current(state.book)].calibrated
+    required = normal_quantile_of_bound(bound) ** 2 if calibrated else 2.0 * bound
     return StopProgress(state.book.sure is not None, lead, required)

@@ -34,7 +34,12 @@ from tideproof.kernels.fit.e_process import least_evidence
 from tideproof.policies.calibrated_bounds import DEFAULT_BUDGET, find_bound, normal_quantile_of_bound
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
-from tideproof.policies.stopping_policy import check_confidence, rule_prefix, with_stopping_rule
+from tideproof.policies.stopping_policy import (
+    STOPPING_RULES,
+    check_confidence,
+    rule_prefix,
+    with_stopping_rule,
+)
 from tideproof.text import format_count
 
 UNLIMITED = 10_000_000  # maximum number of pulls without a budget, for rewards without a proven rule
@@ -45,7 +50,7 @@ _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many 
 
 
 class StopCheck(NamedTuple):
-    """Result of checking a stopping rule: the best arm or None, the rule's name, and the effort.
+    """Result of checking a stopping rule: best arm or None, name of the rule, and cost of the check.
 
     `costly` says whether the check read all rewards or all environments.
     """
@@ -73,9 +78,9 @@ class StopRule(NamedTuple):
     normal: bool
 
     def check(self, state: State, fit: Callable[[], Fit]) -> StopCheck:
-        """Check whether one arm is surely the best; `fit` returns the fit of all recorded rewards."""
+        """Check whether one arm is the best with the required confidence; `fit` computes a fit if needed."""
         numbers, rule = state.policy_state, self.current(state.book)
-        if rule == "proven":
+        if not STOPPING_RULES[rule].calibrated:
             return _check_proven(numbers, self._error(rule))
         if _used_pulls(state.book) > self.cap:
             return StopCheck(None, rule)
@@ -87,9 +92,9 @@ class StopRule(NamedTuple):
         return StopCheck(numbers.active[leader] if found else None, rule)
 
     def needed(self, state: State) -> float:
-        """Return the required evidence, as minus the logarithm of a tail probability."""
+        """Return the evidence that is needed to stop, as minus the logarithm of a tail probability."""
         rule = self.current(state.book)
-        if rule == "proven":
+        if not STOPPING_RULES[rule].calibrated:
             return -math.log(self._error(rule))
         return _bound(len(state.policy_state.active), self._max_checks(state), 1.0 - self._error(rule))
 
@@ -97,12 +102,14 @@ class StopRule(NamedTuple):
         """Return the name of the rule that is in force: `"calibrated"` or `"proven"`."""
         return (
             "proven"
-            if self.name == "proven" or (self.later and _used_pulls(book) > self.cap)
+            if not STOPPING_RULES[self.name].calibrated or (self.later and _used_pulls(book) > self.cap)
             else "calibrated"
         )
 
     def _max_checks(self, state: State) -> int:
-        """Return the number of checks until the maximum number of pulls, at the mean batch size so far.
+        """Return how many checks of the rule are expected up to the maximum number of pulls.
+
+        This assumes the mean batch size so far.
 
         A summary of thousands of rewards is one batch, after which the rule is checked once. If summaries
         make a pull stand for several rewards, the maximum stands for as many.
@@ -114,9 +121,9 @@ class StopRule(NamedTuple):
 
     def _error(self, rule: str) -> float:
         error = 1.0 - self.confidence
-        if self.name == "proven" or not self.later:
+        if not (STOPPING_RULES[self.name].calibrated and self.later):
             return error
-        return error * (PROVEN_SHARE if rule == "proven" else 1.0 - PROVEN_SHARE)
+        return error * (1.0 - PROVEN_SHARE if STOPPING_RULES[rule].calibrated else PROVEN_SHARE)
 
     def recommendation_fields(self, book: Book) -> dict[str, Any]:
         """Return the fields of a recommendation that describe this rule."""
@@ -129,12 +136,12 @@ class StopRule(NamedTuple):
             "rule": rule,
             "sure": book.sure is not None,
             "anytime": True,
-            "promise": promise if rule == "calibrated" else "proven for any number of checks",
+            "promise": promise if STOPPING_RULES[rule].calibrated else "proven for any number of checks",
         }
 
 
 class StopCheckSchedule:
-    """Record of the last check of a stopping rule, which decides when the next check is worthwhile."""
+    """Result of a stopping rule's last check, and the earliest time at which another check is worthwhile."""
 
     def __init__(self) -> None:
         self._last_state: tuple[float, ...] = ()
@@ -167,7 +174,7 @@ def _bound(arms: int, cap: int, confidence: float) -> float:
 
 
 def _used_pulls(book: Book) -> int:
-    """Return how many pulls count towards the maximum of the calibrated rule.
+    """Return how many pulls count towards the limit up to which the calibrated stopping rule is valid.
 
     These are the pulls with rewards, or the summaries if there are more summaries than such pulls.
     """
@@ -175,7 +182,7 @@ def _used_pulls(book: Book) -> int:
 
 
 def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
-    """Check whether it is proven that the leader is the best arm."""
+    """Check by the proven stopping rule whether the leading arm is the best arm."""
     bound, checkpoints = -math.log(error), numbers.checkpoints
     leader = leader_of(numbers.fit)
     if checkpoints is None or not may_reach_bound(
@@ -192,7 +199,7 @@ def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
 
 
 def _check_by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit]) -> StopCheck:
-    """Check the calibrated rule by tests that are valid for rare events and skewed amounts."""
+    """Check the calibrated stopping rule by tests that are valid for rare events and skewed amounts."""
     nothing = StopCheck(None, "calibrated")
     if least_lead(numbers.fit, leader_of(numbers.fit), None) < _HOPE * deviate:
         return nothing
@@ -207,7 +214,7 @@ def _check_by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit
 
 
 def _rescaled_lead(found: RescaledFit, sign: float) -> float:
-    """Return the smallest lead of the leading arm over the others, in standard errors."""
+    """Return the leading arm's smallest lead over another arm, by ratios or odds, in standard errors."""
     theta, P = sign * found.theta, found.P
     leader = int(np.argmax(theta))
     variance = found.noise * (P[leader, leader] + np.diag(P) - 2.0 * P[leader])
@@ -231,7 +238,7 @@ def rule_of(created: e.Created) -> StopRule | None:
 
 
 def check_rule(settings: ExperimentSettings) -> None:
-    """Raise an error if a saved experiment has an invalid confidence level or rule."""
+    """Raise an error if a saved experiment has an invalid confidence level or stopping rule."""
     if settings.confidence is not None or settings.rule is not None:
         check_confidence(settings.confidence)
         rule_prefix(settings.rule)
@@ -257,8 +264,8 @@ def checked_rule(
         spec.selection.name
     )  # raises an error if the policy cannot have this rule
     options = {"confidence": check_confidence(confidence), "rule": cast(Rule, rule)}
-    if rule == "proven" and not REWARD_KINDS[rewards].normal:
-        raise InputError(f"rule='proven' is not available for rewards={rewards!r}; use rule='calibrated'")
+    if not (STOPPING_RULES[rule].calibrated or REWARD_KINDS[rewards].normal):
+        raise InputError(f"rule={rule!r} is not available for rewards={rewards!r}; use rule='calibrated'")
     least = max(
         arms + MINIMUM_FREEDOM, spec.policy.minimum(arms, spec.params(arms, UNLIMITED))
     )  # if all are in one environment

@@ -1,1 +1,1 @@
-"""Kernels with which policies choose the next arm."""
+"""Compilable functions (kernels) with which policies choose the next arm."""

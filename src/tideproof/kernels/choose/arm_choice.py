@@ -31,9 +31,10 @@ def argmax(values, draw):
 
 @kernel
 def argmax_in_lane(values, draw, lane):
-    """Return the index of the largest value; break ties with one of the step's random numbers, number `lane`.
+    """Return the index of the largest value; ties are broken by the random number with index `lane`.
 
-    With different lanes, two asks with the same draw break ties independently.
+    It is one of the random numbers of the step. With different lanes, two asks with the same draw break
+    ties independently.
     """
     best, top, ties = 0, values[0], 1
     for i in range(1, values.size):

@@ -1,4 +1,6 @@
-"""Initialisation by a randomised round robin that keeps all arms comparable (Algorithm 1 of the paper).
+"""Initial pulls of all arms in a randomised round robin that makes all arms comparable.
+
+This is Algorithm 1 of the paper.
 
 While the arms are not connected, a new environment starts with the arm played last, which links its arms to
 all earlier ones. After two such repetitions in a row that linked nothing (environments of length 1), the
@@ -21,7 +23,9 @@ _NO_LIMIT = 2**62
 
 
 class Start(NamedTuple):
-    """State of the initial round robin, which makes all arms comparable (Algorithm 1 of the paper).
+    """State of the initial round robin of pulls, which makes all arms comparable.
+
+    The round robin is Algorithm 1 of the paper.
 
     Attributes
     ----------
@@ -37,7 +41,7 @@ class Start(NamedTuple):
 
 @kernel
 def started(data, n0):
-    """Return whether the initialisation is complete: n0 pulls of every arm, and all arms connected."""
+    """Return whether the initial pulls are complete: n0 pulls of every arm, and all arms comparable."""
     if not connected(data.fit):
         return False
     for i in range(data.pulls.size):  # noqa: SIM110
@@ -48,13 +52,13 @@ def started(data, n0):
 
 @kernel
 def _replays(start, data, slot):
-    """Return whether a new environment must start with the arm played last."""
+    """Return whether a new environment must start with the arm that was pulled last."""
     return slot.size[0] == 0.0 and start.last[0] > 0 and start.futile[0] < 2 and not connected(data.fit)
 
 
 @kernel
 def start_arm(start, data, slot, n0, avoid, draw):
-    """Return the next arm of the initial round robin, but not the arm `avoid` (-1 for none).
+    """Return the next arm of the initial round robin of pulls, but not the arm `avoid` (-1 for none).
 
     Arms leave the round robin with their n0-th pull. If all arms have left before they are connected, the
     round robin continues with all of them.
@@ -85,7 +89,10 @@ def start_arm(start, data, slot, n0, avoid, draw):
 
 @kernel
 def start_tell(start, data, slot, arm, n):
-    """Record `n` pulls of `arm` in the initial round robin, before the environment's statistics change."""
+    """Record `n` pulls of `arm` in the initial round robin.
+
+    This must be called before the statistics of the environment change.
+    """
     if arm == start.last[0] - 1 and _replays(start, data, slot):
         start.futile[0] += 1
     else:

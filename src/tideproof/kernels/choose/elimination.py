@@ -18,7 +18,7 @@ from tideproof.kernels.simulate.threefry import below
 
 
 class Race(NamedTuple):
-    """State of an elimination: the arms that remain.
+    """State of an elimination of arms: the arms that remain.
 
     Attributes
     ----------
@@ -50,7 +50,10 @@ def still_in(race):
 
 @kernel
 def in_race(params, state, arm):
-    """Return whether an arm has not been eliminated: `Policy.active` of policies that eliminate arms."""
+    """Return whether an arm has not been eliminated yet.
+
+    This is `Policy.active` of policies that eliminate arms.
+    """
     return state.race.dropped[arm] == 0
 
 

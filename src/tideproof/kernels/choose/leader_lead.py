@@ -15,7 +15,7 @@ ROUNDING_SHARE = 1e-14  # residual squares below this share are rounding errors,
 
 @kernel
 def leader_of(fit):
-    """Return the arm with the largest estimate."""
+    """Return the arm with the largest estimated mean."""
     leader, lead = 0, fit.mu[0]
     for i in range(fit.mu.size):
         if fit.mu[i] > lead:
@@ -43,10 +43,11 @@ def least_lead(fit, leader, row):
 
 @kernel
 def is_leader_significant(fit, leader, row, gate, bound):
-    """Return whether every t statistic of the leading arm has a tail probability of at most exp(-bound).
+    """Return whether the leading arm is significantly better than every other arm.
 
-    `gate` is the normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so
-    that its tail probability need not be computed.
+    This holds if every t statistic of its lead has a tail probability of at most exp(-bound). `gate` is the
+    normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so that its tail
+    probability need not be computed.
     """
     least = least_lead(fit, leader, row)
     return least >= gate and -log_tail(least, float(freedom(fit))) >= bound
@@ -54,6 +55,6 @@ def is_leader_significant(fit, leader, row, gate, bound):
 
 @kernel
 def may_reach_bound(fit, leader, row, bound):
-    """Return whether the maximal log likelihood ratio in favour of the leader exceeds the bound."""
+    """Return whether the maximised log likelihood ratio in favour of the leading arm exceeds `bound`."""
     t, nu = least_lead(fit, leader, row), freedom(fit)
     return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

@@ -1,4 +1,4 @@
-"""Logarithm of the expected excess of a normal variable over a threshold, which stays finite in the tail."""
+"""Logarithm of the expected excess of a normal variable over a threshold, finite for high thresholds, too."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 @kernel
 def log_gain(z):
-    """Return log E max(Z - z, 0) = log(phi(z) - z Phi(-z)), with Z standard normal, for z >= 0.
+    """Return the logarithm of the expected excess of a standard normal variable over z >= 0.
 
-    Where the difference would cancel, it is phi(z) r/(1 + r), with r the continued fraction of Mills' ratio.
+    It is log E max(Z - z, 0) = log(phi(z) - z Phi(-z)). Where this difference would cancel, it is computed
+    as phi(z) r/(1 + r), with r the continued fraction of Mills' ratio.
     """
     z = min(float(z), FURTHEST)
     square = z * z

@@ -1,8 +1,9 @@
-"""Random draws of the best arm from the posterior N(muhat, sigma^2 P) of the arm means, with a flat prior.
+"""Random draws of the best arm from the posterior distribution of the arm means, with a flat prior.
 
-Only contrasts have a posterior. So the leader, the arm with the best estimate, is fixed and the others vary
-around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge of P. C is
-factorised once for every fit. Two shortcuts make draws fast, the more so the clearer the leader is:
+It is N(muhat, sigma^2 P). Only contrasts have a posterior. So the leader, the arm with the best estimate,
+is fixed and the others vary around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll,
+whatever the gauge of P. C is factorised once for every fit. Two shortcuts make draws fast, the more so the
+clearer the leader is:
 
 * An arm more than 6.5 standard errors behind the leader is best with probability below 1e-10 and is left
   out.
@@ -29,7 +30,9 @@ _SQUARED_REACH = 6.5**2  # squared distance, in standard errors, beyond which an
 
 
 class Posterior(NamedTuple):
-    """Precomputed values for random draws from the posterior of the arm means; recomputed for every fit.
+    """Precomputed values for random draws from the posterior distribution of the arm means.
+
+    They are computed again for every fit.
 
     Attributes
     ----------
@@ -82,9 +85,10 @@ def find_contenders(posterior, fit, variance):
 
 @kernel
 def _factorise(posterior, P, own):
-    """Compute the Cholesky factor U of the contenders' covariance C = U'U, in O(m^3).
+    """Compute the Cholesky factor of the covariance of the estimates of all arms that may be the best.
 
-    `own` is P_ll, the leader's entry on the diagonal of P.
+    For the m contenders this is U, with the covariance C = U'U. Takes O(m^3). `own` is P_ll, the leader's
+    entry on the diagonal of P.
     """
     arms, U, leading, row = posterior.arms, posterior.factor, posterior.leading, posterior.row
     m, leader = int(posterior.size[0]), posterior.arms[0]
@@ -107,9 +111,9 @@ def _factorise(posterior, P, own):
 
 @kernel
 def best_of_draw(posterior, fit, sigma, draw, lane):
-    """Return the best arm in one random draw from the arm means' posterior, in O(m^2) for m contenders.
+    """Return the arm that is best in one random draw from the posterior distribution of the arm means.
 
-    The draw uses at most K/2 random words, from index `lane` on.
+    Takes O(m^2) for m contenders. The draw uses at most K/2 random words, from index `lane` on.
     """
     arms, mu, U = posterior.arms, fit.mu, posterior.factor
     uniforms, values = posterior.uniforms, posterior.values

@@ -1,4 +1,4 @@
-"""Shared parts of policies that play the arm whose next pull has the largest value.
+"""Shared parts of policies that choose the arm for which one more pull is the most valuable.
 
 Each policy starts with n0 pulls of every arm in a fixed order. While too few rewards have arrived to
 estimate every variance, the arms continue in randomised round robin.
@@ -31,7 +31,7 @@ class PullValues(NamedTuple):
 
 @kernel
 def most_valuable(pull_values, data, n0, draw):
-    """Return the arm whose next pull has the largest value, or the next arm of the initial pulls."""
+    """Return the arm whose next pull is most valuable; at the start, return the next arm in round robin."""
     if pull_values.known[0] == 1:
         return argmax(pull_values.values, draw)
     if not all_pulled(data.pulls, n0):
@@ -41,7 +41,10 @@ def most_valuable(pull_values, data, n0, draw):
 
 @kernel
 def can_judge(pull_values, data, n0):
-    """Return, and store, whether the initial pulls are complete and every arm's variance can be estimated."""
+    """Return whether the initial pulls are complete and every arm's variance can be estimated.
+
+    The answer is also stored.
+    """
     if pull_values.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
         pull_values.known[0] = 1
     return pull_values.known[0] == 1
@@ -61,7 +64,10 @@ def two_best(mean):
 
 @kernel
 def step_of_mean(data, i):
-    """Return the standard deviation of the change of an arm's mean by one more pull: sqrt(s2/(N (N + 1)))."""
+    """Return the standard deviation of the change that one more pull makes to an arm's mean.
+
+    It is sqrt(s2/(N (N + 1))).
+    """
     moments, pulls = data.moments, data.pulls[i]
     return math.sqrt(moments.squares[i] / ((moments.told[i] - 1.0) * (pulls * (pulls + 1.0))))
 

@@ -31,9 +31,10 @@ _BRACKET = 1e-11  # relative distance of the last two convergents
 
 @kernel
 def log_tail(x, nu):
-    """Return log P(T > x), with T Student's t with nu > 0 degrees of freedom; finite for any x.
+    """Return the logarithm of the upper tail probability of Student's t at x, which is finite for any x.
 
-    The error is at most 1e-11, or 1e-15 times the result if that is larger.
+    It is log P(T > x) for nu > 0 degrees of freedom. The error is at most 1e-11, or 1e-15 times the result
+    if that is larger.
     """
     if x < 0.0:
         return math.log1p(-math.exp(_log_upper(-x, nu)))
@@ -42,7 +43,10 @@ def log_tail(x, nu):
 
 @kernel
 def _log_upper(x, nu):
-    """Return log P(T > x) for x >= 0, with T Student's t with nu degrees of freedom."""
+    """Return the logarithm of the upper tail probability of Student's t at x >= 0.
+
+    It is log P(T > x) for nu degrees of freedom.
+    """
     x, nu = min(float(x), FURTHEST), float(nu)
     square = x * x
     total = nu + square
@@ -73,9 +77,10 @@ def _log_upper(x, nu):
 
 @kernel
 def fraction(square, inverse):
-    """Return the continued fraction in the upper tail of Student's t at x; square = x^2, inverse = 1/nu.
+    """Return the continued fraction from which the upper tail probability of Student's t follows.
 
-    For 1/nu = 0 the result is 1/(x M(x)) - 1, with Mills' ratio M of the normal distribution.
+    For the tail at x, `square` is x^2 and `inverse` is 1/nu. For 1/nu = 0 the result is 1/(x M(x)) - 1,
+    with Mills' ratio M of the normal distribution.
     """
     over = 1.0 / square
     top, top_before = 0.0, 1.0

@@ -1,1 +1,1 @@
-"""Kernels that update estimates after a reward: fixed effects, unequal noise, hidden tide, e-process."""
+"""Compilable functions (kernels) that update estimates after each reward, for several models of shifts."""

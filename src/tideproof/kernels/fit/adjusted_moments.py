@@ -1,4 +1,4 @@
-"""Moments of rewards with the shifts removed, for policies that were made for worlds without shifts.
+"""Means and variances of rewards with the shifts removed, for policies made for worlds without shifts.
 
 Subtracting the estimated shift s_j = rbar_j - n_j'mu/m_j from every reward again after every pull would
 cost O(N) per step. But policies read only quantities that are linear or quadratic in mu, with coefficients
@@ -28,7 +28,7 @@ WEIGHTED = hole("WEIGHTED")
 
 
 class Reduction(NamedTuple):
-    """State of the policy wrapper `reduce`, which gives an inner policy rewards with the shifts removed.
+    """State of the policy wrapper `reduce`, which gives its inner policy rewards with the shifts removed.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Reduction(NamedTuple):
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Add `n` rewards of `arm`, and recompute the moments of all arms' rewards with the shifts removed.
+    """Add `n` rewards of `arm`, then recompute all arms' means and variances with the shifts removed.
 
     `square` is the (K, K, K) array of coefficients quadratic in mu. It is used only if the policy reads the
     squares.
@@ -84,9 +84,10 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Add (sign 1) or subtract (sign -1) an environment's contribution to the adjusted moments' coefficients.
+    """Add or subtract an environment's contribution to the coefficients of shift-adjusted statistics.
 
-    The contribution includes `n` more rewards of `arm`, which the slot does not contain yet.
+    It is added if `sign` is 1, and subtracted if it is -1. The contribution includes `n` more rewards of
+    `arm`, which the slot does not contain yet.
     """
     size = slot.size[0] + n
     if size == 0.0:
@@ -119,14 +120,14 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return arm k's share of the environment, with `n` more rewards of `arm`, minus 1 if k = i."""
+    """Return arm k's share of the environment's rewards after `n` more of `arm`; subtract 1 if k is i."""
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
 
 @kernel
 def _forget_earlier_epochs(reduction, slot):
-    """Reset the weighted sums of rewards if the inner policy has begun a new phase since their last update.
+    """Reset the weighted reward sums if the wrapper's inner policy began a new phase since their last update.
 
     Each phase has another number, the epoch. The sums of the reduction and those of the slot are checked
     separately.
@@ -148,7 +149,7 @@ def _forget_earlier_epochs(reduction, slot):
 
 @kernel
 def _read(reduction, square, data):
-    """Compute moments of shift-adjusted rewards from the estimated means mu and the stored coefficients."""
+    """Compute the statistics of shift-adjusted rewards from the estimated arm means and the coefficients."""
     mu, moments = data.fit.mu, reduction.moments
     K = mu.size
     shift = reduction.first_mean[0]  # s_1 in the gauge of mu
@@ -172,7 +173,7 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit for an inner policy: shift-adjusted rewards, as if all came from one environment.
+    """Write the fit that a wrapper's inner policy reads: shift-adjusted rewards count as one environment.
 
     Its covariance is P = diag(1/N_i). Its noise variance is RSS/(N - K). As in the paper it is too small,
     because the shifts were estimated.

@@ -11,7 +11,10 @@ _ROUNDING = 1e-9  # a smaller pivot belongs to a direction without observations
 
 @kernel
 def factorise(A):
-    """Replace a matrix's lower triangle, from row 1 on, by its Cholesky factor; singular pivots become 0."""
+    """Replace a matrix's lower triangle by its Cholesky factor, with row and column 0 left out.
+
+    Singular pivots become 0.
+    """
     for i in range(1, A.shape[0]):
         whole = A[i, i]
         for k in range(1, i):
@@ -35,10 +38,11 @@ def log_determinant(factor):
 
 @kernel
 def forward(factor, x, out):
-    """Solve F out = x for the Cholesky factor F of A, and return x'A^-1 x, or infinity if A is singular.
+    """Solve a linear system with a Cholesky factor by forward substitution; return a quadratic form.
 
-    Only singularity in the direction x counts: the data do not determine the difference of arms that x
-    describes. `out` may be `x` itself.
+    This solves F out = x for the Cholesky factor F of A, and returns x'A^-1 x, or infinity if A is
+    singular. Only singularity in the direction x counts: the data do not determine the difference of arms
+    that x describes. `out` may be `x` itself.
     """
     total, lost = 0.0, 0.0
     for i in range(1, factor.shape[0]):
@@ -54,7 +58,10 @@ def forward(factor, x, out):
 
 @kernel
 def backward(factor, y, out):
-    """Solve F'out = y for the Cholesky factor F; element 0 and elements with pivot 0 become 0."""
+    """Solve a linear system with a transposed Cholesky factor by backward substitution.
+
+    This solves F'out = y for the Cholesky factor F; element 0 and elements with pivot 0 become 0.
+    """
     K = factor.shape[0]
     out[0] = 0.0
     for m in range(1, K):

@@ -54,7 +54,7 @@ FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
 class EProcess(NamedTuple):
-    """State of the e-process: the sum of squares as a quadratic function of the arm means, with checkpoints.
+    """State of the e-process: the residual sum of squares as a function of the arm means, and checkpoints.
 
     Attributes
     ----------
@@ -90,7 +90,10 @@ class EProcess(NamedTuple):
 
 @kernel
 def add_to_e_process(proof, slot, arm, n, mean, squares):
-    """Add `n` rewards of `arm` to the e-process, before they are added to the environment's statistics."""
+    """Add `n` rewards of `arm` to the e-process.
+
+    This must be called before the rewards are added to the statistics of the environment.
+    """
     size, each = slot.size[0], slot.each[0]
     proof.c[0] += squares
     if size == 0.0:
@@ -143,7 +146,7 @@ def log_marginal(proof, fit):
 
 @kernel
 def least_evidence(proof, fit, leader):
-    """Return the smallest log evidence, over the other arms, that the leading arm is better than that arm."""
+    """Return the smallest of the log evidences that the leading arm is better than each of the other arms."""
     logs, K, moments = proof.logs, proof.b.size, proof.moments[0]
     if moments == 0 or fit.rss[0] <= 0.0:
         return 0.0
@@ -162,7 +165,10 @@ def least_evidence(proof, fit, leader):
 
 @kernel
 def _add_checkpoint_evidence(proof, m, leader, density):
-    """Add the evidence for the leading arm in the rewards after checkpoint m, given their log density."""
+    """Add the evidence in favour of the leading arm from the rewards that arrived after checkpoint m.
+
+    `density` is the logarithm of their predictive density divided by the number of checkpoints.
+    """
     mu, logs = proof.x, proof.logs
     least = _solve_after(proof, m)
     for k in range(mu.size):
@@ -195,9 +201,9 @@ def contrast_bounds(proof, fit, i, k, alpha):
 
 @kernel
 def _read_pair(proof, fit, i, k):
-    """Write the estimated difference of two arms after each checkpoint, and its precision, to `proof.pair`.
+    """Estimate the difference of two arms, and its precision, from the rewards after each checkpoint.
 
-    `EProcess.pair` describes all columns.
+    The estimates are written to `proof.pair`. `EProcess.pair` describes all columns.
     """
     marginal, pair, mu = log_marginal(proof, fit), proof.pair, proof.x
     for m in range(proof.moments[0]):
@@ -209,7 +215,10 @@ def _read_pair(proof, fit, i, k):
 
 @kernel
 def _evidence_against(proof, gap):
-    """Return the log evidence against the hypothesis that the two arms in `pair` differ by `gap`."""
+    """Return the log evidence against the hypothesis that the means of two arms differ by `gap`.
+
+    The two arms are those of `proof.pair`.
+    """
     pair, moments = proof.pair, proof.moments[0]
     total = _log_pending_share(moments)
     for m in range(moments):
@@ -239,7 +248,7 @@ def _least_contradicted(proof):
 
 @kernel
 def _steps_to_bound(proof, middle, step, bound):
-    """Return the number of steps from `middle` at which the evidence against a difference reaches the bound.
+    """Return how many steps a difference must be from `middle` for the evidence against it to reach `bound`.
 
     The result is infinite if the evidence never reaches the bound.
     """
@@ -259,7 +268,10 @@ def _steps_to_bound(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Write the arm means estimated after checkpoint m to `proof.x`; return the residual sum of squares."""
+    """Estimate the arm means from the rewards after checkpoint m; return the residual sum of squares.
+
+    The means are written to `proof.x`.
+    """
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
         for k in range(mu.size):
@@ -273,7 +285,11 @@ def _solve_after(proof, m):
 
 @kernel
 def _variance_after(proof, i, k):
-    """Return the variance of an estimated arm difference, divided by sigma^2; infinity if not estimable."""
+    """Return the variance of the estimated difference of two arms, in units of the noise variance.
+
+    It is divided by sigma^2, and infinite if the difference is not estimable. The checkpoint is that of the
+    last `_solve_after`.
+    """
     y = proof.y
     for j in range(y.size):
         y[j] = (1.0 if j == i else 0.0) - (1.0 if j == k else 0.0)
@@ -282,14 +298,17 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the log likelihood of the rewards after checkpoint m at the best sigma, for sum of squares q."""
+    """Return the log likelihood of the rewards after checkpoint m, maximised over the noise variance.
+
+    `q` is their sum of squared residuals.
+    """
     n = proof.n[0] - proof.checkpoint_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
 
 
 @kernel
 def _log_pending_share(moments):
-    """Return the log of the share of checkpoints still to come, each of which counts as an evidence of 1."""
+    """Return the log of the share of checkpoints still to come; each of these counts as evidence of 1."""
     return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 

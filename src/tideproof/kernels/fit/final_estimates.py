@@ -1,4 +1,4 @@
-"""Kernels that play simulated runs and return the final estimates of all arms with their variances."""
+"""Compilable functions that simulate replications and return the final estimates with their variances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ select = hole("select")
 
 
 class FinalEstimates(NamedTuple):
-    """Estimates of the arm means at the end of R simulated replications, for each of B budgets.
+    """Estimates of the arm means at the end of simulated replications, for each of several budgets.
 
     Attributes
     ----------
@@ -41,10 +41,10 @@ class FinalEstimates(NamedTuple):
 
 @kernel
 def play_to_final_estimates(params, run, floats, ints, world, seed, first, budgets, other, ends):
-    """Simulate replications number first, first + 1, ... and store the final estimates of each in `ends`.
+    """Simulate consecutive replications, and store the final estimates of each in `ends`.
 
-    The number of replications is the number that `ends` has space for. The policy must read the fit. `other`
-    is the arm of the contrasts `to_other`.
+    Their numbers are first, first + 1, and so on. The number of replications is the number that `ends` has
+    space for. The policy must read the fit. `other` is the arm of the contrasts `to_other`.
     """
     state, data = run.state, run.data
     for r in range(ends.selected.shape[1]):

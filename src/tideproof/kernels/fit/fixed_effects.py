@@ -1,4 +1,6 @@
-"""Recursive least squares for r = mu_arm + s_environment + noise: one rank-one update per observation.
+"""Recursive least squares for arm means and environment shifts: one rank-one update for each observation.
+
+The model is r = mu_arm + s_environment + noise.
 
 Eliminating the shifts leaves a graph Laplacian L on the arms. Its generalised inverse P and the estimate
 muhat are updated in O(K^2) per observation without a matrix inverse; the shifts are not stored. Only
@@ -46,7 +48,9 @@ class FixedEffects(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update the fixed-effects fit with `n` rewards of `arm`, before the environment's statistics change.
+    """Update the fixed-effects fit with `n` new rewards of `arm`.
+
+    This must be called before the statistics of the environment change.
 
     With g = e_arm - n_j/m_j, w = n m_j/(m_j + n) and the residual e = mean - rbar_j - g'muhat:
     muhat += f e Pg, P -= f (Pg)(Pg)', RSS += squares + f e^2, where f = w/(1 + w g'Pg).
@@ -68,7 +72,10 @@ def place(fit, slot, arm, n):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update the estimates mu and their covariance P for rewards, or for pending pulls if `told` is False."""
+    """Update the estimated arm means and their covariance for rewards or for pending pulls.
+
+    `told` is False for pending pulls. The estimates are mu and the covariance is P.
+    """
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -149,9 +156,9 @@ def sigma2(fit):
 
 @kernel
 def variance_to(P, i, own, row, k):
-    """Return Var(muhat_i - muhat_k) in units of the noise variance; call `fetch(P, i, row)` before.
+    """Return the variance of the estimated difference of two arms, in units of the noise variance.
 
-    `own` is P_ii, and k is a loop variable.
+    It is Var(muhat_i - muhat_k). Call `fetch(P, i, row)` before. `own` is P_ii, and k is a loop variable.
     """
     return own + entry(P, k, k) - 2.0 * fetched(P, i, row, k)
 
@@ -169,11 +176,11 @@ def pull_here(fit, slot, here):
 
 @kernel
 def anchor(fit):
-    """Precompute the covariance of the estimates if the shift of the first environment counts as 0. O(K^2).
+    """Precompute the covariance of the estimates if the shift of the first environment counts as 0.
 
-    This is the paper's gauge s_1 = 0. Sets work = P n_1/m_1 and returns a number, `base`. Afterwards
-    Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this tends
-    to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
+    Takes O(K^2). This is the paper's gauge s_1 = 0. Sets work = P n_1/m_1 and returns a number, `base`.
+    Afterwards Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this
+    tends to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
     """
     each = 1.0 / fit.first_size[0]
     return each + times(fit.P, fit.first, each, fit.work)
@@ -181,5 +188,5 @@ def anchor(fit):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return a pull's noise variance beyond the common one: 0, because all rewards are equally noisy."""
+    """Return how much noisier than usual a pull is: 0, because in this model all pulls are equally noisy."""
     return 0.0

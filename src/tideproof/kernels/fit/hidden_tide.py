@@ -1,4 +1,4 @@
-"""Estimate arm means under unknown shifts over time, averaged over hypotheses on when the shift jumped.
+"""Estimate arm means under unknown shifts over time, averaged over hypotheses about when the tide jumped.
 
 Often it becomes clear only later whether the tide jumped before a pull. If jumps are frequent, the size of
 the noise is uncertain in the same way. So up to four paths are followed for each kind of tide
@@ -48,7 +48,7 @@ ROUNDING = 1e-14  # relative to the largest level: smaller noise is rounding err
 
 
 class HiddenTide(NamedTuple):
-    """State of the hidden-tide estimator: all hypotheses on the tide's jumps (paths), and their average.
+    """State of the hidden-tide estimator: hypotheses about when the tide jumped (paths), and their average.
 
     Attributes
     ----------
@@ -80,23 +80,29 @@ class HiddenTide(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update all hypotheses on the tide's jumps with `n` rewards of `arm`, ignoring environment labels."""
+    """Update all hypotheses about when the tide jumped with `n` rewards of `arm`.
+
+    Environment labels are ignored.
+    """
     _observe(fit, slot, arm, n, mean, squares, False)
 
 
 @kernel
 def observe_labelled(fit, slot, arm, n, mean, squares):
-    """Update all hypotheses on the tide with `n` rewards of `arm`; the tide jumps between environments.
+    """Update all hypotheses about the tide with `n` rewards of `arm`, given where environments begin.
 
-    The size of that jump is unknown. For the first reward of an arm, a very large variance of the jump is
-    enough.
+    The tide jumps between environments. The size of such a jump is unknown. For the first reward of an arm,
+    a very large variance of the jump is enough.
     """
     _observe(fit, slot, arm, n, mean, squares, slot.size[0] == 0.0)
 
 
 @kernel
 def _observe(fit, slot, arm, n, mean, squares, jumped):
-    """Update all hypotheses on the tide's jumps with rewards; `jumped` marks a known jump before them."""
+    """Update all hypotheses about when the tide jumped with new rewards.
+
+    `jumped` marks a known jump before the rewards.
+    """
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -141,7 +147,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the covariance, not the estimates, of the arm levels for `n` pending pulls of `arm`."""
+    """Update the covariance of the estimated arm means, but not the means, for `n` pending pulls of `arm`."""
     P, column = fit.P, fit.work
     K = column.size
     if fit.group[arm] == 0:
@@ -174,7 +180,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu):
-    """Weight every hypothesis on the tide's jumps by the likelihood of the new rewards under it."""
+    """Weight every hypothesis about when the tide jumped by its likelihood of the new rewards."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
@@ -191,7 +197,10 @@ def _weigh_paths(paths, arm, n, mean, nu):
 
 @kernel
 def _rescale_weights(weight):
-    """Scale the hypotheses' weights to a maximum of 1; drop unlikely ones, but keep one per kind of tide."""
+    """Rescale the weights of the hypotheses about the tide, and drop hypotheses that are unlikely.
+
+    The largest weight becomes 1. At least one hypothesis for each kind of tide is kept.
+    """
     top = 0.0
     for f in range(PATHS):
         top = max(top, weight[f])
@@ -209,9 +218,9 @@ def _rescale_weights(weight):
 
 @kernel
 def _split(paths, kind):
-    """Split the hypothesis on the tide with the most uncertain jump into one with and one without the jump.
+    """Split one hypothesis about the tide in two: with and without a jump before the current reward.
 
-    The jump is one just before the current reward. Only paths of one kind of tide are compared. The copy
+    It is the hypothesis with the most uncertain jump. Only paths of one kind of tide are compared. The copy
     replaces the least likely of them; nothing happens if it is more likely than the less likely half.
     """
     weight, chance, from_ = paths.weight, paths.chance, kind * EACH
@@ -232,7 +241,10 @@ def _split(paths, kind):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all hypotheses on the tide with squared deviations of `n` rewards reported as a mean."""
+    """Update all hypotheses about the tide with the squared deviations of `n` rewards from their mean.
+
+    The rewards were reported as a mean.
+    """
     most = LOWEST
     for f in range(PATHS):
         if paths.weight[f] > 0.0:
@@ -249,7 +261,7 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _summarise(fit, arm):
-    """Compute mean and covariance of the arms' levels, averaged over all hypotheses on the tide's jumps.
+    """Average the estimates and their covariance over all hypotheses about when the tide jumped.
 
     Deviations are measured from the level of `arm`, the arm pulled last.
     """

@@ -1,4 +1,4 @@
-"""Moments of rewards with a hidden tide removed, for policies that were made for worlds without shifts.
+"""Means and variances of rewards with a hidden tide removed, for policies made for worlds without shifts.
 
 The filter estimates the current levels of all arms, and one noise variance. The adjusted mean of an arm is
 its level, moved by a constant so that the weighted mean over arms is the mean of all rewards. Its sum of
@@ -15,7 +15,10 @@ SQUARES = hole("SQUARES")
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Recompute all arms' moments with the hidden tide removed, after the fit got `n` rewards of `arm`."""
+    """Recompute all arms' means and variances with the hidden tide removed, after `n` rewards of `arm`.
+
+    The fit includes these rewards already.
+    """
     moments, fit = reduction.moments, data.fit
     mu = fit.mu
     moments.told[arm] += n

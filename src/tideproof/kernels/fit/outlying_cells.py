@@ -75,7 +75,7 @@ class OutlierState(NamedTuple):
 
 
 class OutlierResistantFit(NamedTuple):
-    """State of the outlier-resistant fit: the fields of `FixedEffects`, and the outlier detection."""
+    """State of the outlier-resistant fit: the fields of `FixedEffects`, and those of outlier detection."""
 
     P: FloatKK
     mu: FloatK
@@ -92,7 +92,7 @@ class OutlierResistantFit(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Update the fit with `n` rewards of `arm` in one environment, unless that cell is outlying."""
+    """Update the fit with `n` rewards of `arm`, unless the arm's rewards in this environment are outlying."""
     doubt = fit.doubt
     if fit.told[0] == 0:
         slot.first[0] = 1
@@ -162,7 +162,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the added noise variance of a pull of `arm`: very large if its cell here is excluded."""
+    """Return the noise variance added to a pull of `arm`: very large if its rewards here are excluded."""
     return EXCLUDED_VARIANCE * slot.weights[arm]
 
 
@@ -174,7 +174,7 @@ def _noise(doubt):
 
 @kernel
 def _shares(doubt, slot):
-    """Compute each accepted cell's share of its environment's rewards; return their number and mean.
+    """Compute each arm's share of an environment's accepted rewards; return the rewards' number and mean.
 
     Cells that are left out have a share of 0, and their rewards are not counted.
     """
@@ -190,7 +190,7 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """Return the estimated difference between an arm and the mean of the accepted cells, and its variance.
+    """Return the estimated difference between an arm and the mean of the accepted arms, and its variance.
 
     With g = (unit vector of `arm`) - share, these are g'mu and g'Pg. Sets work = Pg.
     """
@@ -212,7 +212,10 @@ def _along(fit, arm):
 
 @kernel
 def _accept(fit, slot, arm, c, n, mean):
-    """Update the fit with new rewards and return True; return False if they start an outlying cell."""
+    """Update the fit with new rewards of an arm and return True, unless they are outlying.
+
+    Return False if the rewards start an outlying cell.
+    """
     total, centre = _shares(fit.doubt, slot)
     fitted, quadratic = _along(fit, arm)
     other = _accepted_arm(fit.doubt)
@@ -243,7 +246,10 @@ def _count_environment(doubt, slot, arm):
 
 @kernel
 def _accepted_arm(doubt):
-    """Return an arm whose cell in this environment is accepted; `_shares` must have been called before."""
+    """Return an arm whose rewards in this environment were accepted as not outlying.
+
+    `_shares` must have been called before.
+    """
     found = 0
     for k in range(doubt.share.size):
         if doubt.share[k] > 0.0:
@@ -303,9 +309,10 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def _reconsider_cell(fit, slot, arm, count, mean):
-    """Accept a cell excluded as outlying after all, if the accepted cell or its arm's earlier data are wrong.
+    """Accept an arm's excluded rewards in one environment if the data that contradict them are wrong.
 
-    `count` and `mean` are those of the excluded cell. The rules are at the beginning of this file.
+    The contradicting data are the accepted cell or the arm's earlier data. `count` and `mean` are those of
+    the excluded cell. The rules are at the beginning of this file.
     """
     doubt, noise = fit.doubt, _noise(fit.doubt)
     cells, K = 0, slot.counts.size
@@ -338,7 +345,7 @@ def _reconsider_cell(fit, slot, arm, count, mean):
 
 @kernel
 def _reconsider_arm(fit, slot, arm, count, mean):
-    """Accept an arm excluded as outlying, and discard its earlier data, if the earlier data are wrong.
+    """Accept an arm that was excluded as outlying, and discard its earlier data, if those are wrong.
 
     Stores the residual of the arm in this environment, and compares it with the residual of the environment
     where it was left out before. The rules are at the beginning of this file.

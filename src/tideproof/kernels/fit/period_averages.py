@@ -14,7 +14,7 @@ from tideproof.core.kernel_linker import kernel
 
 
 class Periods(NamedTuple):
-    """Sums over environments, for the period-weighted mean of each arm and its contrast with the control.
+    """Sums over environments, from which each arm's average and its difference from the control follow.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Periods(NamedTuple):
 
 @kernel
 def weigh_period(periods, slot, sign):
-    """Add (sign 1) or subtract (sign -1) an environment's contribution to the means over environments.
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to the arms' averages.
 
     Its means count with the number of observations in the environment as their weight.
     """
@@ -44,7 +44,7 @@ def weigh_period(periods, slot, sign):
 
 @kernel
 def weigh_control(periods, slot, sign):
-    """Add (sign 1) or subtract (sign -1) an environment's contribution to contrasts with the control."""
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to differences from the control."""
     control = slot.counts[0]
     if control > 0.0:
         for i in range(1, periods.versus.size):

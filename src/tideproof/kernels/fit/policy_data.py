@@ -1,4 +1,4 @@
-"""Statistics that a policy may read, and the kernels that update all of them for each reward.
+"""Statistics that a policy may read, and the compilable functions that update all of them for each reward.
 
 `Data` has the statistics of all rewards: pulls, moments of raw rewards, and the fixed-effects fit. `Slot` has
 those of one environment, which are all that kernels know of it. The lab has one slot and clears it when the
@@ -62,7 +62,9 @@ class Slot(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Moments of the raw rewards of each arm, over all environments, for policies that ignore shifts.
+    """Number, mean and squared deviations of each arm's raw rewards, for policies that ignore shifts.
+
+    They extend over all environments.
 
     Attributes
     ----------
@@ -158,7 +160,7 @@ def expect(params, state, data, slot, arm, n, draw):
 
 @kernel
 def enter(slot, arm, n, mean):
-    """Add `n` observations of `arm` with the given mean to an environment's statistics, the slot."""
+    """Add `n` observations of `arm` with the given mean to the statistics of one environment."""
     slot.size[0] += n
     slot.each[0] = 1.0 / slot.size[0]
     slot.mean[0] += (mean - slot.mean[0]) * (n * slot.each[0])
@@ -170,7 +172,7 @@ def enter(slot, arm, n, mean):
 
 @kernel
 def clear(slot):
-    """Reset the statistics of an environment, the slot, for a new environment."""
+    """Reset the statistics of one environment, so that a new environment can use them."""
     for i in range(slot.counts.size):
         slot.counts[i] = 0.0
         if CELLS:
@@ -185,7 +187,9 @@ def clear(slot):
 
 @kernel
 def record(moments, arm, n, mean, squares):
-    """Add `n` rewards of `arm` with the given mean and squared deviations to the moments. O(1).
+    """Add `n` rewards of `arm` to the number, mean and squared deviations of its rewards. O(1).
+
+    The rewards have the given mean and squared deviations from it.
 
     References
     ----------

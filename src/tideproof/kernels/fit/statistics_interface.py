@@ -1,4 +1,4 @@
-"""Functions through which policies read the statistics, whatever the model of the tide.
+"""Functions through which policies read the statistics of rewards, whatever model of the tide is in use.
 
 For every model, `data.fit` contains the estimates `mu`, up to a constant, and their covariance `P` in units
 of the noise variance, of which only contrasts are meaningful (`variance_to`). Further functions return

@@ -1,4 +1,6 @@
-"""Likelihood of a complete log under one given law of the tide: its drift, and the chance and size of jumps.
+"""Likelihood of a complete log of rewards, given how strongly the tide drifts, and how often it jumps.
+
+The drift, and the chance and the size of jumps, are the law of the tide.
 
 `hidden_tide` learns the law while rewards arrive. With all rows available, several laws are tried and
 weighted by the likelihood of the rewards, which `follow_log` returns. The differences of the final levels
@@ -22,7 +24,9 @@ AFTER_PAUSE = 0.5  # minimum chance of a jump during a pause
 
 
 class TimedRows(NamedTuple):
-    """Rows of a log in the order of time; every field has shape (N,).
+    """Rows of a reward log in order of time, as parallel arrays.
+
+    Every field has shape (N,).
 
     Attributes
     ----------
@@ -43,7 +47,7 @@ LAG = 64  # number of rows for which a path stores where it jumped
 
 
 class PathRecord(NamedTuple):
-    """States of the hypotheses on the tide's jumps (paths) after each row of a log, for smoothing.
+    """Record of the hypotheses about when the tide jumped (paths), after each row of a log, for smoothing.
 
     Attributes
     ----------
@@ -61,7 +65,7 @@ class PathRecord(NamedTuple):
 
 @kernel
 def follow_log(paths, rows, drift, chance, size, met, kept):
-    """Process all rows of a reward log, and return the log density of the rewards under one law of the tide.
+    """Return the log density of all rewards of a log, given how the tide drifts and how often it jumps.
 
     Terms that are the same for all laws are left out. `paths` must be empty; at the end they contain levels,
     covariances and weights that add up to 1. `met`, (K,), must be 0; at the end it marks the arms that
@@ -115,7 +119,7 @@ def _store_jump(paths, kept, t):
 
 @kernel
 def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
-    """Weight each hypothesis on the tide by the likelihood of new rewards; return their log density."""
+    """Weight each hypothesis about the tide by its likelihood of new rewards; return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -136,7 +140,10 @@ def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def _add_squares(paths, n, squares, nu):
-    """Update all hypotheses on the tide with squared deviations of n rewards; return their log density."""
+    """Update all hypotheses about the tide with the squared deviations of n rewards from their mean.
+
+    Return the log density of the deviations.
+    """
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -159,10 +166,10 @@ def _add_squares(paths, n, squares, nu):
 
 @kernel
 def _split(paths, story):
-    """Split the hypothesis on the tide with the most uncertain jump into one with and one without the jump.
+    """Split one hypothesis about the tide in two: with and without a jump before the current reward.
 
-    The jump is one just before the current reward. The copy replaces the least likely path; nothing happens
-    if it is more likely than the less likely half of the split.
+    It is the hypothesis with the most uncertain jump. The copy replaces the least likely path; nothing
+    happens if it is more likely than the less likely half of the split.
     """
     weight, chance = paths.weight, paths.chance
     parent, doubt, place, least = 0, -1.0, 0, 2.0

@@ -1,4 +1,4 @@
-"""Model of a hidden tide: reward = level of the arm + noise, where the tide moves all levels together.
+"""Model of a hidden tide: rewards are noise around the levels of the arms, which the tide moves together.
 
 The filter does not track arm and tide separately but their sum, the current level of each arm; each y
 observes one level. A path is one hypothesis of when the tide jumped. Given the path, the levels are normal
@@ -67,9 +67,10 @@ Float_FKK = Annotated[Floats, np.float64, PATHS, "K", "K"]
 
 
 class Paths(NamedTuple):
-    """State of the hypotheses on when the hidden tide jumped (paths), `EACH` of them per kind of tide.
+    """State of the hypotheses about when the hidden tide jumped (paths), several for each kind of tide.
 
-    The paths of the first kind come first, then those of the second, and so on.
+    There are `EACH` paths for each kind. The paths of the first kind come first, then those of the second,
+    and so on.
 
     Attributes
     ----------
@@ -111,7 +112,7 @@ class Paths(NamedTuple):
 
 @kernel
 def start_paths(paths):
-    """Begin with one hypothesis on the tide's jumps (path) for each kind of tide."""
+    """Begin with one hypothesis about when the tide jumped (a path) for each kind of tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
         paths.steep[kind * EACH] = SLOPE[kind]
@@ -119,7 +120,7 @@ def start_paths(paths):
 
 @kernel
 def predict_jump(paths, f, nu):
-    """Return drift, jump probability and jump size of the tide before the next pull, under one hypothesis.
+    """Predict the tide's drift, jump probability and jump size before the next pull, under one hypothesis.
 
     Drift and size are variances. `nu` is the number of degrees of freedom of the path.
     """
@@ -139,7 +140,7 @@ def predict_jump(paths, f, nu):
 
 @kernel
 def update_age(paths, f):
-    """Update the counts that show how the chance of a jump depends on the pulls since the last jump.
+    """Update the counts of jumps of the tide, kept apart for each number of pulls since the jump before.
 
     The age is the number of pulls since the last jump.
     """
@@ -204,9 +205,10 @@ def compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def update_path(paths, f, arm, nu, drift):
-    """Update one hypothesis on the tide (path) with the reward that `compute_likelihood` processed before.
+    """Update one hypothesis about when the tide jumped (a path) with new rewards.
 
-    One normal distribution approximates the mixture of its two cases, a jump and no jump.
+    `compute_likelihood` must have processed the rewards before. One normal distribution approximates the
+    mixture of its two cases, a jump and no jump.
     """
     level, C, c = paths.level, paths.C, paths.column
     p, J, e, S = paths.chance[f], paths.jump[f], paths.residual[f], paths.spread[f]
@@ -262,7 +264,10 @@ def update_after_jump(paths, f, arm, n, mean):
 
 @kernel
 def copy_path(paths, f, to):
-    """Copy one hypothesis on the tide (path) to another index, without its values for the current reward."""
+    """Copy one hypothesis about when the tide jumped (a path) to another index.
+
+    Its values for the current reward are not copied.
+    """
     K = paths.column.size
     for i in range(K):
         paths.level[to, i] = paths.level[f, i]

@@ -47,7 +47,7 @@ TINY = 1e-300  # lower bound of RSS, so that equal rewards cause no division by 
 
 
 class RatioFits(NamedTuple):
-    """Noise variance of each arm, and one fit for each candidate variance of arm x environment interactions.
+    """Noise variance of each arm, and one fit for each candidate variance of arm-by-environment interactions.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RatioFits(NamedTuple):
 
 
 class UnequalNoise(NamedTuple):
-    """State of a fit with different noise variances of the arms and with arm x environment interactions.
+    """State of a fit with unequal noise variances of the arms and with arm-by-environment interactions.
 
     The fields of `FixedEffects` have the values of the likeliest fit; `fits` contains all fits.
     """
@@ -102,7 +102,10 @@ def equal_noise(arm):
 
 @kernel
 def ratio_of_fit(f):
-    """Return the variance of arm x environment interactions, rho, that fit number f assumes."""
+    """Return the variance of arm-by-environment interactions that fit number f assumes.
+
+    It is rho, in units of the common variance.
+    """
     return RATIOS[f]
 
 
@@ -130,7 +133,10 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Update the fits of all interaction variances for `n` pending pulls of `arm`, with a residual of 0."""
+    """Update the fits of all candidate interaction variances for `n` pending pulls of `arm`.
+
+    The residual of the pulls counts as 0.
+    """
     _begin(fit.fits)
     _update(fit, slot, arm, n, 0.0, False)
     _read(fit)
@@ -185,7 +191,7 @@ def _begin(fits):
 
 @kernel
 def _shares(fits, slot, rho):
-    """Compute each cell's share of the total weight of its environment, and return the total weight.
+    """Compute each arm's share of the total weight of an environment, and return the total weight.
 
     A cell of c rewards has the weight h = c/(v + c rho).
     """
@@ -203,7 +209,10 @@ def _shares(fits, slot, rho):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
-    """Update estimates and covariances of all fits, for rewards or, unless `told`, for pending pulls."""
+    """Update estimates and covariances of all fits, for rewards or for pending pulls.
+
+    `told` is False for pending pulls.
+    """
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -279,7 +288,10 @@ def _learn(fit, f, slot, arm, n, residual, variance, slope):
 
 @kernel
 def _learn_squares(fit, arm, n, squares):
-    """Update the estimated noise of an arm with squared deviations of rewards reported as a mean."""
+    """Update the estimated noise of an arm with the squared deviations of `n` rewards from their mean.
+
+    The rewards were reported as a mean.
+    """
     fits = fit.fits
     common = max(fits.rss[fits.likeliest[0]], TINY) / freedom(fit)
     off = min(squares / (fits.learned[arm] * common * (n - 1.0)), LARGEST_SQUARE) - 1.0
@@ -289,7 +301,7 @@ def _learn_squares(fit, arm, n, squares):
 
 @kernel
 def _shrink_noise(fit):
-    """Set the noise variance v of each arm, relative to the other arms and shrunk towards 1."""
+    """Set the noise variance of each arm, relative to the other arms and shrunk towards 1."""
     fits = fit.fits
     learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
     centre, total = 0.0, 0.0
@@ -358,7 +370,7 @@ def _join(fit, f, own, residual, variance):
 
 @kernel
 def _merge(fit, own, others, other):
-    """Give two groups of comparable arms, merged in every fit before, the same group number."""
+    """Give the same group number to two groups of comparable arms that were merged in every fit before."""
     group = fit.group
     joined = max(own, others)
     if joined <= 0:

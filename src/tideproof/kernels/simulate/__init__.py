@@ -1,1 +1,1 @@
-"""Kernels of simulations: random numbers, worlds, and the loop over replications."""
+"""Compilable functions of simulations: random numbers, simulated worlds, and the loop over replications."""

@@ -27,7 +27,7 @@ UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
 
 
 class Score(NamedTuple):
-    """Selected arms and pull counts of R simulated replications, at each of B budgets.
+    """Selected arms and pull counts of simulated replications, at each of several budgets.
 
     Attributes
     ----------
@@ -59,9 +59,10 @@ class Trace(NamedTuple):
 
 @kernel
 def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
-    """Simulate replications number first, first + 1, ... of `world`, as many as `score` has space for.
+    """Simulate consecutive replications of one world, as many as `score` has space for.
 
-    `run` contains (state, data, slot), whose arrays are views of the buffers `floats` and `ints`.
+    Their numbers are first, first + 1, and so on. `run` contains (state, data, slot), whose arrays are
+    views of the buffers `floats` and `ints`.
     """
     for r in range(score.selected.shape[1]):
         for i in range(floats.size):
@@ -73,7 +74,10 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 
 @kernel
 def play_one(params, run, world, seed, first, budgets, score, r, trace):
-    """Simulate replication number first + r from a zeroed state, and store its results at each budget."""
+    """Simulate one replication from an empty state, and store its results at each budget.
+
+    Its number is first + r.
+    """
     state, data = run.state, run.data
     K = data.pulls.size
     replication = first + np.uint64(r)

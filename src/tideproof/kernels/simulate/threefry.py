@@ -79,7 +79,10 @@ def threefry(counter0, counter1, key0, key1):
 
 @kernel
 def unit(word):
-    """Map a 64-bit word to the open interval (0, 1): 52 bits plus one half, so that 1 is never reached."""
+    """Map a random 64-bit word to a random number between 0 and 1, both excluded.
+
+    The number has 52 random bits plus one half, so that 1 is never reached.
+    """
     return (np.float64(word >> _12) + 0.5) * _STEP
 
 

@@ -35,7 +35,7 @@ _STEEPEST = 700.0  # upper bound of a multiplicative shift, so that exp of it is
 
 
 class WorldParameters(NamedTuple):
-    """Numeric parameters of a simulated world, as kernels read them.
+    """Numeric parameters of a simulated world, in the form that compilable functions can read.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def environment(world, seed, replication, j, shift):
 
 @kernel
 def drift_at(world, seed, replication, t, before):
-    """Return the drift of the simulated tide within its environment at step t, given that one step before."""
+    """Return the drift of the tide inside its environment at step t, given the drift one step before."""
     if world.drift == STEADY:
         return 0.0
     if world.drift == TREND:
@@ -131,7 +131,7 @@ def drift_at(world, seed, replication, t, before):
 
 @kernel
 def cell(world, seed, replication, j, arm):
-    """Return the simulated interaction of environment j with an arm, plus a large error if it is outlying."""
+    """Return the simulated interaction of an arm with environment j, plus a large error in outliers."""
     if world.interactions[arm] == 0.0 and world.wrong == 0.0:
         return 0.0
     word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)
@@ -168,7 +168,7 @@ def noise(world, seed, replication, t):
 
 @kernel
 def reward(world, seed, replication, t, arm, shift, loud):
-    """Return the simulated reward of step t if `arm` is pulled, with this shift and noise factor `loud`."""
+    """Return the simulated reward of step t for a pull of `arm`, given shift and a factor of the noise."""
     if world.rewards == NOISY:
         return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
@@ -185,7 +185,7 @@ def level(world, arm, shift):
 
 @kernel
 def reward_at(world, mean, u, v):
-    """Return the reward with the given mean that the uniform random numbers u and v determine.
+    """Return the reward with the given mean that follows from the uniform random numbers u and v.
 
     The reward increases with u. A mean outside the range of such rewards is clipped to the range.
     """
@@ -204,9 +204,10 @@ def reward_at(world, mean, u, v):
 
 @kernel
 def poisson_quantile(mean, u):
-    """Return the smallest k with P(X <= k) >= u, with X Poisson with a mean of at most 700. O(mean).
+    """Return the quantile of a Poisson distribution at the probability `u`.
 
-    Above the mean it stops when a probability is too small to change the sum.
+    It is the smallest k with P(X <= k) >= u, for a mean of at most 700. Takes O(mean). Above the mean it
+    stops when a probability is too small to change the sum.
     """
     k, chance = 0.0, math.exp(-mean)
     total = chance

@@ -31,7 +31,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 class _Task(NamedTuple):
-    """Task of compiling the GPU program of a pickled simulation plan; an event is set when it has ended."""
+    """Task of compiling the GPU program of a simulation plan, with a flag that is set when it has ended."""
 
     plan: bytes
     finished: Event

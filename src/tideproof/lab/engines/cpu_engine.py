@@ -34,13 +34,13 @@ _linking = Lock()
 
 
 def compiled_loop(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
-    """Return the compiled replication loop of a policy, for any number of arms and any options."""
+    """Return the compiled loop that simulates a policy, for any number of arms and any options."""
     return _compile(spec.policy, spec.selection, trace)
 
 
 @cache
 def _compile(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
-    """Compile the replication loop of a policy with a selection rule, or load it from disk."""
+    """Compile, or load from disk, the loop that simulates a policy with a given selection rule."""
     fill = PolicySpec(policy, selection).fill(trace)
     return attach_disk_cache(link(replicate, compile_for_cpu, fill), replicate, compile_for_cpu, fill)
 
@@ -62,7 +62,10 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Run `count` replications with one policy, from number `first` on; return its selections and counts."""
+    """Simulate one policy in some replications; return the selected arms, and sums such as total pulls.
+
+    There are `count` replications, from number `first` on.
+    """
     with _linking:
         loop = compiled_loop(spec)
     scores = [
@@ -73,7 +76,7 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int)
 
 
 def score_on_all_cores(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Run replications with one policy on all cores in parallel; return its selections and counts.
+    """Simulate one policy on all cores; return the selected arms, and sums such as total pulls.
 
     The result is that of `score_policy`.
     """
@@ -100,7 +103,7 @@ def run_loop(
     trace: Trace | None = None,
     memory: Memory[Any] | None = None,
 ) -> tuple[Score, Memory[Any]]:
-    """Run replications of the policy `spec` with `loop`, its compiled or interpreted simulation loop.
+    """Run replications of a policy with its simulation loop, which is either compiled or interpreted.
 
     Returns the score, and the memory after the last replication. If memory is given, it is used again.
     """
@@ -123,7 +126,7 @@ def run_loop(
 
 
 def empty_trace(steps: int, arms: int) -> Trace:
-    """Allocate a trace, which records the steps of one replication."""
+    """Allocate the arrays that record every step of one replication."""
     return Trace(
         arm=np.zeros(steps, np.int64),
         environment=np.zeros(steps, np.int64),

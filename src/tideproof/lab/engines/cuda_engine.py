@@ -67,7 +67,10 @@ def _copy_kept(plan: SimulationPlan, selected: Any) -> Any:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int, count: int) -> Score:
-    """Run one policy at all budgets; return its selections, which stay in GPU memory, and its counts."""
+    """Simulate one policy at all budgets; return the selected arms, and sums such as total pulls.
+
+    The selected arms stay in GPU memory.
+    """
     program = _program(spec, plan.world.arms)
     if not _runs_here(program, plan, spec, world):
         score = score_on_all_cores(plan, spec, first, count)
@@ -84,7 +87,10 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int,
 def _play(
     program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> Any:
-    """Simulate a policy on the GPU: fill `selected`, one replication per column, and return the counts."""
+    """Simulate a policy on the GPU, store the selected arms, and return sums such as total pulls.
+
+    The arms are stored in `selected`, which has one column for each replication.
+    """
     arguments = _arguments(plan, spec, world, budgets, first, selected)
     launch(program, _blocks(selected.shape[1]), THREADS, arguments)
     return arguments[-1].counts.copy_to_host().sum(axis=0)
@@ -168,12 +174,12 @@ def _runs_here(program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any)
 
 @cache
 def _comparison() -> Any:
-    """Return the GPU program that compares the selections of two policies."""
+    """Return the GPU program that compares the arms that two policies selected."""
     return compile_gpu_program(compare_selections, fill={"place": thread_and_row})
 
 
 def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
-    """Compare two policies at each budget: how often both are wrong, how far opportunity costs differ.
+    """Compare two policies at each budget: how often both are wrong, and how far their costs differ.
 
     The results are the number of replications in which both selections are wrong, and the sum of the squared
     differences of their opportunity costs.

@@ -59,7 +59,7 @@ ABOVE = 1.0 + 1e-6  # gains within this factor count as equal, and the arm with 
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy `contrast`.
+    """Parameters of the policy `contrast`: number of initial pulls, budget, and constants of its formulas.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def configure(
     ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Return the kernel parameters of the policy `contrast` from its options.
+    """Return the parameters of the policy `contrast`, computed from its options.
 
     In the formulas, `exploration` is c, `focus` is tau, and `ties` is the factor 0.2 of delta. `anytime`
     makes the policy ignore the budget. If the budget is too small for n0 pulls of each arm, the policy begins
@@ -200,9 +200,10 @@ def _weigh(params, state, fit, pulls, n):
 
 @kernel
 def _most_informative(state, data, slot):
-    """Return the arm whose pull most reduces the weighted variances of the leader's lead over its rivals.
+    """Return the arm whose pull most reduces the uncertainty about the leader's lead over its rivals.
 
-    The pull is in the current environment, and the weighted sum of variances is sum_i w_i V_i.
+    The pull is in the current environment, and the uncertainty is the weighted sum of variances, sum_i w_i
+    V_i.
     """
     P, pulls, weights = data.fit.P, data.pulls, state.weights
     row, shares, leader = state.work.first, state.work.second, state.leader[0]

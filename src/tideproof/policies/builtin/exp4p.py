@@ -39,7 +39,7 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the bandit policy EXP4.P.
+    """Parameters of the policy `exp4p`: lowest probability of an arm, bonus factor, and range of rewards.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ def configure(
     lo: float | None = None,
     hi: float | None = None,
 ) -> Params:
-    """Return the kernel parameters of the policy `exp4p`; its regret bound fails with probability `delta`.
+    """Return the parameters of the policy `exp4p`, computed from its options.
 
-    `lo` and `hi` are the range of rewards.
+    Its regret bound fails with probability `delta`. `lo` and `hi` are the range of rewards.
     """
     delta = require_finite("delta", delta)
     if not 0.0 < delta < 1.0:
@@ -110,7 +110,10 @@ def from_world(world: Any) -> dict[str, Any]:
 
 @kernel
 def total(logs):
-    """Return the logarithm of the largest weight of an arm, and the sum of all weights divided by it."""
+    """Return the logarithm of the largest weight, and the sum of all weights over the largest weight.
+
+    The weights are those of the arms.
+    """
     peak, scaled = logs[0], 0.0
     for i in range(logs.size):
         peak = max(peak, logs[i])
@@ -121,7 +124,7 @@ def total(logs):
 
 @kernel
 def chance(params, state, arm, peak, scaled):
-    """Return the probability with which the policy chooses an arm for the next pull."""
+    """Return the probability with which the policy chooses a given arm for the next pull."""
     share = math.exp(state.logs[arm] - peak) / scaled
     return (1.0 - state.logs.size * params.p_min) * share + params.p_min
 

@@ -39,13 +39,13 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy `knowledge-gradient`: n0, the number of initial pulls of each arm."""
+    """Parameters of the policy `knowledge-gradient`: n0, the number of initial pulls of each arm."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of the policy `knowledge-gradient`: the value of pulling each arm, and what it is computed from.
+    """State of the policy `knowledge-gradient`: the value of one more pull of each arm, and its inputs.
 
     A value is computed again only if its inputs have changed.
 
@@ -62,19 +62,19 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the kernel parameters of `knowledge-gradient`; n0 is the number of initial pulls of each arm."""
+    """Return the parameters of `knowledge-gradient`: n0, the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm whose next pull has the largest knowledge gradient."""
+    """Return the arm whose next pull has the largest knowledge gradient, the expected gain of a pull."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the knowledge gradient of every arm for which the statistics it depends on have changed."""
+    """Update the knowledge gradient (value of one more pull) of each arm whose statistics have changed."""
     if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)

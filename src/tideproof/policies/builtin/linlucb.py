@@ -35,7 +35,7 @@ _PRINTED, _REDUCED = 1, 2
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the bandit policy LinLUCB.
+    """Parameters of the policy `linlucb`: number of initial pulls, exploration constant, and covariance.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def configure(
     exploration: float = 16.0,
     covariance: str = "ols",
 ) -> Params:
-    """Return the kernel parameters of the policy `linlucb` from its options."""
+    """Return the parameters of the policy `linlucb`, computed from its options."""
     if not isinstance(covariance, str) or covariance not in COVARIANCES:
         raise InputError(
             f"covariance must be 'ols', 'printed' or 'reduced', not {describe_value(covariance)}"
@@ -129,7 +129,10 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _begins_with_challenger(state, slot):
-    """Return 1 if pulling the leader now would begin an environment with two pulls of it, else 0."""
+    """Return 1 if the challenger must be pulled before the leader, else 0.
+
+    It must if pulling the leader now would begin an environment with two pulls of the leader.
+    """
     repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == state.leader[0]
     return 1 if repeats else 0
 

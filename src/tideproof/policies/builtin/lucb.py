@@ -1,4 +1,4 @@
-"""LUCB pulls the leader and its most promising challenger in turn, by the UCB1-normal bound.
+"""LUCB pulls the leader and its most promising challenger in turn, by the confidence bound of UCB1-normal.
 
     l = argmax xbar,  u = argmax_{i != l} xbar_i + sqrt(16 s2_i ln t / N_i),
 
@@ -30,7 +30,7 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the bandit policy LUCB: n0, the number of initial pulls of each arm."""
+    """Parameters of the bandit policy LUCB: n0, the number of initial pulls of each arm."""
 
     n0: int
 
@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the kernel parameters of the policy `lucb`; n0 is the number of initial pulls of each arm."""
+    """Return the parameters of the policy `lucb`: n0, the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 

@@ -29,7 +29,7 @@ _TIED = 1e-12
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy OCBA: n0, the number of initial pulls of each arm."""
+    """Parameters of the policy OCBA: n0, the number of initial pulls of each arm."""
 
     n0: int
 
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the kernel parameters of the policy `ocba`; n0 is the number of initial pulls of each arm."""
+    """Return the parameters of the policy `ocba`: n0, the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 
@@ -63,7 +63,10 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def fill_deficits(moments, pulls, more, values):
-    """Write into `values` how many pulls each arm is below its optimal share after `more` further pulls."""
+    """Compute how many pulls each arm is below its optimal share of all pulls after `more` further pulls.
+
+    The results are written into `values`.
+    """
     best, _ = two_best(moments.mean)
     total, shares, squared = more, 0.0, 0.0  # pulls, sum of w, sum of w^2/s2
     for i in range(pulls.size):

@@ -28,7 +28,7 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the bandit policy P1: the harmonic number H_K = 1 + 1/2 + ... + 1/K."""
+    """Parameters of the bandit policy P1: the harmonic number 1 + 1/2 + ... + 1/K for K arms."""
 
     harmonic: float
 
@@ -38,13 +38,13 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Return the kernel parameters of the bandit policy P1, which has no options."""
+    """Return the parameters of the bandit policy P1, computed from the number of arms alone."""
     return Params(sum(1.0 / k for k in range(1, arms + 1)))
 
 
 @kernel
 def chance(params, data, arm):
-    """Return the probability with which the policy chooses an arm for the next pull."""
+    """Return the probability with which the policy chooses a given arm for the next pull."""
     G = data.moments.sums
     above, equal = 0, 0
     for k in range(G.size):

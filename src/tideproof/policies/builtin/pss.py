@@ -1,4 +1,4 @@
-"""PSS(u), probabilistic sequential shrinking, keeps about one arm in u after each of several phases.
+"""PSS(u), probabilistic sequential shrinking, keeps about a share 1/u of its arms after each phase.
 
 There are M = ceil(ln K / ln u) phases of floor(T / M) steps. Phase m pulls the arms that are not eliminated
 and keeps the
@@ -41,7 +41,7 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy PSS(u): the factor u, the number of phases and the pulls per phase."""
+    """Parameters of the policy PSS(u): the factor u, the number of phases and the pulls per phase."""
 
     u: float
     phases: int
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Params:
-    """Return the kernel parameters of the policy `pss`; each phase divides the number of arms by u."""
+    """Return the parameters of the policy `pss`, in which each phase divides the number of arms by u."""
     u = require_finite("u", u)
     if u <= 1.0:
         raise InputError(f"u must be above 1, not {u:g}")

@@ -27,22 +27,25 @@ from tideproof.policies.selection_rules import CONTROL, MEAN, OLS, PERIOD
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy `round-robin`: n0, the pulls of each arm in its randomised start.
+    """Parameters of the policy `round-robin`: n0, the number of initial pulls of each arm in random order.
 
-    The start is Algorithm 1; n0 is 0 for the fixed order.
+    These pulls are Algorithm 1; n0 is 0 for the fixed order.
     """
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of the policy `round-robin`: the state of its randomised start, Algorithm 1."""
+    """State of the policy `round-robin`: the progress of its initial pulls in random order.
+
+    These pulls are Algorithm 1 of the paper, which makes all arms comparable.
+    """
 
     start: Start
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
-    """Return the kernel parameters of the policy `round-robin`; n0 is only for the selection rule `ols`."""
+    """Return the parameters of the policy `round-robin`; only the selection rule `ols` uses n0."""
     n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
@@ -62,7 +65,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Record `n` pulls of `arm` for the randomised start, which only the selection rule `ols` has."""
+    """Record `n` pulls of `arm` if the policy begins with pulls in random order (selection rule `ols`)."""
     if params.n0 > 0:
         start_tell(state.start, data, slot, arm, n)
 

@@ -26,20 +26,20 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy sequential halving: the budget and the number of rounds."""
+    """Parameters of the policy `sequential-halving`: the budget and the number of rounds."""
 
     horizon: int
     rounds: int
 
 
 class State(NamedTuple):
-    """State of the policy sequential halving: the eliminated arms."""
+    """State of the policy `sequential-halving`: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Return the kernel parameters of the policy sequential halving, which has no options."""
+    """Compute the parameters of the policy `sequential-halving` from the budget and the number of arms."""
     return Params(horizon, (arms - 1).bit_length())
 
 

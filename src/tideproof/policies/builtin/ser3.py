@@ -33,14 +33,14 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy SER3: the known gap of the two best arms, and its confidence."""
+    """Parameters of the policy `ser3`: the known gap between the two best arms, and the confidence."""
 
     epsilon: float
     log_inverse_delta: float
 
 
 class State(NamedTuple):
-    """State of the policy SER3: the eliminated arms, and the number of rounds that were tested.
+    """State of the policy `ser3`: the eliminated arms, and the number of rounds evaluated so far.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def configure(
     epsilon: float = 0.5,
     log_inverse_delta: float = 25.0,
 ) -> Params:
-    """Return the kernel parameters of the policy `ser3`: the known gap of the best arms and the confidence.
+    """Return the parameters of the policy `ser3`: the known gap between the best arms, and the confidence.
 
     The options are `epsilon`, the gap, and ln(1/delta).
     """

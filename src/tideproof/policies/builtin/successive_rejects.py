@@ -33,7 +33,7 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy successive rejects: a factor that determines the pulls in every phase.
+    """Parameters of the policy `successive-rejects`: a factor that determines the pulls in every phase.
 
     `share` is (T - K) / logbar K.
     """
@@ -42,19 +42,19 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy successive rejects: the eliminated arms."""
+    """State of the policy `successive-rejects`: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Return the kernel parameters of the policy successive rejects, which has no options."""
+    """Compute the parameters of the policy `successive-rejects` from the budget and the number of arms."""
     return Params((horizon - arms) / (0.5 + sum(1.0 / i for i in range(2, arms + 1))))
 
 
 @kernel
 def target(params, arms):
-    """Return how many pulls each arm must have when the phase with the given number of arms ends.
+    """Return how many pulls each arm must have at the end of the phase with the given number of arms.
 
     This is n_k for phase k, which begins with K + 1 - k arms.
     """

@@ -1,4 +1,4 @@
-"""Top-two Thompson sampling pulls the best arm of a posterior draw, or of a second draw that differs.
+"""Top-two Thompson sampling pulls the best arm of a posterior draw, or of another draw with another best arm.
 
 The policy draws the means of all arms from their posterior N(muhat, sigma2hat P), of which only differences
 matter. I is the best arm of the draw. With probability beta it pulls I. Otherwise it draws again until
@@ -36,7 +36,7 @@ REDRAWS = 8  # posterior draws before the second arm is chosen without a draw
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy top-two Thompson sampling.
+    """Parameters of the policy `top-two-thompson`: initial pulls, and share of pulls by the first draw.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, beta: float = 0.5) -> Params:
-    """Return the kernel parameters of the policy top-two Thompson sampling from its options."""
+    """Return the parameters of the policy `top-two-thompson`, computed from its options."""
     if require_finite("beta", beta, 0.0) > 1.0:
         raise InputError(f"beta must be a probability from 0 to 1, not {beta!r}")
     return Params(require_whole_number("n0", n0, 2), float(beta))
@@ -78,7 +78,7 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, be
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm to pull: first by the initial round robin, then the arm that `tell` drew."""
+    """Return the next arm to pull: first by an initial round robin, then the arm that `tell` has drawn."""
     if state.planned[0] == 1:
         return state.choice[0]
     if not started(data, params.n0):
@@ -99,7 +99,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def choose_arm(params, state, data, draw):
-    """Return the arm to pull next, drawn at random by means from the posterior distribution."""
+    """Choose the next arm at random, by drawing the means of all arms from their posterior distribution."""
     fit, posterior, margins = data.fit, state.posterior, state.margins
     K = margins.size
     variance = sigma2(fit)

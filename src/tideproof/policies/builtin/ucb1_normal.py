@@ -28,15 +28,15 @@ from tideproof.policies.selection_rules import MOST_PLAYED
 
 
 class Params(NamedTuple):
-    """Empty kernel parameters of the bandit policy UCB1-normal."""
+    """Parameters of the bandit policy UCB1-normal: it has none."""
 
 
 class State(NamedTuple):
-    """Empty state of the bandit policy UCB1-normal, which needs only the moments of the rewards."""
+    """Empty state of the bandit policy UCB1-normal, which needs only means and variances of rewards."""
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Return the kernel parameters of the bandit policy UCB1-normal, which has no options."""
+    """Return the parameters of the bandit policy UCB1-normal: an empty tuple."""
     return Params()
 
 

@@ -38,13 +38,13 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Kernel parameters of the policy `zero-one`: n0, the number of initial pulls of each arm."""
+    """Parameters of the policy `zero-one`: n0, the number of initial pulls of each arm."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """State of the policy `zero-one`: the value of pulling each arm, and what it is computed from.
+    """State of the policy `zero-one`: the value of one more pull of each arm, and its inputs.
 
     A value is computed again only if its inputs have changed.
 
@@ -61,7 +61,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the kernel parameters of the policy `zero-one`; n0 is the number of initial pulls per arm."""
+    """Return the parameters of the policy `zero-one`: n0, the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 

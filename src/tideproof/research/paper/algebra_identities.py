@@ -1,4 +1,4 @@
-"""Numerical checks of the paper's algebraic identities on random designs.
+"""Numerical checks of the paper's algebraic identities, on random numbers of pulls by arm and environment.
 
 Each check returns the distance between both sides of an identity, which is zero up to rounding if it holds.
 """
@@ -28,7 +28,9 @@ PENALTY = 1.0  # ridge penalty of the regularised regression
 
 
 class RandomDesign(NamedTuple):
-    """Random pulls by arm and environment, with true means and shifts, and noise of standard deviation 1.
+    """Random numbers of pulls by arm and environment, with true arm means, true shifts, and noise.
+
+    The noise of a single reward has the standard deviation 1.
 
     Attributes
     ----------
@@ -44,18 +46,18 @@ class RandomDesign(NamedTuple):
 
     @property
     def expected(self) -> Floats:
-        """Expected reward of each cell (an arm in an environment with pulls), (C,)."""
+        """Expected reward of each arm in each environment in which it is pulled."""
         environment, arm = np.nonzero(self.counts)
         return np.asarray(self.means[arm] + self.shifts[environment])
 
     @property
     def rewards(self) -> Floats:
-        """Observed mean reward of each cell (an arm in an environment with pulls), (C,)."""
+        """Observed mean reward of each arm in each environment in which it is pulled."""
         return self.expected + self.noise
 
 
 def identities(seed: int, replications: int) -> Table:
-    """Return a table with the error of each of the paper's algebraic identities on each random design.
+    """Return a table of the numerical errors of the paper's algebraic identities, for random pulls of arms.
 
     It also contains values for the paper's examples.
     """
@@ -78,7 +80,10 @@ def _rounded_rows(rows: list[tuple[str, str, float]]) -> Iterator[tuple[Any, ...
 
 
 def _random_designs(seed: int) -> Iterator[RandomDesign]:
-    """Yield random designs in which one environment has all arms, so that the arms are connected."""
+    """Yield random designs of experiments in which one environment contains all arms.
+
+    All arms can therefore be compared.
+    """
     rng = np.random.default_rng(seed)
     for _ in range(DESIGNS):
         J, K = int(rng.integers(3, 13)), int(rng.integers(2, 7))
@@ -104,7 +109,7 @@ def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
 
 
 def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
-    """Return how far the paper's formulas deviate from a joint regression of means and shifts.
+    """Return how far the paper's formulas deviate from a joint least-squares fit of arm means and shifts.
 
     The formulas are those of section 3.1 and appendix B.
 
@@ -138,10 +143,11 @@ def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
-    """Return least-squares coefficients of the dummies A, from rewards with the dummies B projected out.
+    """Return the least-squares coefficients of some dummy variables, with other dummies projected out.
 
-    They are (A'(I - H_B)A)^-1 A'(I - H_B) r, where H_B is the projection onto B, and A and B have one row for
-    each pull.
+    `A` holds the former dummies and `B` the latter. The coefficients are computed from `rewards`. They are
+    (A'(I - H_B)A)^-1 A'(I - H_B) r, where H_B is the projection onto B, and A and B have one row for each
+    pull.
     """
     without = np.eye(len(A)) - _hat(B)
     r = np.repeat(rewards, n.astype(int))
@@ -149,7 +155,7 @@ def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
 
 
 def printed_covariance(A: Floats, B: Floats) -> Floats:
-    """Return the covariance matrix of the estimates by the formula that the paper prints.
+    """Return the covariance matrix of estimated means or shifts by the formula that the paper prints.
 
     The formula is [A'(I - 2 H_B + H_B H_A H_B)A]^-1 with the projections H_A and H_B onto A and B.
     A and B have one row for each pull.
@@ -167,7 +173,10 @@ def _hat(A: Floats) -> Floats:
 
 
 def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
-    """Return the change of the estimates after one more environment with three pulls of one arm only."""
+    """Return how much the estimates change after one more environment, in which only one arm is pulled.
+
+    The arm is pulled three times.
+    """
     J, K = drawn.counts.shape
     more = np.zeros((1, K))
     more[0, K - 1] = 3.0
@@ -180,7 +189,11 @@ def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
-    """Return the weight of the second of two shifts in a difference of raw means, and the risk of error."""
+    """Return how much a second environment can bias a difference of raw means in favour of the worse arm.
+
+    The results are the weight of the second of two shifts in the difference, and the probabilities that the
+    worse arm has the larger raw mean, without a shift and with a large one.
+    """
     weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
     spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
     where = "pulls of the inferior arm {:g} and {:g}, of the superior {:g} and {:g}".format(*counts.T.ravel())
@@ -194,7 +207,10 @@ def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
 
 
 def _connections() -> list[tuple[str, str, float]]:
-    """Return the numbers of connected groups of arms and biases of ridge estimates, for paper examples."""
+    """Return the numbers of groups of comparable arms and the biases of ridge estimates, for examples.
+
+    A ridge bias is the error of a regression with a ridge penalty.
+    """
     rows = []
     for where, example in (
         ("{1, 2}, {1, 2, 3}, {4, 5}", DISCONNECTED),
@@ -220,7 +236,7 @@ def _count_groups(counts: Floats) -> int:
 
 
 def _ridge_bias(counts: Floats) -> float:
-    """Return the bias of the difference of arms 1 and 4 under a ridge penalty when the last shift is 20."""
+    """Return the bias of a ridge estimate of the difference between arms 1 and 4 if the last shift is 20."""
     K = counts.shape[1]
     X, n = dummies(counts)
     truth = np.zeros(X.shape[1])

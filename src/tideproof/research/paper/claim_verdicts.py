@@ -23,7 +23,7 @@ Check = Callable[[Mapping[str, Any], float], list["ClaimPart"]]
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A part of a claim: comparisons that should all lie on one side of a threshold.
+    """A part of a claim of the paper: measured values that should all lie on one side of a threshold.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return whether a comparison is "for" or "against" a part of a claim, or leaves it "open"."""
+        """Return whether a measured value is "for" or "against" this part of a claim, or leaves it "open"."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -52,13 +52,13 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of comparisons that are for a part of a claim, against it, and open."""
+        """Numbers of measured values that support this part of a claim, contradict it, or leave it open."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
     @property
     def outcome(self) -> Outcome:
-        """Verdict on this part of a claim, derived from all of its comparisons.
+        """Verdict on this part of a claim, derived from all values that were measured for it.
 
         It holds if no comparison is against and at least half are for, or with `some` if one is for. It is
         not decided if none is against and fewer than half are for. With comparisons on both sides, it holds
@@ -79,7 +79,7 @@ class ClaimPart:
 
 
 def between_thresholds(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
-    """Return two parts of a claim, which together state that all comparisons lie between two thresholds."""
+    """Return two parts of a claim, which together state that all values lie between two thresholds."""
     return [
         ClaimPart(f"{what} < {high:g}", compared, "below", high),
         ClaimPart(f"{what} > {low:g}", compared, "above", low),
@@ -118,7 +118,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with its checked parts; `level` is the confidence level of each interval."""
+    """A claim of the paper with its checked parts and the confidence level of each interval."""
 
     claim: Claim
     parts: list[ClaimPart]
@@ -141,7 +141,7 @@ class ClaimVerdict:
 
 
 def judge(claim: Claim, found: Mapping[str, Any]) -> ClaimVerdict:
-    """Check a claim of the paper on simulation results, with simultaneous confidence intervals.
+    """Check a claim of the paper against simulation results, with simultaneous confidence intervals.
 
     All intervals of the claim hold together at the confidence level FAMILY.
     """

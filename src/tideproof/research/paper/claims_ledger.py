@@ -1,4 +1,4 @@
-"""The verdicts on the paper's claims as a table with one row for each comparison, and as a Markdown page."""
+"""The verdicts on the paper's claims, as a table of all measured values and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RULES = (
 
 
 def claim_table(judged: list[ClaimVerdict]) -> Table:
-    """Return the claims as a table with one row for each comparison."""
+    """Return the verdicts on the claims as a table with one row for each measured value."""
     rows = [
         {
             "claim": each.claim.name,
@@ -68,7 +68,10 @@ def _plural(word: str, count: int) -> str:
 
 
 def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
-    """Return the verdicts on all claims as a Markdown page; `facts` are replications, seed and versions."""
+    """Return the verdicts on all claims of the paper as a Markdown page.
+
+    `facts` are the replications, the seed and the versions of the simulations.
+    """
     made = ", ".join(f"{name} {value}" for name, value in facts.items())
     times = f", {facts['replications']} replications" if "replications" in facts else ""
     lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
@@ -101,7 +104,7 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
 
 
 def least_favourable(part: ClaimPart) -> str:
-    """Return as text the comparison that supports a part of a claim least, with its confidence interval."""
+    """Return a text with the measured value that supports a part of a claim least, and its interval."""
     if not part.comparisons:
         return "none"
     if part.side == "below":
@@ -112,7 +115,7 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return as text the settings of the comparisons that contradict a part of a claim."""
+    """Return a text that lists where the measured values contradict a part of a claim."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 

@@ -1,4 +1,4 @@
-"""Figure that compares the policy `contrast` with LinLUCB and an oracle in the paper's sixteen worlds."""
+"""Figure that compares the policies `contrast` and LinLUCB with an oracle in the paper's sixteen worlds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEEDS = (
 
 
 def comparison_table(found: Mapping[str, Any]) -> Table:
-    """Return the data of a figure, one row for each point: world, policy, pulls, error rate and interval.
+    """Return the points of the figure as a table: world, policy, number of pulls, error rate and interval.
 
     The error rate is PICS, with its 95 % interval.
     Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan are the same in the
@@ -61,7 +61,7 @@ def comparison_table(found: Mapping[str, Any]) -> Table:
 
 
 def comparison_facets(table: Table) -> list[Facet]:
-    """Return charts of the oracle's error rates, and of the error rates of policies relative to them.
+    """Return charts of the oracle's error rates, and of the policies' error rates divided by the oracle's.
 
     The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
     ratio.

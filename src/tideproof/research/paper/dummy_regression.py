@@ -8,9 +8,9 @@ from tideproof.core.array_layout import Floats
 
 
 def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
-    """Return the dummy matrix X with a row for each cell (arm and environment), and the pulls of each cell.
+    """Return the dummy variables of each arm-by-environment cell as a matrix, and the pulls of each cell.
 
-    The shift of environment `gauge` is zero.
+    The matrix X has one row for each cell with pulls. The shift of environment `gauge` is zero.
     """
     environment, arm = np.nonzero(counts)
     J, K = counts.shape
@@ -19,15 +19,18 @@ def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
 
 
 def covariance(counts: Floats) -> Floats:
-    """Return the covariance (X'X)^-1 of the estimated K means and J - 1 shifts, for noise of variance 1.
+    """Return the covariance matrix of the estimated arm means and shifts, for noise of variance 1.
 
-    The design must connect all arms.
+    It is (X'X)^-1, for K means and J - 1 shifts. The design must connect all arms.
     """
     X, n = dummies(counts)
     return np.asarray(np.linalg.inv(X.T @ (n[:, None] * X)))
 
 
 def estimate(counts: Floats, cell_means: Floats, gauge: int = 0) -> Floats:
-    """Return least-squares estimates of K means and J - 1 shifts from mean rewards by arm and environment."""
+    """Estimate arm means and shifts by least squares, from mean rewards by arm and environment.
+
+    The result holds K means and J - 1 shifts.
+    """
     X, n = dummies(counts, gauge)
     return np.asarray(np.linalg.solve(X.T @ (n[:, None] * X), X.T @ (n * cell_means)))

@@ -1,4 +1,4 @@
-"""Simulation of elimination policies that differ in one property, to find why some err more often.
+"""Simulation of policies that drop arms phase by phase, to find why some of them err more often.
 
 The question is why PSS (probabilistic sequential shrinking) errs more than SR (successive rejects). The
 simulation shares no code with the simulations of `tp.simulate`. Remaining arms are played in random order,
@@ -27,7 +27,7 @@ RUNS = 20_000  # most runs that are simulated
 
 
 def elimination(seed: int, replications: int) -> Table:
-    """Return how often elimination policies drop the best arm in the first phase, and how often by the end.
+    """Return how often policies that drop arms lose the best arm in the first phase, and by the end.
 
     The world is that of figure 2.
     """
@@ -52,7 +52,10 @@ def elimination(seed: int, replications: int) -> Table:
 
 
 def _step_shifts(random: np.random.Generator, runs: int, steps: int) -> Floats:
-    """Return the shift at each step of each run, (steps, runs), for environments of 2 to 50 pulls."""
+    """Simulate the shift at each pull of each run, for environments of 2 to 50 pulls.
+
+    The result is an array (steps, runs).
+    """
     changes = np.zeros((steps, runs), bool)
     at = np.zeros(runs, int)
     while (at < steps).any():
@@ -66,12 +69,18 @@ def _step_shifts(random: np.random.Generator, runs: int, steps: int) -> Floats:
 
 
 def _halving_phases(budget: int) -> list[tuple[int, int]]:
-    """Return (pulls, arms kept) for each phase of PSS(2), a policy that halves the arms, with five arms."""
+    """Return, for each phase of a policy that halves five arms, the pulls and the number of arms kept.
+
+    The policy is PSS(2).
+    """
     return [(budget // 3, 3), (budget // 3, 2), (budget // 3, 1)]
 
 
 def _reject_phases(budget: int) -> list[tuple[int, int]]:
-    """Return (pulls, arms kept) for each phase of the policy successive rejects with five arms."""
+    """Return, for each phase of a policy that drops arms one by one, the pulls and the number of arms kept.
+
+    The policy is successive rejects, with five arms.
+    """
     log = 0.5 + sum(1.0 / i for i in range(2, 6))
     each = [0, *(math.ceil((budget - 5) / (log * (6 - k))) for k in range(1, 5))]
     return [((after - before) * (5 - k), 4 - k) for k, (before, after) in enumerate(pairwise(each))]
@@ -80,7 +89,7 @@ def _reject_phases(budget: int) -> list[tuple[int, int]]:
 def _simulate_phases(
     random: np.random.Generator, noise: Floats, phases: list[tuple[int, int]], last_phase_only: bool
 ) -> list[NDArray[np.bool_]]:
-    """Simulate an elimination policy and return, after each phase, which runs have dropped the best arm."""
+    """Simulate a policy that drops arms in phases; return, by phase, which runs have lost the best arm."""
     means = np.array(mdm(5).means)
     runs = noise.shape[1]
     lanes = np.arange(runs)

@@ -1,4 +1,4 @@
-"""The figures of the reproduction: data, caption and picture of each."""
+"""The figures of the reproduced paper: the data, the caption and the picture of each figure."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperF
 
 
 def _facets_by_kind(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return two charts: policies that play arms in turn, and policies that choose an arm for every pull."""
+    """Return two charts: one of policies that play arms in turn, one of policies that adapt at every pull."""
     (every,) = facets(table, of)
     in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
     adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]

@@ -1,4 +1,4 @@
-"""Variances of least-squares estimators on designs with growing numbers of environments."""
+"""Variances of least-squares estimators in experiments with more and more environments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _MEETINGS = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the ha
 
 
 class Design(NamedTuple):
-    """Pulls of K arms in J environments as an array (J, K), and the two arms whose difference is studied."""
+    """Numbers of pulls of each arm in each environment, and the two arms whose difference is studied.
+
+    `counts` is an array (environments, arms).
+    """
 
     counts: Floats
     pair: tuple[int, int] = (0, 1)
@@ -39,7 +42,7 @@ class Design(NamedTuple):
 
 
 def designs(seed: int, replications: int) -> Table:
-    """Return a table of estimator variances as designs gain environments, by formula and by simulation.
+    """Return a table of the variances of estimates as environments are added, by formula and simulation.
 
     The gauge is the paper's, s_1 = 0, and sigma = 1. With c_j = n_j/m_j, the shares of the arms in
     environment j, and P a generalised inverse of the Laplacian of the arms,
@@ -76,7 +79,7 @@ def designs(seed: int, replications: int) -> Table:
 
 @cache
 def fixed_designs(seed: int) -> dict[str, Design]:
-    """Return four designs for simulation: two from recorded runs of policies, and two constructed ones.
+    """Return four designs (pulls by arm and environment): two from runs of policies, two constructed ones.
 
     The LinLUCB run is one with slippage, where all arms are played on and on. Poor arms of the MDM get
     hardly ten pulls in 200 environments, which is too few to see a variance vanish.
@@ -110,12 +113,13 @@ def _two_halves(meetings: int) -> Design:
 
 
 def more_designs() -> dict[str, Design]:
-    """Return three designs studied by formula only: alternating leaders, a lasting leader, and two halves.
+    """Return three designs (pulls by arm and environment) whose variances are computed by formula only.
 
-    With a leader, every environment has one pull of the leader and one of a challenger. In the first
-    design, the leader is arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the
-    halves never meet. In the second, it is always arm 4, and arm 1 is played only in environments whose
-    number is a square.
+    They have alternating leaders, a lasting leader, or two halves of the arms that met only once. With a
+    leader, every environment has one pull of the leader and one of a challenger. In the first design, the
+    leader is arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the halves never
+    meet. In the second, it is always arm 4, and arm 1 is played only in environments whose number is a
+    square.
     """
     in_turn = [[1, 1, 0, 0], [0, 0, 1, 1]] * (ENVIRONMENTS[-1] // 2)
     stays = [
@@ -130,7 +134,7 @@ def more_designs() -> dict[str, Design]:
 
 
 def is_connected(counts: Floats) -> bool:
-    """Return whether a design connects all arms, so that they can be compared."""
+    """Return whether shared environments connect all arms of a design, so that the arms can be compared."""
     return bool(connected_components(link_weights(Cells.design(counts)) > 0.0).max() == 0)
 
 
@@ -142,7 +146,7 @@ def count_pulls(environment: Ints, arm: Ints, arms: int) -> Floats:
 
 
 def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return, by formula, the variances and covariances of the estimates on a design."""
+    """Return the variances and covariances of least-squares estimates for given pulls, by formula."""
     K = counts.shape[1]
     P = np.linalg.pinv(laplacian_matrix(Cells.design(counts)), hermitian=True)
     size = counts.sum(axis=1)
@@ -172,7 +176,7 @@ def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 def _simulate_variances(
     counts: Floats, pair: tuple[int, int], seed: int, draws: int
 ) -> dict[str, tuple[float, float]]:
-    """Return variances of estimates, simulated with many random draws of noise, and their standard errors."""
+    """Simulate noise many times; return the variances of the estimates, with standard errors."""
     environment, arm = np.nonzero(counts)
     n = counts[environment, arm]
     J, K = counts.shape

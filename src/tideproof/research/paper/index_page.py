@@ -1,4 +1,4 @@
-"""The page index.html of the reproduction: all figures, claims and simulations in one self-contained file."""
+"""The web page of the reproduced paper: all figures, claims and simulations in one self-contained file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def index_page(
     facts: dict[str, Any],
     folder: Path,
 ) -> str:
-    """Return the page as HTML, with the pictures from the folder embedded in it."""
+    """Return the web page of the reproduced paper as HTML, with all pictures embedded in it.
+
+    The pictures are read from `folder`.
+    """
     style = css() + files("tideproof.research.paper").joinpath("index_page.css").read_text(encoding="utf-8")
     made = " · ".join(f"{name} {value}" for name, value in facts.items())
     return f"""<!doctype html>

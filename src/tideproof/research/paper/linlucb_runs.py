@@ -1,4 +1,4 @@
-"""Runs of LinLUCB in detail: bias and distribution of its estimates, and the first pulls of environments.
+"""Runs of the policy LinLUCB in detail: the distribution of its estimates, and how environments begin.
 
 A policy that uses rewards makes its design (the pulls of each arm in each environment) depend on the noise.
 The guarantees of least squares assume a fixed design and may then fail. Each distribution is therefore
@@ -39,12 +39,12 @@ NORMAL, SHAPE = "distance from normal", "distance from normal, own mean and spre
 
 
 def linlucb_statistics(seed: int, replications: int) -> Table:
-    """Return statistics of LinLUCB's estimates and environments after 100 pulls, in four simulated worlds.
+    """Return statistics of the estimates and the first pulls of the policy LinLUCB, in four worlds.
 
-    `bias` is the average error of an arm minus the best arm. The distance from normal is the Kolmogorov
-    distance between that error over its standard deviation (sigma known) and the standard normal. It is
-    computed again after the errors are centred and scaled to variance one over runs, so that only the shape
-    matters. The other rows are shares of runs.
+    A run has 100 pulls. `bias` is the average error of an arm minus the best arm. The distance from normal is
+    the Kolmogorov distance between that error over its standard deviation (sigma known) and the standard
+    normal. It is computed again after the errors are centred and scaled to variance one over runs, so that
+    only the shape matters. The other rows are shares of runs.
     """
     rows: list[tuple[Any, ...]] = []
     runs = min(replications, RUNS)
@@ -83,10 +83,10 @@ def linlucb_statistics(seed: int, replications: int) -> Table:
 
 
 def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Simulate LinLUCB; return its estimation errors, their standard deviations, and how environments began.
+    """Simulate the policy LinLUCB; return the errors of its estimates, and how environments began.
 
-    The errors are those of estimated differences between each arm and the best one. The last result is the
-    design of the first run.
+    The errors are those of estimated differences between each arm and the best one. They are returned with
+    their standard deviations. The last result is the design of the first run.
     """
     spec = policy("linlucb")
     loop, K = compiled_loop(spec, trace=True), world.arms
@@ -115,7 +115,7 @@ def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, 
 
 
 def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
-    """Return in which runs environments began with two pulls of one arm, and in which they had only one arm.
+    """Return which runs had environments that began with two pulls of one arm, or contained only one arm.
 
     Both results are (runs, 3) arrays that are 1 where this happened at least once and 0 otherwise. Their
     columns are the phases of a run: during the initialisation, across its end, and after it. `arm` and
@@ -134,7 +134,10 @@ def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats,
 
 
 def _next_marked(marked: NDArray[np.bool_]) -> Ints:
-    """Return, for each element, the position of the next marked one in its row; the row length if none."""
+    """Return, for each element of a matrix, the column of the next marked element in the same row.
+
+    The result is the row length if no later element is marked.
+    """
     length = marked.shape[1]
     places = np.where(marked, np.arange(length), length)
     later = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
@@ -148,7 +151,10 @@ def _by_phase(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Fl
 
 
 def fixed_design_errors(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
-    """Simulate standardised errors of estimated differences to the best arm, (draws, K), on one design."""
+    """Simulate standardised errors of the estimated differences to the best arm, if pulls are fixed.
+
+    `counts` are the pulls by environment and arm. The result is an array (draws, K).
+    """
     best = int(np.argmax(means))
     K = len(means)
     X, n = dummies(counts)
@@ -172,9 +178,10 @@ def _kolmogorov_distance(values: Floats) -> float:
 
 
 def _share_with_other_pulls(world: World, seed: int, runs: int) -> tuple[float, None, int]:
-    """Return the share of runs whose first pulls change if the budget is doubled, as columns of a table row.
+    """Return the share of runs in which a doubled budget changes the first pulls.
 
-    The columns are the share of runs, its standard error (None), and the number of runs.
+    The results are columns of a table row: the share of runs, its standard error (None), and the number of
+    runs.
     """
     spec = policy("linlucb")
     loop, differ, runs = compiled_loop(spec, trace=True), 0, min(runs, 200)

@@ -1,4 +1,4 @@
-"""Measurements with confidence intervals, and their differences and ratios, for checks of claims.
+"""Measured values with confidence intervals, and their differences and ratios, to check claims.
 
 A paired difference is a difference of numbers from the same replications: two policies of one study, or
 kept selections in worlds that share their noise. Without pairs, each interval is widened so that the
@@ -32,11 +32,11 @@ class Measurement(NamedTuple):
     high: float
 
     def minus(self, other: Measurement) -> Measurement:
-        """Return the difference to another measurement; the result assumes that both intervals hold."""
+        """Return this measurement minus another; its interval is valid if both given intervals are."""
         return Measurement(self.estimate - other.estimate, self.low - other.high, self.high - other.low)
 
     def over(self, other: Measurement) -> Measurement:
-        """Return the ratio to another measurement; its interval assumes that both intervals hold.
+        """Return this measurement divided by another; its interval is valid if both given intervals are.
 
         Neither measurement is negative.
         """
@@ -48,7 +48,7 @@ class Measurement(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One comparison made for a claim: the setting in which it was made, and the measured value."""
+    """A measured value by which a claim is checked, and where it was measured."""
 
     where: str
     measured: Measurement
@@ -61,7 +61,7 @@ def normal_interval(estimate: float, stderr: float, level: float) -> Measurement
 
 
 def simultaneous_level(level: float, intervals: int) -> float:
-    """Return the confidence level each of several intervals needs so that all hold together at `level`."""
+    """Return the confidence level that each interval needs so that all hold jointly at the given level."""
     return 1.0 - (1.0 - level) / intervals
 
 
@@ -89,19 +89,22 @@ def paired_difference(
 
 
 class KeptSelections(NamedTuple):
-    """The selections of a policy in a study at a budget, one for each replication."""
+    """The arms that a policy selected at one budget of a study, one for each replication."""
 
     study: Study
     label: str
     budget: int
 
     def wrong(self) -> Floats:
-        """Return an array that is 1 for each replication with an incorrect selection, else 0."""
+        """Return an array with 1 for each replication that selected a wrong arm, and 0 for the others."""
         return self.study.wrong(self.label, self.budget).astype(np.float64)
 
 
 def paired_selection_difference(a: KeptSelections, b: KeptSelections, level: float) -> Measurement:
-    """Return the error rate of selections `a` minus that of `b`, paired, with Tango's score interval."""
+    """Return the paired difference of two error rates with Tango's score interval.
+
+    It is the error rate of the selections `a` minus that of the selections `b`.
+    """
     first, second = a.wrong(), b.wrong()
     only_a, only_b = (np.array([int((x > y).sum())]) for x, y in ((first, second), (second, first)))
     ends = paired(only_a, only_b, len(first), level)
@@ -120,10 +123,10 @@ def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> M
 
 
 def mean_with_interval(values: Floats, reach: float, level: float) -> Measurement:
-    """Return the mean of values in [-`reach`, `reach`], most of them zero, with its confidence interval.
+    """Return the mean of values, most of which are zero, with its confidence interval.
 
-    The interval is normal with z^2 values added at each end. It therefore keeps its coverage where few values
-    differ from zero, and where none does.
+    The values lie between -`reach` and `reach`. The interval is normal with z^2 values added at each end. It
+    therefore keeps its coverage where few values differ from zero, and where none does.
     """
     z = quantile(level)
     more = 2.0 * z * z
@@ -135,12 +138,12 @@ def mean_with_interval(values: Floats, reach: float, level: float) -> Measuremen
 
 
 def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return a product of powers of error rates, paired by replication, with its confidence interval.
+    """Return a product or ratio of error rates, paired by replication, with its confidence interval.
 
-    The interval is that of the delta method for the logarithm. By itself it is too narrow where errors are
-    few or selections hardly differ. Therefore z^2 replications that differ are added to the data, and a
-    half-width of h becomes h (1 + h/4). The result is undefined where a policy erred in fewer than 25
-    replications.
+    Each error rate is raised to the power given with it. The interval is that of the delta method for the
+    logarithm. By itself it is too narrow where errors are few or selections hardly differ. Therefore z^2
+    replications that differ are added to the data, and a half-width of h becomes h (1 + h/4). The result is
+    undefined where a policy erred in fewer than 25 replications.
     """
     given = [(weight, kept.wrong()) for weight, kept in parts]
     fewest = min(float(wrong.sum()) for _, wrong in given)
@@ -171,12 +174,13 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return a policy's error minus that of the policy SER3, at the average pulls of each variant of SER3.
+    """Return a policy's error minus that of the policy SER3, for about equally many pulls.
 
-    The policy is measured at the budgets just below and just above that average. The estimate is
-    interpolated between them on a logarithmic scale. The interval covers both differences: it is below zero
-    only if the policy is better with fewer pulls, and above zero only if it is worse with more. SER3 variants
-    whose average is outside the budgets of `study` are left out.
+    There is one difference for each variant of SER3, at the average number of its pulls. The policy is
+    measured at the budgets just below and just above that average. The estimate is interpolated between them
+    on a logarithmic scale. The interval covers both differences: it is below zero only if the policy is
+    better with fewer pulls, and above zero only if it is worse with more. SER3 variants whose average is
+    outside the budgets of `study` are left out.
     """
     each, compared = simultaneous_level(level, 3), []
     for name in sweep.policies:
@@ -196,7 +200,7 @@ def difference_to_ser3(
 
 
 def _interpolate(x: float, between: tuple[int, int], values: tuple[float, float]) -> float:
-    """Interpolate linearly between two points, on the logarithms of the values unless one is zero."""
+    """Interpolate linearly between two points, on a logarithmic scale unless one of the values is zero."""
     (a, b), (first, last) = between, values
     share = (x - a) / (b - a) if b > a else 0.0
     if min(values) <= 0.0:

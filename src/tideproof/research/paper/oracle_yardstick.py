@@ -34,16 +34,16 @@ _STEP, _END = 0.7, 12.0
 
 
 class OraclePlan(NamedTuple):
-    """Pulls of each arm, and the probability of selecting a wrong arm with them."""
+    """Numbers of pulls of each arm, and the probability of selecting a wrong arm after these pulls."""
 
     pulls: Floats
     pics: float
 
 
 def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
-    """Return the probability of a wrong selection for plans, which are arrays of pulls of the arms, (..., K).
+    """Return the probability of selecting a wrong arm, for given numbers of pulls of each arm.
 
-    Pulls are positive and may be fractional.
+    `pulls` is an array (..., K) of one plan or several. Pulls are positive and may be fractional.
 
     Means are in units of sigma, and one of them is the largest.
 
@@ -63,7 +63,7 @@ def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
 
 
 def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> OraclePlan:
-    """Return the fixed plan that selects a wrong arm least often, for a total number of pulls.
+    """Divide a number of pulls among the arms so that a wrong arm is selected least often.
 
     The pulls of each arm are a multiple of `finest`.
 
@@ -103,7 +103,7 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
 
 
 def yardstick(seed: int, replications: int) -> Table:
-    """Return a table with the error rate of the oracle's best fixed plan, by configuration and budget."""
+    """Return a table with the oracle's error rate for each pattern of arm means and each budget."""
     rows = [
         (means, arms, budget, best_plan(CONFIGURATIONS[means](arms).means, budget, FRACTION).pics)
         for means in CONFIGURATIONS

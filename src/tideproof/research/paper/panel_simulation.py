@@ -33,9 +33,10 @@ def run_panels(
     engine: str = "cpu",
     show: Show = lambda panel, done: None,
 ) -> dict[str, Study]:
-    """Return the simulation results of each panel, loaded from the folder or simulated and stored there.
+    """Return the results of each panel (world with policies), loaded from a folder or simulated now.
 
-    `show` is called with the running panel and its number of finished replications.
+    New results are stored in the folder. `show` is called with the running panel and its number of finished
+    replications.
     """
     (folder / PANEL_FOLDER).mkdir(parents=True, exist_ok=True)
     wanted, studies = list(wanted), {}
@@ -87,7 +88,7 @@ def _load_study(path: Path) -> Study | None:
 
 @contextmanager
 def panels_bar(left: list[Panel], replications: int) -> Iterator[Show]:
-    """Show a progress bar of the panels that are still to be simulated; yield the function to advance it."""
+    """Show a progress bar for the remaining simulations, and yield the function that advances it."""
     before = {panel.name: sum(each.work for each in left[:i]) for i, panel in enumerate(left)}
     total = replications * sum(panel.work for panel in left)
     with progress_bar("", total, first="compiling") as bar:

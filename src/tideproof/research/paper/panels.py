@@ -1,4 +1,4 @@
-"""Panels of the reproduction: each is a world, the policies that run in it, and their budgets.
+"""The simulations of the reproduced paper, called panels: each is a world with policies and budgets.
 
 Figures and claims name the panels they need, and each panel is simulated once. The paper does not state its
 budgets. Here, five arms go up to 500 pulls (1,000 in figure 2) and ten arms up to 1,000.
@@ -88,7 +88,10 @@ _OURS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One world with its policies and budgets; `keep` lists budgets with stored selections."""
+    """One simulation of the paper: a world, the policies that run in it, and their budgets.
+
+    `keep` lists the budgets at which the selected arms of all replications are stored.
+    """
 
     name: str
     title: str
@@ -108,7 +111,7 @@ class Panel:
         return sum(self.budgets) if spec.policy.needs_horizon else self.budgets[-1]
 
     def definition(self, replications: int, seed: int, engine: str) -> dict[str, Any]:
-        """Return everything that determines the simulation results of the panel, as JSON values."""
+        """Return everything that determines the results of the simulation, as JSON values."""
         return {
             "world": self.world.to_dict(),
             "policies": [[spec.label, spec.name, dict(spec.options)] for spec in self.policies],
@@ -121,14 +124,14 @@ class Panel:
         }
 
     def file_name(self, replications: int, seed: int, engine: str = "cpu") -> str:
-        """Return the name of the file with the panel's results; it contains a hash of its definition."""
+        """Return the name of the results file, with a hash of everything that determines the results."""
         text = json.dumps(self.definition(replications, seed, engine), sort_keys=True)
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
 
 @cache
 def panels() -> dict[str, Panel]:
-    """Return all simulated panels (world, policies, budgets) by name."""
+    """Return all simulations of the paper (worlds with policies and budgets) by name."""
     all_panels = [
         _existing(),
         _ips_stationary(),
@@ -145,17 +148,17 @@ def panels() -> dict[str, Panel]:
 
 
 def panel_title(means: str, arms: int, scenario: str) -> str:
-    """Return a panel's title from its configuration, number of arms and scenario."""
+    """Return the title of a simulation: its pattern of arm means, number of arms and scenario."""
     return f"{_WORDS[means]}, {_WORDS[arms]}, {_WORDS.get(scenario, scenario.replace('-', ' '))}"
 
 
 def ser3_panel_name(name: str) -> str:
-    """Return the name of the panel in which the policy SER3 runs in the world of panel `name`."""
+    """Return the name of the simulation of the policy SER3 in the world of the simulation `name`."""
     return f"{name}-ser3"
 
 
 def contrast_panel_name(name: str) -> str:
-    """Return the name of the panel in which the policy `contrast` runs in the world of panel `name`."""
+    """Return the name of the simulation of the policy `contrast` in the world of the simulation `name`."""
     return f"{name}-ours"
 
 
@@ -166,7 +169,7 @@ def _existing() -> Panel:
 
 
 def _ips_stationary() -> Panel:
-    """Return the panel with policy P1 of figure 2, in a world without shifts."""
+    """Return a simulation of the policy P1 in the world of figure 2, but without shifts."""
     specs = (policy("p1+ips", label=P1_IPS),)
     title = f"P1: {panel_title('mdm', 5, 'stationary')}"
     return Panel("ips-stationary", title, mdm(5, "stationary"), specs, _existing().budgets)
@@ -210,9 +213,10 @@ def _ours(means: str, arms: int, scenario: str) -> Panel:
 
 
 def _grid(arms: int) -> tuple[int, ...]:
-    """Return the budgets of a panel, from 6 pulls an arm, the end of the initialisation, to 100 pulls an arm.
+    """Return the budgets of a simulation, which range from 6 to 100 pulls for each arm.
 
-    They are dense at first, because 0-1_1 gets worse for some pulls there.
+    The first budget is the end of the initialisation. The budgets are dense there, because 0-1_1 gets worse
+    for some pulls.
     """
     start = 6 * arms
     return start, start + 1, start + 2, start + 3, start + 5, *range(8 * arms, 100 * arms + 1, 2 * arms)
@@ -225,7 +229,7 @@ def _stationary(means: str) -> Panel:
 
 
 def _magnified() -> Panel:
-    """Return the panel of figure 2 in a world whose shifts are a hundred times as large."""
+    """Return a simulation in the world of figure 2, but with shifts that are a hundred times as large."""
     world = World(mdm(5).means, 1.0, mdm(5).lengths, Uniform(0.0, 2000.0))
     specs = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     return Panel(

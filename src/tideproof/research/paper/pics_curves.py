@@ -19,7 +19,7 @@ FEWEST = 10  # errors that a drawn point needs
 
 
 def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
-    """Return a table of the points of all curves: panel, policy, samples, errors, value and 95 % interval.
+    """Return the points of all curves as a table: world, policy, pulls, errors, value and 95 % interval.
 
     `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
     samples. A label that ends in ", stationary" comes from the panel without shifts.
@@ -56,10 +56,11 @@ def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
 
 
 def facets(table: Table, of: ErrorMeasure) -> list[Facet]:
-    """Return one chart for each panel (simulated world) of a table from `curve_table`.
+    """Return one chart for each simulated world in a table of error curves.
 
-    A curve ends before its first point with fewer than ten errors. Exact curves have no count of errors and
-    are not cut. The x axis ends at the largest budget, although samples of SER3 may be larger.
+    `curve_table` makes such tables. A curve ends before its first point with fewer than ten errors. Exact
+    curves have no count of errors and are not cut. The x axis ends at the largest budget, although samples of
+    SER3 may be larger.
     """
     found = []
     for panel in dict.fromkeys(table["panel"]):

@@ -1,4 +1,4 @@
-"""Reproduction of the paper in one folder: simulations, figures, claims and the pages that show them."""
+"""Reproduction of a paper in one folder: simulations, figures, claims and the pages that show them."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def reproduce(
     show: bool = False,
     engine: str = "cpu",
 ) -> Reproduction:
-    """Run the simulations, draw the named figures (by default all), and judge the claims that they decide.
+    """Run the paper's simulations, draw its figures, and check its claims on the simulations.
 
-    `engine` is that of `tp.simulate`. Each engine has stored panels of its own.
+    `names` are the figures to draw, by default all. If only some figures are drawn, claims that need other
+    simulations are not checked. `engine` is that of `tp.simulate`. Each engine has stored panels of its own.
     """
     figures = _select_figures(list(names))
     replications = require_whole_number("replications", replications, 1)

@@ -1,4 +1,4 @@
-"""Side studies of the reproduction: single runs, final states of policies, and fixed designs.
+"""Small extra studies of the reproduced paper: single runs, final states of policies, fixed pulls.
 
 A side study is a function of the seed and the number of replications, and is fast enough to run each time.
 """
@@ -43,7 +43,11 @@ _EXAMPLE = {
 
 
 def initialisation(seed: int, replications: int) -> Table:
-    """Return the data of figure 3: arms played in three environments, without and with Algorithm 1."""
+    """Return the data of figure 3: the arms pulled in three environments, for two ways to begin a run.
+
+    The ways are without links between environments, and with the paper's Algorithm 1, which begins an
+    environment with the arm that ended the one before.
+    """
     rows = [
         (label, environment, arm - 1)
         for label, environments in _EXAMPLE.items()
@@ -54,7 +58,7 @@ def initialisation(seed: int, replications: int) -> Table:
 
 
 def bounds(seed: int, replications: int) -> Table:
-    """Return the terms of the confidence bounds of two LinLUCB variants at the end of simulated runs.
+    """Return the terms of the confidence bounds of two variants of the policy LinLUCB after simulated runs.
 
     `unbiased` is RSS/(N - K - J + 1), `pooled` RSS/(N - K), both for sigma^2 = 1. `exploration` is the
     exploration term of the reduced variant divided by that of LinLUCB on the same data, sqrt(pooled /
@@ -88,7 +92,10 @@ def bounds(seed: int, replications: int) -> Table:
 
 
 def propensities(seed: int, replications: int) -> Table:
-    """Return how far policy P1's propensity-weighted means are from average rewards, with standard errors."""
+    """Return the bias of the propensity-weighted means of the policy P1, with standard errors.
+
+    It is their average distance from the average rewards of the arms.
+    """
     spec, world, budget = policy("p1+ips"), mdm(5), 100
     loop, memory, trace = compiled_loop(spec, trace=True), spec.memory(5), empty_trace(budget, 5)
     count = min(replications, P1_RUNS)
@@ -112,7 +119,7 @@ def _bound(data: Any) -> tuple[float, ...]:
 
 
 def variance_of_shifts(P: Floats, counts: Floats) -> float:
-    """Return the variance of estimated shifts for noise of variance 1, averaged over environments.
+    """Return the variance of estimated shifts, averaged over environments, for noise of variance 1.
 
     The average leaves out the first environment.
 

@@ -1,4 +1,4 @@
-"""Exact values of the quantities in the paper's Theorem 1 and its proof, on designs that grow."""
+"""Exact variances and bounds in the paper's Theorem 1 and its proof, as environments are added."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform 
 
 
 def theorem_quantities(seed: int, replications: int) -> Table:
-    """Return a table of quantities in the paper's Theorem 1 and its proof, computed exactly on all designs.
+    """Return a table of the exact variances and bounds in the paper's Theorem 1 and its proof.
 
-    The noise has the standard deviation 1.
+    They are computed on all designs, as environments are added. The noise has the standard deviation 1.
     """
     rows: list[tuple[Any, ...]] = []
     for name, design in (fixed_designs(seed) | more_designs()).items():
@@ -37,10 +37,10 @@ def theorem_quantities(seed: int, replications: int) -> Table:
 
 
 def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the values of the terms in the paper's proof of Theorem 1, for a design and a pair of arms.
+    """Return the variances, weights and bounds in the paper's proof of Theorem 1, for a pair of arms.
 
-    The proof assumes bounds v* and w*. Here they are the smallest and the largest variance or covariance of
-    shift estimators.
+    `counts` are the pulls by environment and arm. The proof assumes bounds v* and w*. Here they are the
+    smallest and the largest variance or covariance of shift estimators.
     """
     K = counts.shape[1]
     a, b = pair
@@ -76,7 +76,10 @@ def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 
 
 def _with_raw_means(counts: Floats, every: Floats) -> Floats:
-    """Return the covariances of the K raw means and the J - 1 estimated shifts of a design, (K, J - 1)."""
+    """Return the covariances between the raw means of the arms and the estimated shifts.
+
+    The result is an array (K, J - 1).
+    """
     K = counts.shape[1]
     X, n = dummies(counts)
     raw = (X[:, :K] * n[:, None] / counts.sum(axis=0)).T  # raw means as weights of cell means
@@ -85,7 +88,7 @@ def _with_raw_means(counts: Floats, every: Floats) -> Floats:
 
 
 def _centred(counts: Floats, every: Floats) -> Floats:
-    """Return the variances of the estimated means if the average shift over pulls is defined as zero."""
+    """Return the variances of estimated means if the average shift over all pulls is defined as zero."""
     K = counts.shape[1]
     to_centre = np.hstack([np.eye(K), np.tile(counts.sum(axis=1)[1:] / counts.sum(), (K, 1))])
     return np.asarray(((to_centre @ every) * to_centre).sum(axis=1))

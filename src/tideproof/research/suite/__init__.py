@@ -1,1 +1,1 @@
-"""The suite: fixed held-out worlds in which a policy is compared with rival policies."""
+"""A test suite for policies: fixed simulated worlds in which a policy is compared with rivals."""

@@ -1,4 +1,4 @@
-"""The held-out worlds of the suite: fixed and diverse worlds that were never used to tune a policy.
+"""The held-out worlds: fixed and diverse simulated worlds that were never used to tune a policy.
 
 A change makes old results incomparable with new ones, so a test fails when a world changes. Random means were
 drawn once and written down. Budgets are such that the best policies err with probability 0.01 to 0.2.
@@ -24,7 +24,7 @@ from tideproof.worlds import (
 
 @dataclass(frozen=True)
 class SuiteWorld:
-    """A named world of the suite with its budget and number of replications.
+    """A simulated world for comparisons of policies, with its name, budget and number of replications.
 
     Attributes
     ----------

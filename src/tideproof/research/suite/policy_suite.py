@@ -1,4 +1,4 @@
-"""The suite: a comparison of one policy with its rivals in a fixed collection of held-out worlds."""
+"""Comparison of one policy with rival policies in a fixed collection of simulated worlds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def suite(
     engine: str = "auto",
     worlds: str = "even",
 ) -> Suite:
-    """Run policies in every held-out world and compare the first policy with the others, its rivals.
+    """Run policies in a fixed collection of simulated worlds, and compare the first policy with its rivals.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ def suite(
 
 
 def _without_slow_rivals(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> list[PolicySpec]:
-    """Leave out rival policies that are too slow for a simulated world; the first policy always runs."""
+    """Leave out rival policies that are too slow for this simulated world; the first policy always runs."""
     slow = as_policies(case.too_slow)
     return [spec for spec in specs if spec is specs[0] or spec not in slow]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suite:
-    """Result of `tp.suite`: the errors of policies in the held-out worlds.
+    """Result of `tp.suite`: the errors of policies in a fixed collection of simulated worlds.
 
     Half an error is added to both numbers of errors in every ratio, so that no ratio divides by zero.
 
@@ -140,7 +140,7 @@ class Suite:
 
     @property
     def score(self) -> float:
-        """Geometric mean, over worlds, of the first policy's errors relative to the best rival."""
+        """Geometric mean, over worlds, of the first policy's errors divided by the best rival's errors."""
         return geometric_mean(self.standing()["ratio"])
 
     @property
@@ -149,7 +149,10 @@ class Suite:
         return [row["world"] for row in self.standing() if row["worse"]]
 
     def relative(self, label: str) -> Floats:
-        """Return the errors of a policy relative to the best one of each world, nan where it was left out."""
+        """Return, for each world, a policy's errors divided by the best policy's errors.
+
+        The result is nan in worlds for which the policy was left out.
+        """
         if label not in self.policies:
             raise UnknownName.with_suggestion("policy", label, self.policies, "in this suite")
         return np.array(
@@ -183,7 +186,7 @@ class Suite:
         return Table(columns)
 
     def table(self) -> Table:
-        """Return one row for each world and policy, with its errors and their ratio to the best policy's."""
+        """Return a table of each policy's errors in each world, also relative to the best policy."""
         rows = [
             {
                 "world": world,
@@ -202,7 +205,7 @@ class Suite:
 
     @property
     def verdict(self) -> str:
-        """Summary in three sentences: the score, the clearly worse worlds, and worlds with too few errors."""
+        """Summary in three sentences: the score, clearly worse worlds, and worlds with too few errors."""
         standing = self.standing()
         few = sum(row["errors"] < ENOUGH for row in standing)
         return (

@@ -1,4 +1,4 @@
-"""Held-out worlds of the suite with unequal noise, arm-environment interactions, or outlying cells.
+"""Held-out simulated worlds with unequal noise, arm-by-environment interactions, or outlying rewards.
 
 None of them was used to tune a policy. As in `held_out_worlds`, a change makes old results incomparable,
 and a test fails when a world changes.

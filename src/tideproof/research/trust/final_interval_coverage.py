@@ -1,4 +1,4 @@
-"""Coverage of the confidence intervals for differences of arms at the end of a simulated budget.
+"""Coverage of the confidence intervals for differences of arms at the end of simulated runs.
 
 The worlds are the panels of the paper and random worlds. Their true means are known.
 """
@@ -44,7 +44,7 @@ _linking_lock = Lock()
 
 
 class EndCoverage(NamedTuple):
-    """Counts of intervals that cover or miss the truth, for a pair of arms, a policy, a budget and a world.
+    """Counts of confidence intervals that cover or miss the true difference of two arms, over many runs.
 
     Attributes
     ----------
@@ -69,12 +69,12 @@ class EndCoverage(NamedTuple):
 
     @property
     def cover(self) -> float:
-        """Share of runs in which the interval covers the truth."""
+        """Share of runs in which the confidence interval covers the truth."""
         return 1.0 - (self.below + self.above) / self.runs
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % confidence interval of the coverage."""
+        """Exact 95 % confidence interval of the coverage, which is estimated from simulated runs."""
         return self._interval(0.95)
 
     @property
@@ -92,7 +92,7 @@ class EndCoverage(NamedTuple):
 
 
 def panels() -> list[StopWorld]:
-    """Return the 16 worlds of the paper: two configurations of means, two numbers of arms, four scenarios."""
+    """Return the paper's 16 simulated worlds: two patterns of means, two numbers of arms, four scenarios."""
     scenarios = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
     return [
         StopWorld(f"{name}, {arms} arms, {scenario}", make(arms, scenario))
@@ -110,7 +110,7 @@ def run_worlds(
     seed: int = 0,
     workers: int | None = None,
 ) -> Iterator[list[EndCoverage]]:
-    """Run every policy in every world and yield the coverage counts of each world.
+    """Run every policy in every world, and yield for each world how often intervals cover the truth.
 
     `budgets` are pulls for each arm.
     """
@@ -137,7 +137,7 @@ def _count_world(
 
 
 def simulate_ends(plan: SimulationPlan, runs: int, other: int, first: int = 0) -> FinalEstimates:
-    """Simulate the first policy of a plan and return the final estimates of every run.
+    """Simulate the first policy of a simulation plan, and return its final estimates in every run.
 
     Variances of differences are kept for the selected arm and for the arm `other`.
     """
@@ -175,7 +175,10 @@ def _empty_estimates(budgets: int, runs: int, arms: int) -> FinalEstimates:
 def _coverage_rows(
     place: StopWorld, spec: PolicySpec, budget: int, ends: FinalEstimates, b: int
 ) -> Iterator[EndCoverage]:
-    """Yield the coverage counts of three pairs of arms at one budget, over the runs that connect all arms."""
+    """Count, for three pairs of arms, how often the confidence interval covers the true difference.
+
+    The counts are for one budget, over the runs whose environments connect all arms.
+    """
     known = ends.freedom[b] > 0
     if not known.any():
         return
@@ -227,7 +230,7 @@ def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> flo
 
 
 def table(rows: Iterable[EndCoverage]) -> Table:
-    """Return counts and shares of intervals that cover the truth as a table."""
+    """Return a table with the counts and the shares of confidence intervals that cover the truth."""
     shown = [
         {
             "world": row.world,

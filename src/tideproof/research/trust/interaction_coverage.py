@@ -1,4 +1,4 @@
-"""Coverage of the intervals with `variance="interaction"` when arms differ from environment to environment.
+"""Coverage of confidence intervals with `variance="interaction"` if arm effects vary by environment.
 
 Each simulated combination ("cell" in this module) has a traffic split, a number of environments, a number of
 arms, and omega, the standard deviation of the interaction in units of the noise. Shifts are up to 20. The
@@ -41,7 +41,7 @@ _CHUNK = 100  # runs of one task
 
 
 class InteractionCell(NamedTuple):
-    """One simulated combination of traffic split, numbers of environments and arms, and interaction size."""
+    """One kind of simulated log: its traffic split, environments, arms, and interaction size."""
 
     split: str
     environments: int
@@ -50,7 +50,7 @@ class InteractionCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the simulated combination in words; it seeds the random numbers.
+        """Description of this kind of simulated log in words; it seeds the random numbers.
 
         A change of the description therefore changes all logs.
         """
@@ -58,7 +58,7 @@ class InteractionCell(NamedTuple):
 
 
 class InteractionRow(NamedTuple):
-    """Counts of intervals that cover the truth, for one pair of arms in one simulated combination.
+    """Counts of confidence intervals that cover the truth, for one pair of arms and one kind of log.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class InteractionRow(NamedTuple):
 
 
 def cells() -> list[InteractionCell]:
-    """Return all simulated combinations of traffic split, environments, arms and interaction."""
+    """Return all kinds of simulated logs: combinations of traffic split, environments, arms, interaction."""
     return [InteractionCell(*each) for each in product(SPLITS, ENVIRONMENTS, ARMS, OMEGAS)]
 
 
@@ -97,7 +97,10 @@ def run_cells(
     workers: int | None = None,
     variance: Any = "interaction",
 ) -> Iterator[list[InteractionRow]]:
-    """Simulate logs with interactions and yield the coverage counts of each combination."""
+    """Simulate logs with arm-by-environment interactions, and count intervals that cover the truth.
+
+    The counts of each kind of log are yielded together.
+    """
     for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
         total = np.sum(parts, axis=0)
         pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
@@ -105,7 +108,11 @@ def run_cells(
 
 
 def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
-    """Return counts for pairs of arms: runs, intervals that cover the truth, zero interaction estimates."""
+    """Simulate some logs of one kind; count intervals that cover the truth, and interactions found to be 0.
+
+    The result has one row for each pair of arms: runs, intervals that cover the truth, and runs in which the
+    interaction was estimated as zero.
+    """
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
     for run in range(first, last):
@@ -127,7 +134,7 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
 
 
 def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Simulate the log of one run, summarised by arm and environment; arms are called 0, 1, and so on."""
+    """Simulate one log, summarised by arm and environment; arms are called 0, 1, and so on."""
     if cell.split == "contrast":
         return _draw_adaptive_log(cell, seed, run)
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
@@ -148,7 +155,7 @@ def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
 
 
 def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Simulate the log of a run in which the policy `contrast` with default options chose the arms."""
+    """Simulate a log in which the policy `contrast` with default options chose the arms."""
     spec, K = as_policy("contrast"), cell.arms
     means = [_LEAD] + [0.0] * (K - 1)
     world = World(means, lengths=(_PULLS_PER_CELL * K, _PULLS_PER_CELL * K), interaction=cell.omega)
@@ -159,7 +166,7 @@ def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
 
 
 def table(found: Sequence[InteractionRow]) -> Table:
-    """Return counts and shares of intervals that cover the truth as a table."""
+    """Return a table with the counts and the shares of confidence intervals that cover the truth."""
     return columns(
         [
             row.cell._asdict()

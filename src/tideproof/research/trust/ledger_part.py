@@ -17,7 +17,7 @@ Named = TypeVar("Named", bound=Any)  # an object with a `name`
 
 
 class PartOptions(NamedTuple):
-    """Options of `tideproof calibrate` for a part of the trust ledger; None stands for the part's default.
+    """Options of the command `tideproof calibrate`; None stands for the default of a kind of simulation.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class PartOptions(NamedTuple):
 
     @property
     def is_promised(self) -> bool:
-        """Whether tideproof promises anything under these options; otherwise the run is a comparison."""
+        """Whether tideproof promises anything under these options; if not, results are just comparisons."""
         return not self.heavy and not self.once and self.prior in (None, "exchangeable")
 
 
 class LedgerPart(NamedTuple):
-    """One part of the trust ledger, as the command `tideproof calibrate --part` runs it.
+    """One kind of simulation that checks a promise, as `tideproof calibrate --part` runs it.
 
     Attributes
     ----------

@@ -1,4 +1,7 @@
-"""Names of the parts of the trust ledger on the command line, and the modules that define them."""
+"""Names of the simulations that check tideproof's promises, and the modules that define them.
+
+The simulations are the parts of the trust ledger. The names are those on the command line.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
 
 
 def find_part(name: str) -> LedgerPart:
-    """Import and return the part of the trust ledger with the given name."""
+    """Import the part of the trust ledger, a simulation that checks promises, with the given name."""
     if name not in PARTS:
         raise UnknownName.with_suggestion("part", name, ["logs", *PARTS])
     return cast(LedgerPart, import_module(f"tideproof.research.trust.{PARTS[name]}").PART)

@@ -1,4 +1,4 @@
-"""Simulate and analyze logs of all settings in parallel processes, and count right and wrong answers.
+"""Simulate and analyze logs of many kinds in parallel processes, and count right and wrong answers.
 
 The counts do not depend on the number of processes.
 """
@@ -45,7 +45,7 @@ def calibrate(
     workers: int | None = None,
     progress: bool = False,
 ) -> CalibrationCounts:
-    """Simulate and analyze the logs of each setting; return the counts of right and wrong answers.
+    """Simulate and analyze logs of each kind, and return the counts of right and wrong answers.
 
     `workers` defaults to one process for each core.
 

@@ -1,4 +1,4 @@
-"""The kinds of logs that the trust ledger simulates, as a table with one line for each kind."""
+"""The kinds of logs that are simulated to check promises, as a table with one line for each kind."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ uneven       0         2     80             5  even        none        0      la
 
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the kinds of logs whose name matches a pattern: those for error rates, and those for power.
+    """Return the kinds of logs whose name matches a pattern: those that test errors, those that test power.
 
     In a pattern, * stands for any text.
     """

@@ -37,7 +37,10 @@ def count_not_named(
 
 
 def rounds(random: np.random.Generator, arms: int, length: int, pulls: int) -> Ints:
-    """Return the arm of each pull: rounds of all arms in random order, none twice in a short environment."""
+    """Return the arm of each pull, in rounds that contain every arm once, in random order.
+
+    An environment that is shorter than a round contains no arm twice.
+    """
     rounds = random.permuted(np.tile(np.arange(arms), (-(-pulls // arms), 1)), axis=1)
     if length < arms:
         for number in range(1, len(rounds)):

@@ -21,7 +21,7 @@ _WATCHED = 4  # arms that are compared with arm 0: the first ones, and the last,
 
 @dataclass
 class OutcomeCount:
-    """Counts of right and wrong answers of `fit` in the simulated logs of a setting.
+    """Counts of right and wrong answers of `fit` for one kind of simulated log.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class OutcomeCount:
 
 
 def compared_arms(arms: int) -> list[int]:
-    """Return the arms whose interval for the lift over arm 0 is checked.
+    """Return the arms whose confidence interval for the lift over arm 0 is compared with the truth.
 
     >>> compared_arms(3), compared_arms(40)
     ([1, 2], [1, 2, 3, 39])
@@ -70,7 +70,7 @@ def compared_arms(arms: int) -> list[int]:
 
 
 def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
-    """Return the counts of one fit: a right or wrong winner, excluded arms, intervals that miss the truth.
+    """Count the right and wrong answers of one fit: winner, excluded arms, intervals that miss the truth.
 
     `best` holds the indices of the best arms, which are several if their means are equal.
     """
@@ -98,13 +98,16 @@ def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
 
 
 def best_arms(setting: Setting) -> Ints:
-    """Return the indices of the best arms in logs of a setting, several if they are equally good."""
+    """Return the indices of the best arms in one kind of simulated log; several if they are equally good."""
     lift = lifts(setting)
     return np.flatnonzero(lift == lift.max())
 
 
 def play(setting: Setting, first: int, last: int) -> OutcomeCount:
-    """Simulate and analyze the logs `first` to `last` - 1 of a setting; count right and wrong answers."""
+    """Simulate and analyze some logs of one kind, and count right and wrong answers.
+
+    The logs have the numbers `first` to `last` - 1.
+    """
     best = best_arms(setting)
     logs = (draw(setting, number) for number in range(first, last))
     return reduce(

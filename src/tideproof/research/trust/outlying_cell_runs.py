@@ -1,4 +1,4 @@
-"""Benefit and cost of `robust="cells"`, which excludes outlying cells, in worlds with and without them.
+"""Benefit and cost of the option `robust="cells"`, which excludes outlying arm-by-environment cells.
 
 Worlds of the paper are simulated as they are, and with 5 % of the cells shifted by 20 sigma. The arm that
 leads in the log is selected by least squares, with all cells and without the cells found to be outlying.
@@ -53,7 +53,7 @@ class OutlyingCellSetting(NamedTuple):
 
 
 class OutlyingCellRow(NamedTuple):
-    """Counts of runs with a wrong selection, for one combination of world, number of arms and policy.
+    """Counts of runs that select a wrong arm, for one combination of world, number of arms and policy.
 
     Attributes
     ----------
@@ -72,12 +72,12 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Ratio of wrong selections with `robust` to those without it, in worlds without outlying cells."""
+        """Ratio of wrong selections with the option `robust` to those without it, if no cell is outlying."""
         return self.clean_robust / max(self.clean, 1)
 
     @property
     def saved(self) -> float:
-        """Ratio of wrong selections with `robust` in spite of outlying cells to those without outlying cells.
+        """Ratio of wrong selections with outlying cells and the option `robust` to those without either.
 
         The denominator counts least squares without `robust`.
         """
@@ -85,9 +85,9 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost_kept(self) -> bool:
-        """Whether `robust` leads to at most `COST` times as many errors in worlds without outlying cells.
+        """Whether the option `robust` adds no more errors than promised if no cells are outlying.
 
-        The result allows for chance.
+        It may lead to at most `COST` times as many errors. The result allows for chance.
 
         Both methods analyze the same runs.
         """
@@ -98,9 +98,10 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def saved_kept(self) -> bool:
-        """Whether errors with `robust` and outlying cells are as rare as promised; True if the policy adapts.
+        """Whether errors with outlying cells are as rare as promised with the option `robust`.
 
-        The promise is at most `SAVED` times the errors without outlying cells.
+        The result is True for adaptive policies, for which nothing is promised. The promise is at most
+        `SAVED` times the errors without outlying cells.
         """
         if as_policy(self.cell.policy).policy.adaptive:
             return True
@@ -117,13 +118,16 @@ def cells() -> list[OutlyingCellSetting]:
 def run_cells(
     what: Sequence[OutlyingCellSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[OutlyingCellRow]]:
-    """Simulate each combination of world, arms and policy, and yield its counts of wrong selections."""
+    """Simulate each combination of world, arms and policy, and count the runs that select a wrong arm."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [OutlyingCellRow(cell, *np.sum(parts, axis=0).tolist())]
 
 
 def _play(seed: int, task: tuple[OutlyingCellSetting, int, int]) -> Ints:
-    """Simulate a chunk of runs and return its counts of wrong selections, as fields of `OutlyingCellRow`."""
+    """Simulate some runs, and count those that select a wrong arm.
+
+    The counts are in the order of the fields of `OutlyingCellRow`.
+    """
     cell, first, last = task
     world = WORLDS[cell.world](cell.arms, "general")
     outlying_world = replace(world, outliers=Outliers(SHARE, OFFSET))
@@ -156,7 +160,7 @@ def _selected_arm(cells: Cells) -> int:
 
 
 def table(found: Sequence[OutlyingCellRow]) -> Table:
-    """Return the counts of wrong selections as a table with one row for each setting."""
+    """Return a table with the numbers of wrong selections, for each combination of world, arms and policy."""
     return columns(
         [
             row.cell._asdict()
@@ -169,7 +173,10 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
 
 
 def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return one line of text for each setting: its errors with and without exclusion of outlying cells."""
+    """Return lines of text with the errors if outlying cells are excluded, and if they are not.
+
+    There is one line for each combination of world, number of arms and policy.
+    """
     return [
         f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
         f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "

@@ -1,4 +1,4 @@
-"""Reliability of the probability of being best, after adaptive runs of `contrast`.
+"""Check that an arm that is best with stated probability p is best in a share p of simulated runs.
 
 Each simulated combination ("cell" in this module) has a number of arms, a number of pulls for each, and a
 spread. In every run, the true means are drawn from a normal distribution whose standard deviation is the
@@ -40,7 +40,7 @@ _CHUNK = 250  # runs of one task
 
 
 class ReliabilityCell(NamedTuple):
-    """One simulated combination of number of arms, pulls per arm, and standard deviation of true means."""
+    """One kind of simulated run: its number of arms, pulls per arm, and standard deviation of true means."""
 
     arms: int
     pulls: int
@@ -48,7 +48,7 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the simulated combination in words."""
+        """Description of the number of arms, pulls per arm, and spread of true means in words."""
         spread = "drawn" if self.spread is None else f"{self.spread:g}"
         return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
 
@@ -59,7 +59,7 @@ class ReliabilityCell(NamedTuple):
 
 
 class ReliabilityRow(NamedTuple):
-    """Stated probability of being best and observed share of best arms, in one bin of stated probabilities.
+    """Stated probability that an arm is best, and how often it was, for runs with similar probabilities.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether stated probability and observed share agree, or the bin has too few runs to tell."""
+        """Whether the stated probability and the observed share agree, or there are too few runs to tell."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
@@ -106,7 +106,7 @@ def run_cells(
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Simulate runs of every combination and yield a row of results for each bin of stated probabilities."""
+    """Simulate runs of every combination, and yield the results for each bin of stated probabilities."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -141,7 +141,10 @@ def _means(cell: ReliabilityCell, random: np.random.Generator) -> Floats:
 
 
 def bins(cell: ReliabilityCell, found: Floats) -> list[ReliabilityRow]:
-    """Group runs by their stated probability and return a row for each bin that is not empty."""
+    """Group runs by the stated probability that the selected arm is best; return a row for each group.
+
+    Empty bins have no row.
+    """
     return list(_bin_rows(cell, found))
 
 
@@ -185,7 +188,7 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
 
 
 def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
-    """Pool simulated combinations into one row for each bin of probabilities and spread of true means."""
+    """Pool results into one row for each bin of stated probabilities and each spread of true means."""
     together: dict[tuple[float | None, float], list[ReliabilityRow]] = {}
     for row in found:
         together.setdefault((row.cell.spread, row.above), []).append(row)

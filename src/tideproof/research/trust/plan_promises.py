@@ -1,4 +1,4 @@
-"""Error rates of the budgets that `tideproof plan` recommends, in simulations that share no code with it.
+"""Observed error rates of simulated tests with the budgets that `tideproof plan` recommends.
 
 The worlds differ from those that `plan` simulates: shifts apply to all arms, conversions are 0 or 1 on days
 that multiply rates, and arms are not assigned in blocks.
@@ -27,7 +27,10 @@ NAMED = "analyze names it"
 
 
 class PlanSetting(NamedTuple):
-    """Arguments of one call of `plan`, where the best arm leads by a gap or by a lift of a rate."""
+    """Arguments of one call of `plan`: the size of a test, its allowed error, and the best arm's lead.
+
+    The best arm leads by a gap, or by a lift of a rate.
+    """
 
     arms: int
     length: int

@@ -19,7 +19,7 @@ _FALSE_ALARM = 0.0007
 
 
 class Promise(NamedTuple):
-    """Promise that an outcome happens in at most a share `most` of the cases, and how often it happened."""
+    """Promise that an outcome happens in at most a given share of cases, and how often it happened."""
 
     name: str
     times: int
@@ -38,7 +38,7 @@ class Promise(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the outcome happened no more often than promised, up to chance.
+        """Whether the promise is kept: the outcome is not more frequent than promised, apart from chance.
 
         >>> Promise("", 132, 2000, 0.05).kept, Promise("", 133, 2000, 0.05).kept
         (True, False)
@@ -61,9 +61,10 @@ class Promise(NamedTuple):
 
 
 def detectable_rate(logs: int) -> float:
-    """Return the smallest observed error rate of `logs` logs at which a promised 5 % counts as broken.
+    """Return the smallest observed error rate that breaks a promise of at most 5 % errors.
 
-    The result is above 1 if there are too few logs to detect anything.
+    It is the error rate of `logs` simulated logs. The result is above 1 if there are too few logs to detect
+    anything.
 
     >>> [round(100 * detectable_rate(logs), 2) for logs in (200, 2000)]
     [11.0, 6.65]
@@ -72,7 +73,7 @@ def detectable_rate(logs: int) -> float:
 
 
 def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
-    """Return the promises checked on the simulated logs of a setting, with counts of wrong answers.
+    """Return the promises that are checked on one kind of simulated log, with counts of wrong answers.
 
     "lift missed" counts the arm whose lift was missed most often.
     """
@@ -86,7 +87,7 @@ def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
 
 
 class PowerRatio(NamedTuple):
-    """Power to find the better of two arms, for tideproof and for a reference test.
+    """Statistical power to find the better of two arms, for tideproof and for a reference test.
 
     Attributes
     ----------
@@ -107,7 +108,10 @@ class PowerRatio(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the interval of the power ratio reaches the promised ratio, `POWER`."""
+        """Whether tideproof has the promised share of the reference test's power, up to chance.
+
+        The upper bound of the power ratio must reach `POWER`.
+        """
         return self.high >= POWER
 
 
@@ -134,5 +138,5 @@ def power_ratio(better: PairedTests, equal: PairedTests) -> PowerRatio:
 
 
 def _found(p: Floats, size: float) -> Floats:
-    """Return, for each log, whether a test at the significance level `size` finds the second arm better."""
+    """Return, for each log, whether a test finds the second arm better at the significance level `size`."""
     return np.asarray((p > 0.0) & (p < size))

@@ -70,7 +70,7 @@ class RandomLog(NamedTuple):
 
 
 def draw(setting: Setting, number: int) -> RandomLog:
-    """Simulate log `number` of a setting; the same setting and number give the same log."""
+    """Simulate a log of the given kind; the same kind and the same log number always give the same log."""
     rng = np.random.default_rng([crc32(setting.name.encode()), number])
     J, K = setting.environments, setting.arms
     share = _lookup("allocation", SPLITS, setting.allocation)(rng, J, K)
@@ -100,7 +100,7 @@ def _uneven_split(_: Random, J: int, K: int) -> Floats:
 
 
 def _drifting_split(_: Random, J: int, K: int) -> Floats:
-    """Return traffic shares that are equal at first and move to the first arms later, as with a bandit."""
+    """Return the arms' shares of traffic, which are equal at first and move to the first arms over time."""
     share = np.exp(_DRIFT * np.outer(np.linspace(0.0, 1.0, J), np.linspace(1.0, 0.0, K)))
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
@@ -110,7 +110,7 @@ def _random_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
-    """Return traffic shares with three arms in each environment, so that each arm meets its neighbours."""
+    """Return the arms' shares of traffic if an environment has two neighbouring arms and a random one."""
     share = np.zeros((J, K))
     for j in range(J):
         share[j, [j % K, (j + 1) % K, int(rng.integers(K))]] = 1.0
@@ -118,7 +118,10 @@ def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _relay_split(_: Random, J: int, K: int) -> Floats:
-    """Return traffic shares of two neighbouring arms at a time, moving from the first to the last arms."""
+    """Return the arms' shares of traffic if only two neighbouring arms at a time get traffic.
+
+    The pair moves from the first to the last arms.
+    """
     first = np.arange(J) * (K - 1) // J
     share = np.zeros((J, K))
     share[np.arange(J), first] = share[np.arange(J), first + 1] = 1.0
@@ -147,12 +150,15 @@ TRUTHS: dict[str, Callable[[int, float], Floats]] = {
 
 
 def lifts(setting: Setting) -> Floats:
-    """Return the true lift of each arm in the simulated logs of a setting, (K,)."""
+    """Return the true lift of each arm in one kind of simulated log.
+
+    The result is an array (K,).
+    """
     return np.asarray(_lookup("truth", TRUTHS, setting.truth)(setting.arms, setting.lift), np.float64)
 
 
 def _means(setting: Setting, rng: Random) -> Floats:
-    """Return the expected reward of each arm in each environment, (J, K)."""
+    """Return the expected reward of each arm in each environment, as an array (environments, arms)."""
     J = setting.environments
     trend = math.sqrt(3.0) * np.linspace(-1.0, 1.0, J)
     z = (trend + rng.standard_normal(J)) / math.sqrt(2.0)
@@ -198,9 +204,10 @@ def _base_mean(setting: Setting) -> float:
 
 
 class _RewardMoments(NamedTuple):
-    """Moments of the rewards of each arm and environment and of their logarithms, and counts of nonzero ones.
+    """Statistical moments of the rewards in each arm-by-environment cell, and numbers of nonzero rewards.
 
-    `logs` is None unless all rewards of the log are positive.
+    `moments` are those of the rewards, `logs` those of their logarithms. `logs` is None unless all rewards of
+    the log are positive.
     """
 
     moments: Moments
@@ -209,7 +216,10 @@ class _RewardMoments(NamedTuple):
 
 
 def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _RewardMoments:
-    """Simulate `n` rewards with mean `m` for each cell (arm and environment), and return their moments."""
+    """Simulate the rewards of each arm-by-environment cell, and return their statistical moments.
+
+    `n` and `m` are the number and the expected value of the rewards of each cell.
+    """
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
         moments = events / n, *bernoulli_moments(n.astype(np.float64), events / n), np.floor(events / n)
@@ -223,7 +233,7 @@ def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Flo
 
 
 def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
-    """Simulate one reward for each given arm and mean."""
+    """Simulate one reward for each given pair of an arm and an expected reward."""
     kind = setting.rewards
     if kind in ("normal", "uneven"):
         noisier = np.linspace(1.0, _NOISIER if kind == "uneven" else 1.0, setting.arms)
@@ -244,7 +254,7 @@ def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats
 
 
 def cell_moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
-    """Return the moments and the lowest reward of each cell (arm and environment).
+    """Return the statistical moments and the lowest reward of each arm-by-environment cell.
 
     The rewards of a cell are consecutive.
     """

@@ -30,7 +30,10 @@ class PairedTests(NamedTuple):
 
 
 def run_paired_tests(setting: Setting, first: int, last: int) -> PairedTests:
-    """Apply tideproof and the reference test to logs `first` to `last` - 1 of a setting with two arms."""
+    """Apply tideproof and the reference test to some simulated logs of one kind, with two arms.
+
+    The logs have the numbers `first` to `last` - 1.
+    """
     test = mantel_haenszel if setting.rewards == "conversions" else welch
     rows = []
     for number in range(first, last):
@@ -45,7 +48,7 @@ def run_paired_tests(setting: Setting, first: int, last: int) -> PairedTests:
 
 
 def mantel_haenszel(cells: Cells) -> float:
-    """Return the p-value of the Mantel-Haenszel chi-square without continuity correction, signed.
+    """Return the p-value of the Mantel-Haenszel test, negative if the first of two arms looks better.
 
     It is negative if the first of two arms looks better.
 

@@ -46,7 +46,7 @@ _NARROW = 1.2  # standard errors; intervals reach at least 2 for one look, and a
 
 
 class LookErrors(NamedTuple):
-    """Errors of repeated looks at one simulated log, and the first look that named the best arm.
+    """Errors of repeated analyses (looks) of one growing log, and the first look that named the best arm.
 
     Attributes
     ----------
@@ -64,7 +64,10 @@ class LookErrors(NamedTuple):
 
 
 def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
-    """Analyze log `number` of a setting after each of its environments; return the errors that occurred."""
+    """Analyze a simulated log after each of its environments, and return which errors occurred.
+
+    It is the log with the given number of one kind of log, which `setting` describes.
+    """
     log, best = draw(setting, number), best_arms(setting)
     announced = missed = excluded = False
     found = 0
@@ -92,7 +95,7 @@ def growing_logs(log: RandomLog) -> Iterator[RandomLog]:
 
 
 def misses_truth(fit: Fit, log: RandomLog) -> bool:
-    """Return whether any interval of the fit misses its true value."""
+    """Return whether any confidence interval of the fit misses its true value."""
     K, scale = fit.cells.K, fit.scale
     if all(_is_near_truth(fit, log, a, b) for a, b in combinations(range(K), 2)):
         return False
@@ -108,7 +111,7 @@ def misses_truth(fit: Fit, log: RandomLog) -> bool:
 
 
 def _is_near_truth(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
-    """Return whether an estimate is so close to the truth that no interval can miss it.
+    """Return whether an estimate is so close to the truth that no confidence interval can miss the truth.
 
     This saves the computation of most intervals.
     """
@@ -121,7 +124,7 @@ def _is_near_truth(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
 
 
 def is_outside(truth: float, low: float | None, high: float | None) -> bool:
-    """Return whether a true value is below the lower bound or above the upper bound; None is no bound."""
+    """Return whether a true value is below the lower or above the upper bound; None means no bound."""
     slack = 1e-9  # for the rounding of a truth that is a sum of floats
     return bool((low is not None and truth < low - slack) or (high is not None and not truth <= high + slack))
 
@@ -129,11 +132,11 @@ def is_outside(truth: float, low: float | None, high: float | None) -> bool:
 def run_looks(
     settings: Sequence[Setting] = DAILY, runs: int = 1000, anytime: bool = True, workers: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each kind of log: how often some repeated look was wrong, with exact 95 % intervals.
+    """Yield, for each kind of log, how often at least one of several repeated analyses was wrong.
 
-    A row holds the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and whether
-    it was `_kept` below 5 %; found (share of runs in which the best arm was named); and day (the median
-    first look that named it, None if less than half of the runs did).
+    The shares have exact 95 % intervals. A row holds the setting; runs; announced, missed and excluded, each
+    with its `_low`, `_high` and whether it was `_kept` below 5 %; found (share of runs in which the best arm
+    was named); and day (the median first look that named it, None if less than half of the runs did).
     """
     count = cores() if workers is None else require_whole_number("workers", workers, 1)
     with processes(count) as pool:
@@ -145,9 +148,9 @@ def run_looks(
 
 
 def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
-    """Return a row of results for a setting: how often repeated looks at a growing log were wrong.
+    """Return, for one kind of log, how often at least one of several repeated analyses was wrong.
 
-    `run_looks` describes the columns.
+    The result is one row of a table. `run_looks` describes the columns.
     """
     row: dict[str, Any] = setting._asdict() | {"runs": len(seen)}
     for name in ("announced", "missed", "excluded"):
@@ -161,7 +164,7 @@ def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line of text for each kind of log with its error rates over all looks."""
+    """Return one line of text for each kind of log, with its error rates over all repeated analyses."""
     lines = []
     for row in rows:
         setting = Setting(*(row[name] for name in Setting._fields))

@@ -51,12 +51,12 @@ def broken_promises(played: CalibrationCounts) -> list[str]:
 
 
 def table(played: CalibrationCounts) -> Table:
-    """Return the counts of right and wrong answers as a table with one row for each setting."""
+    """Return the counts of right and wrong answers as a table with one row for each kind of log."""
     return Table(_columns([_row(setting, tally) for setting, tally in played.tallies.items()]))
 
 
 def power_table(played: CalibrationCounts) -> Table:
-    """Return the power ratios as a table with one row for each setting with two arms."""
+    """Return the power ratios as a table with one row for each kind of log with two arms."""
     rows = [setting._asdict() | power_ratio(*pair)._asdict() for setting, pair in played.power_tests.items()]
     return Table(_columns(rows))
 
@@ -85,7 +85,7 @@ def _columns(rows: Sequence[dict[str, object]]) -> dict[str, list[object]]:
 
 
 def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
-    """Yield the tables to display as columns of text, first the promises, then the power ratios."""
+    """Yield the table of promises and the table of power ratios, as columns of text for display."""
     if played.tallies:
         rows: list[dict[str, object]] = []
         for setting, tally in played.tallies.items():
@@ -138,7 +138,7 @@ def write_ledger(played: CalibrationCounts, folder: Path) -> list[Path]:
 
 
 def verdict(played: CalibrationCounts) -> str:
-    """Return a sentence with the number of settings that break a promise, and the detectable error rate."""
+    """Return sentences on how many kinds of logs break a promise, and which error rates can be detected."""
     count = len(played.tallies) + len(played.power_tests)
     failed = len({said.split(":")[0] for said in broken_promises(played)})
     least = detectable_rate(played.logs)

@@ -1,4 +1,4 @@
-"""Coverage of intervals and wrong winners for logs without environment labels.
+"""Coverage of confidence intervals, and numbers of wrong winners, for logs without environment labels.
 
 Each simulated combination ("cell" in this module) has a distribution of rewards, their level, a kind of tide,
 and a number of rows. Each row belongs to one of two arms, drawn at random. The second arm is better: by half,
@@ -50,7 +50,10 @@ Random = np.random.Generator
 
 
 class UnlabelledCell(NamedTuple):
-    """One simulated combination of distribution and level of rewards, shift over time, and number of rows."""
+    """One kind of simulated log: its distribution of rewards, shifts over time, and number of rows.
+
+    `level` is the rate of nonzero rewards, or the standard deviation of noise or of its logarithm.
+    """
 
     rewards: str
     level: float
@@ -59,7 +62,7 @@ class UnlabelledCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Description of the simulated combination in words; it seeds the random numbers.
+        """Description of this kind of simulated log in words; it seeds the random numbers.
 
         A change of the description therefore changes all logs.
         """
@@ -96,14 +99,17 @@ class UnlabelledRow(NamedTuple):
 
 
 def cells() -> list[UnlabelledCell]:
-    """Return all simulated combinations of reward distribution, shift over time, and number of rows."""
+    """Return all kinds of simulated logs: combinations of reward distribution, shifts, and number of rows."""
     return [UnlabelledCell(*kind, tide, rows) for kind, tide, rows in product(KINDS, TIDES, ROWS)]
 
 
 def run_cells(
     what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[UnlabelledRow]]:
-    """Simulate logs without environment labels and yield the counts of each combination."""
+    """Simulate logs without environment labels, and yield counts of right and wrong answers.
+
+    The counts of each kind of log are yielded together.
+    """
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [UnlabelledRow(cell, *np.sum(parts, axis=0).tolist())]
 
@@ -124,7 +130,7 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
 
 
 def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Floats]:
-    """Simulate a log: the arm and the reward of each row, and the mean of the first arm at that time."""
+    """Simulate a log; return the arm and the reward of each row, and the first arm's mean in each row."""
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
     N = cell.rows
     arm, part = random.integers(2, size=N), np.arange(N) / N
@@ -144,7 +150,10 @@ def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Float
 
 
 def true_contrast(cell: UnlabelledCell, scale: str, mean: Floats) -> float:
-    """Return the true value of the second arm relative to the first, in the units of `Contrast.estimate`."""
+    """Return the true effect of the second arm relative to the first, on the scale of the analysis.
+
+    It is in the units of `Contrast.estimate`.
+    """
     if cell.adds:
         return _LEAD
     if scale == "difference":
@@ -188,7 +197,7 @@ _REWARDS: dict[str, Callable[[Random, float, Floats], tuple[Floats, float]]] = {
 
 
 def table(found: Sequence[UnlabelledRow]) -> Table:
-    """Return counts and shares of intervals that cover the truth as a table."""
+    """Return a table with the counts and the shares of confidence intervals that cover the truth."""
     return columns(
         [
             row.cell._asdict()

@@ -1,4 +1,4 @@
-"""Wrong stops of runs with a stopping rule, in random worlds that the rule was not calibrated on."""
+"""How often stopping rules end a run with a wrong arm, in worlds for which they were not calibrated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.simulation import simulate
 from tideproof.policies.policy_registry import policy
-from tideproof.policies.stopping_policy import RULES
+from tideproof.policies.stopping_policy import STOPPING_RULES
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.table import Table
 from tideproof.text import format_count
@@ -37,7 +37,7 @@ class StopWorld(NamedTuple):
 
 
 class StopCounts(NamedTuple):
-    """Counts of stops and wrong stops of a policy with a stopping rule and a limit on pulls, in one world.
+    """Counts of runs that a stopping rule ended, and ended with a wrong arm, for one policy and world.
 
     Attributes
     ----------
@@ -59,11 +59,14 @@ class StopCounts(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the lower 99.9 % bound of the share of wrong stops is within the promised share."""
+        """Whether the stopping rule ends at most the promised share of runs with a wrong arm, up to chance.
+
+        The lower 99.9 % bound of the share of wrong stops must be within the promised share.
+        """
         return self.interval(0.998)[0] <= 1.0 - CONFIDENCE
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the share of wrong stops."""
+        """Return the exact confidence interval of the share of runs that stop with a wrong arm."""
         low, high = binomial(np.array([self.wrong]), self.runs, confidence)
         return float(low[0]), float(high[0])
 
@@ -129,15 +132,16 @@ def play(
     *,
     caps: tuple[int, ...] | None = None,
     policies: tuple[str, ...] = POLICIES,
-    rules: tuple[str, ...] = tuple(RULES),
+    rules: tuple[str, ...] = tuple(STOPPING_RULES),
     heavy: bool = False,
     seed: int = 7,
     engine: str = "auto",
     workers: int | None = None,
 ) -> Iterator[list[StopCounts]]:
-    """Run every policy under every stopping rule in each world; yield each world's counts of wrong stops.
+    """Run every policy with every stopping rule in each world, and count stops with a wrong arm.
 
-    With `heavy`, noise follows Student's t distribution with 5 degrees of freedom.
+    The counts of each world are yielded together. With `heavy`, noise follows Student's t distribution with 5
+    degrees of freedom.
     """
     specs = [
         policy(name, confidence=CONFIDENCE, rule=rule, label=f"{name} {rule}")
@@ -173,7 +177,7 @@ def _split_label(label: str) -> tuple[str, str]:
 
 
 def table(rows: Sequence[StopCounts]) -> Table:
-    """Return the counts of stops as a table, with exact 95 % intervals of the share of wrong stops."""
+    """Return a table of the runs that stopped, with exact 95 % intervals of the share of wrong stops."""
     return columns([_table_row(row) for row in rows])
 
 
@@ -183,7 +187,7 @@ def _table_row(row: StopCounts) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
-    """Return lines of text with the largest share of wrong stops for each stopping rule and pull limit."""
+    """Return lines of text with the largest share of wrong stops, by stopping rule and limit on pulls."""
     lines = []
     for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]

@@ -77,7 +77,7 @@ async def listed(
     after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of experiments per page.")] = 100,
 ) -> m.ExperimentList:
-    """List the experiments that the key may read, sorted by name."""
+    """List the experiments that the API key may read, sorted by name."""
     service = service_of(request)
     found = [
         each
@@ -103,9 +103,10 @@ async def describe(name: str, request: Request, key: Reader) -> m.ExperimentInfo
 async def change(
     name: str, body: m.ChangeBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Make one change: add or retire an arm, set the budget, pause, resume, add a note, or forget units.
+    """Make one change to an experiment, such as a new arm, a new budget, a pause or a note.
 
-    To forget units is to delete the salt with which their identifiers are hashed.
+    A change adds or retires an arm, sets the budget, pauses or resumes the experiment, adds a note, or
+    deletes the salt with which the identifiers of units are hashed ("forget-units").
     """
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
 from tideproof.errors import TideproofError
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.html_report import html_report
 from tideproof.report.plots import fit_cards
 from tideproof.report.report_tables import arm_columns, detail_tables
@@ -65,7 +66,7 @@ async def log_in(request: Request, _caller: AnyCaller) -> Response:
 
 @router.post("/logout")
 async def log_out(request: Request, key: KeyHolder) -> Response:
-    """End the session of the browser."""
+    """End the login session of the browser."""
     response = redirect("/login")
     await login_routes.end_session(request, response, service_of(request))
     return response
@@ -110,7 +111,7 @@ async def change(name: str, request: Request, key: Editor) -> Response:
 
 @router.post("/analyze")
 async def analyze(request: Request, key: Reader) -> Response:
-    """Analyze an uploaded file without storing it."""
+    """Analyze an uploaded log of rewards without storing it."""
     service = service_of(request)
     limit = service.settings.upload_bytes
     async with request.form(max_files=1, max_fields=20) as form:
@@ -194,7 +195,7 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of the form for a new experiment as keyword arguments, without empty fields."""
+    """Return the filled-in fields of the form for a new experiment, as arguments of an API request."""
     words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
@@ -207,7 +208,7 @@ def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _arms(given: dict[str, str]) -> list[str]:
-    """Return the names of the arms in a form, where each line of a text field names one."""
+    """Return the names of the arms in a form, which has a text field with one name per line."""
     return [arm.strip() for arm in given.get("arms", "").splitlines() if arm.strip()]
 
 
@@ -216,8 +217,9 @@ def _run_plan(given: dict[str, str]) -> dict[str, Any]:
     # imported here because it imports the simulator, which the service needs for nothing else
     from tideproof.plans.planner import plan
 
-    kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
-    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in kind if given.get(name)}
+    binary = any(kind.binary for name, kind in REWARD_KINDS.items() if name == given.get("rewards"))
+    names = ("rate", "lift") if binary else ("gap", "sigma")
+    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in names if given.get(name)}
     per = given.get("per_environment")
     found = plan(
         arms=len(_arms(given)),

@@ -73,7 +73,7 @@ async def describe_caller(key: KeyHolder) -> m.CallerInfo:
 
 @router.delete("/session", status_code=204, summary="Log out")
 async def log_out(request: Request, response: Response, key: KeyHolder) -> None:
-    """End the session that the cookie identifies."""
+    """End the login session that the cookie of the request identifies."""
     await end_session(request, response, service_of(request))
 
 
@@ -98,7 +98,7 @@ async def begin_session(request: Request, response: Response, service: Service, 
 
 
 async def end_session(request: Request, response: Response, service: Service) -> None:
-    """End the session that the cookie identifies, if there is one."""
+    """End the login session that the cookie of a request identifies, if there is one."""
     name = cookie_name(request)
     if secret := request.cookies.get(name):
         await service.call(service.keys.end_session, secret)
@@ -108,9 +108,9 @@ async def end_session(request: Request, response: Response, service: Service) ->
 
 
 def check_given_origin(request: Request) -> None:
-    """Refuse a login that another web site made the browser send.
+    """Raise an HTTP error if a browser sent a login request on behalf of another web site.
 
-    Programs other than browsers send neither of the two headers, and are not checked.
+    Programs other than browsers send neither Sec-Fetch-Site nor Origin, and are not checked.
     """
     if "sec-fetch-site" in request.headers or "origin" in request.headers:
         check_origin(request)

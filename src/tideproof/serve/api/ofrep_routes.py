@@ -1,4 +1,4 @@
-"""OFREP routes: OpenFeature SDKs evaluate experiments as feature flags."""
+"""Routes of OFREP, the protocol by which OpenFeature SDKs evaluate experiments as feature flags."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ router = APIRouter(prefix="/ofrep/v1", tags=["OpenFeature"], responses=RESPONSES
     responses={400: {"model": m.FlagFailure}, 404: {"model": m.FlagFailure}},
 )
 async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Evaluator) -> JSONResponse:
-    """Return the arm that a unit gets from the experiment of this name.
+    """Return the arm that the experiment with this name assigns to a unit, such as a visitor.
 
     The pull is reserved, and counts once an exposure is recorded: the unit saw the arm.
     """
@@ -91,7 +91,7 @@ async def evaluate_all(
     caller: Evaluator,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """Return the arms that a unit gets from all feature flags that the key may read.
+    """Return the arms that a unit gets from all feature flags that the API key may read.
 
     A feature flag is an experiment that was created with a `reserve`.
     """
@@ -124,7 +124,7 @@ async def stream(
     seen: Annotated[str, Query(max_length=50, description="Version of the flags that the client has.")] = "",
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=50)] = None,
 ) -> StreamingResponse:
-    """Stream an event whenever flags should be evaluated again.
+    """Send a server-sent event whenever a client should evaluate its feature flags again.
 
     This is the case when an experiment begins, ends or is paused. The ticket, a token with limited validity,
     replaces the API key.
@@ -153,9 +153,9 @@ async def stream(
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
-    """Return the event stream for a client, or no stream if the maximum number of streams is open.
+    """Return a URL from which a client can read events, or no URL if too many event streams are open.
 
-    The call blocks.
+    The result is a list in the format of OFREP. The call blocks.
     """
     if service.visitor_notifier.is_full:
         return []
@@ -165,7 +165,7 @@ def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
 
 
 def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
-    """Return the OFREP error code and the message for an invalid request."""
+    """Return the OFREP error code and the error message for an invalid request."""
     first = error.errors()[0]
     where = [part for part in first["loc"] if part != "body"]
     unnamed = where[-1:] == ["targetingKey"] and first["input"] in (None, "")
@@ -176,7 +176,7 @@ def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
 
 
 def _protocol_response(request: Request, problem: Problem) -> Response:
-    """Return an error as a response in the format of OFREP, or raise it if OFREP defines no format."""
+    """Return an error as a response in the format of OFREP; raise it if OFREP has no format for it."""
     if problem.status == 404:
         return _failure(request, 404, "FLAG_NOT_FOUND", problem.detail)
     if problem.status == 400:

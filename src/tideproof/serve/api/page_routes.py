@@ -42,7 +42,7 @@ _KINDS = " ".join(sorted(e.KINDS))
 async def overview(
     request: Request, key: Reader, after: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
-    """List the experiments that the key may read, each with its current result."""
+    """Return the web page of all experiments that the API key may read, with their current results."""
     service = service_of(request)
     found = [
         each
@@ -68,7 +68,7 @@ def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
 
 @router.get("/experiments/{name}")
 async def experiment(name: str, request: Request, key: Reader) -> HTMLResponse:
-    """Show one experiment."""
+    """Return the web page of one experiment."""
     service = service_of(request)
     found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
     return page("experiment", key, name=name, kinds=_KINDS, said="", **found)
@@ -94,33 +94,33 @@ def as_file(text: str, name: str) -> Response:
 
 @router.get("/login")
 async def login(_caller: AnyCaller, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
-    """Show the login form."""
+    """Return the web page with the login form."""
     return page("login", None, next=next, said="")
 
 
 @router.get("/new")
 async def new(key: Editor) -> HTMLResponse:
-    """Show the form for a new experiment."""
+    """Return the web page with the form for a new experiment."""
     return page("new", key, given={}, said="", planned=None)
 
 
 @router.get("/analyze")
 async def analyze(request: Request, key: Reader) -> HTMLResponse:
-    """Show the form for uploading a file."""
+    """Return the web page with the form for uploading a log of rewards to analyze."""
     limit = service_of(request).settings.upload_bytes
     return page("analyze", key, said="", limit=limit, given={}, shown=None)
 
 
 @router.get("/keys")
 async def keys(request: Request, key: Admin) -> HTMLResponse:
-    """List the API keys, with a form for a new one."""
+    """Return the web page that lists the API keys, with a form for a new one."""
     return await keys_page(request, key)
 
 
 async def keys_page(
     request: Request, key: Key, said: str = "", secret: str = "", status: int = 200
 ) -> HTMLResponse:
-    """Return the page of API keys, with the result of the last action."""
+    """Return the web page of API keys; it can also show an error message or the secret of a new key."""
     found = (await login_routes.listed(request, key)).keys
     return page("keys", key, status, keys=found[::-1], roles=list(ROLES), said=said, secret=secret)
 

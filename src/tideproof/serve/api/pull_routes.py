@@ -1,4 +1,4 @@
-"""Routes for pulls and units: ask, tell, correct, cancel, evaluate, expose, and report outcomes."""
+"""Routes for pulls: assign arms, record and correct rewards, cancel pulls, and record that units saw arms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Reporter = Annotated[Key, needs(Right.REPORT)]
 async def ask(
     name: str, body: m.AskBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> m.Pulls:
-    """Return the next pulls. The choice of arms uses all rewards recorded so far."""
+    """Assign arms and return the new pulls. The choice of arms uses all rewards recorded so far."""
     given = body.model_dump(exclude={"by"}, exclude_none=True)
     found = await run_command(
         service_of(request), key, name, once, "ask", by=author_of(key, body.by), **given
@@ -43,7 +43,7 @@ async def ask(
 async def tell(
     name: str, body: m.TellBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Record rewards of pulls: all of them, or none. Repeating a request has no effect."""
+    """Record rewards of pulls: either all are recorded, or none. Repeating a request has no effect."""
     pulls, rewards, keys = _columns([(each.pull, each.reward, each.key) for each in body.rewards])
     await run_command(
         service_of(request), key, name, once, "tell_many", pulls, rewards, author_of(key, body.by), keys=keys
@@ -78,7 +78,7 @@ async def correct(
 async def cancel(
     name: str, body: m.CancelBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Cancel pulls whose rewards will never arrive, and return them to the budget: all of them, or none."""
+    """Cancel pulls whose rewards will never arrive, and return them to the budget: either all, or none."""
     await run_command(
         service_of(request), key, name, once, "cancel_many", body.pulls, by=author_of(key, body.by)
     )
@@ -103,7 +103,7 @@ async def list_pending_pulls(
 
 @router.post("/evaluations", summary="Get the arm of a unit")
 async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Evaluator) -> m.PullInfo:
-    """Return the arm of a unit; a unit always gets the same arm.
+    """Return the arm of a unit, such as a visitor; a unit always gets the same arm.
 
     In an experiment with a `reserve`, the pull counts once an exposure is recorded: the unit saw the arm.
     """
@@ -123,7 +123,10 @@ async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Eva
 async def expose(
     name: str, body: m.ExposuresBody, request: Request, key: Evaluator, once: IdempotencyKey = None
 ) -> None:
-    """Record that units saw their arms; from now on their pulls count. Repeating a request has no effect."""
+    """Record that units, such as visitors, saw their arms; repeating a request has no effect.
+
+    From now on their pulls count.
+    """
     service = service_of(request)
 
     def work() -> None:
@@ -138,7 +141,7 @@ async def expose(
 async def outcomes(
     name: str, body: m.OutcomesBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Record rewards of units or pulls: all of them, or none.
+    """Record rewards of units or of pulls: either all are recorded, or none.
 
     Several rewards of a unit are added up. A reward with a `key` is counted once, even if it is repeated.
     """
@@ -155,7 +158,7 @@ async def outcomes(
 
 
 def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
-    """Return the pull ids of exposures or outcomes, each of which names either a pull or a unit."""
+    """Return the ids of the pulls in a request, each item of which names either a pull or a unit."""
     found: list[str] = []
     for each in given:
         if (each.pull is None) == (each.unit is None):
@@ -184,12 +187,12 @@ def _info(pull: Pull) -> m.PullInfo:
 
 
 def _columns(rows: Sequence[tuple[Any, Any, Any]]) -> tuple[list[Any], ...]:
-    """Return a list of rows of three values as three lists, one for each column."""
+    """Return three lists, one for each column of a table whose rows have three values."""
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _number(id: str) -> int:
-    """Return the number of a pull, which is the last part of its id."""
+    """Return the sequence number of a pull, which is the last part of its id."""
     number = id.rpartition("-")[2]
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         raise InputError(f"after must be the value of next in the response with the page before, not {id!r}")

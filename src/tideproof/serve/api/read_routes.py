@@ -1,4 +1,4 @@
-"""Routes that read an experiment: recommendation, shares, events, event stream and export."""
+"""Routes that read an experiment: recommendation, shares of arms, event log, event stream and export."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def recommendation(
         Literal["exchangeable", "flat"], Query(description="Prior of the probability `p_best`.")
     ] = "exchangeable",
 ) -> m.RecommendationInfo:
-    """Return the arm that would be selected now, with its margin, its evidence and warnings."""
+    """Return the arm that would be selected now, with its estimated lead, the evidence and warnings."""
     service = service_of(request)
     found = await service.call(
         lambda: serializers.recommendation(service.experiments.get(name).recommend(prior=prior))
@@ -61,7 +61,7 @@ async def shares(
     ] = None,
     n: Annotated[int | None, Query(ge=1, le=100_000, description="Number of next pulls.")] = None,
 ) -> m.Shares:
-    """Return the share of each arm among the next pulls, without assigning any."""
+    """Return the share of each arm among the next pulls, without assigning these pulls."""
     service = service_of(request)
     label = environment if number is None else number
     found = await service.call(
@@ -78,7 +78,7 @@ async def events(
     after: After = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of events.")] = 100,
 ) -> m.EventList:
-    """List the events whose number is greater than `after`, in order."""
+    """List the events of an experiment's event log whose number is greater than `after`, in order."""
     service = service_of(request)
     found = await service.call(service.experiments.read_entries, name, after, limit)
     return m.EventList(
@@ -100,7 +100,7 @@ async def stream(
     after: After = 0,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    """Stream the events after number `after` as server-sent events.
+    """Stream an experiment's events with numbers greater than `after`, as server-sent events.
 
     A browser that reconnects sends the header Last-Event-ID, and continues after that event.
     """
@@ -129,7 +129,7 @@ async def stream(
     responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
-    """Return a JSON file for `tp.Experiment.load`, without the salt with which units are hashed."""
+    """Return an experiment as a JSON file for `tp.Experiment.load`, without the salt for hashing unit ids."""
     service = service_of(request)
     text = await service.call(lambda: export_text(service.experiments.get(name)))
     return StreamingResponse(

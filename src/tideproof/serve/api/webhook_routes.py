@@ -1,4 +1,4 @@
-"""Routes for webhooks, which report winners, warnings and used budgets."""
+"""Routes for webhooks: URLs to which winners, warnings and used-up budgets are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def make(body: m.WebhookBody, request: Request, key: Admin) -> m.CreatedWe
 
 @router.get("", summary="List webhooks")
 async def listed(request: Request, key: Admin) -> m.WebhookList:
-    """List the webhooks for experiments that the key may read, without secrets."""
+    """List the webhooks for experiments that the API key may read, without the secrets of the webhooks."""
     service = service_of(request)
     found = await service.call(service.webhooks.list_webhooks)
     return m.WebhookList(webhooks=[_info(each) for each in found if key.covers(key.role, each.experiments)])
@@ -43,7 +43,7 @@ async def delete(id: str, request: Request, key: Admin) -> None:
 
 
 def _info(webhook: Webhook) -> m.WebhookInfo:
-    """Return a webhook in the schema of the API."""
+    """Return a webhook, without its secret, as a response body."""
     only = None if webhook.experiments is None else list(webhook.experiments)
     return m.WebhookInfo(
         id=webhook.id, url=webhook.url, experiments=only, made_at=webhook.made_at, made_by=webhook.made_by

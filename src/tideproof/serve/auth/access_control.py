@@ -1,4 +1,4 @@
-"""Authentication and authorization of requests: every route declares `needs(right)`."""
+"""Authentication and authorization of requests: every route declares which right of an API key it needs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def caller(request: Request, service: Service) -> Key:
 
 
 def _given(request: Request) -> str | None:
-    """Return the API key's secret from a request's headers; empty if malformed, None if absent."""
+    """Return the API key's secret from a request's headers; "" if the header is malformed, None if absent."""
     header = request.headers.get("authorization")
     if header is None:
         return request.headers.get("x-api-key")
@@ -107,7 +107,7 @@ def _count_failure(request: Request, service: Service) -> None:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse a request that changes something if another web site made the browser send it."""
+    """Raise an HTTP error if a browser sent a request that changes data on behalf of another web site."""
     if request.method in SAFE:
         return
     site = request.headers.get("sec-fetch-site")
@@ -124,7 +124,7 @@ def check_origin(request: Request) -> None:
 
 
 def cookie_name(request: Request) -> str:
-    """Return the name of the session cookie; over HTTPS its prefix binds the cookie to this host."""
+    """Return the name of the login cookie; over HTTPS a prefix of the name binds the cookie to this host."""
     return "__Host-tideproof" if request.url.scheme == "https" else "tideproof"
 
 

@@ -82,7 +82,7 @@ class KeyStore:
     def create_key(
         self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None
     ) -> tuple[str, Key]:
-        """Create an API key and return its secret and its description.
+        """Create an API key; return its secret, and the key without its secret.
 
         A key cannot create a key with rights that it lacks; that raises `InputError`.
         """
@@ -134,7 +134,7 @@ class KeyStore:
         return [_key(row) for row in rows]
 
     def exists(self, role: str | None = None) -> bool:
-        """Return whether there is a valid API key, with this role if one is given."""
+        """Return whether a valid API key exists, with the given role or, if none is given, with any role."""
         every = [
             *self._environment_keys.values(),
             *(key for key in self.list_keys() if key.revoked_at is None),
@@ -178,7 +178,7 @@ class KeyStore:
         return f"{end}.{_mac(hash, end)}"
 
     def find_ticket_key(self, ticket: str) -> Key | None:
-        """Return the API key that a ticket, a short-lived token in a URL, replaces, or None.
+        """Return the API key that a ticket (short-lived token in a URL) replaces; None for invalid tickets.
 
         The result is None if the ticket has expired or the key was revoked. The call never blocks.
         """

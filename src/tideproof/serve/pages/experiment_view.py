@@ -1,4 +1,4 @@
-"""Data for the page of one experiment, cached until the experiment has new events."""
+"""Data for the web page of one experiment, cached until the experiment has new events."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ViewInputs(NamedTuple):
 
 @locked
 def _read_inputs(run: Experiment) -> ViewInputs:
-    """Read all values of an experiment that its page needs."""
+    """Read all values of an experiment that its web page needs."""
     found, rule, state = run.internals.read(), run.internals.rule, run.internals.state
     stopping = None if rule is None else read_stop_progress(rule, state)
     noted = [event for event in state.events if isinstance(event, e.Noted)]
@@ -170,7 +170,7 @@ def compare_with_raw(raw: str, arm: str | None) -> str:
 
 
 def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any) -> list[Progress]:
-    """Return how close an experiment is to satisfying its stopping rule and to using its budget."""
+    """Return how close an experiment is to satisfying its stopping rule and to using up its budget."""
     found = []
     if stopping is not None:
         near = stopping.share(fit)

@@ -1,4 +1,4 @@
-"""Analysis of uploaded files, by a DuckDB connection that may open only this file and has little memory."""
+"""Analysis of an uploaded file through a DuckDB connection that may open only it and use little memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from tideproof.analysis.log_options import (
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.data.dataset import source_dataset
 from tideproof.data.sources.duckdb_connection import FileGuard
-from tideproof.data.sources.duckdb_files import open_files
+from tideproof.data.sources.duckdb_files import UPLOAD_KINDS, open_files
 from tideproof.errors import InputError, TideproofError
 from tideproof.serve.problem_details import Problem
 from tideproof.stats.variance.variance_models import Variance
 
-KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
 # "by-unit" needs a column of units, for which the form has no field
 VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")
 SCALES = get_args(ScaleChoice)
@@ -51,9 +50,10 @@ class UploadForm(NamedTuple):
 def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> LogAnalysis:
     """Analyze an uploaded log file to find its best arm; a blocking call."""
     kind = Path(name).suffix.lower()
-    if kind not in KINDS:
+    if kind not in UPLOAD_KINDS:
         raise InputError(
-            f"the file must be CSV, TSV, Parquet or JSON lines ({', '.join(KINDS)}), not {kind or name!r}"
+            f"the file must be CSV, TSV, Parquet or JSON lines ({', '.join(UPLOAD_KINDS)}), "
+            f"not {kind or name!r}"
         )
     if not _read_slots.acquire(timeout=10.0):
         raise Problem(
@@ -61,7 +61,7 @@ def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> L
         )
     try:
         with tempfile.TemporaryDirectory(prefix="tideproof-") as folder:
-            path = Path(folder) / f"upload{'.csv' if kind == '.txt' else kind}"
+            path = Path(folder) / f"upload{kind}"
             _copy(file, path, most)
             try:
                 return _analyze_file(str(path), asked)

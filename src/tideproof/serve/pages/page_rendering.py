@@ -1,4 +1,4 @@
-"""Rendering of templates as pages, and of errors as pages for browsers."""
+"""Rendering of web pages from templates, and of error pages for browsers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from tideproof import errors
 from tideproof._version import __version__
+from tideproof.data.sources.duckdb_files import UPLOAD_KINDS
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.event_text import format_age, format_time
 from tideproof.serve.auth.api_keys import Key
@@ -29,7 +30,7 @@ _TITLES = {403: "Not allowed", 404: "Not found", 413: "File too large", 429: "To
 
 @lru_cache(1)
 def _templates() -> jinja2.Environment:
-    """Return the Jinja2 environment with the project's filters and globals."""
+    """Return the Jinja2 template engine with the filters and global names that the pages use."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("tideproof.serve"),
         autoescape=True,
@@ -40,12 +41,12 @@ def _templates() -> jinja2.Environment:
     made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
     made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
-    made.globals["reward_kinds"] = REWARD_KINDS
+    made.globals |= {"reward_kinds": REWARD_KINDS, "UPLOAD_KINDS": UPLOAD_KINDS}
     return made
 
 
 def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
-    """Return a page rendered from a template; its menu lists the pages that the API key may see."""
+    """Return a web page made from a template; the menu of the page lists what the API key may see."""
     made = _templates().get_template(f"{template}.html")
     rights = {right.value: key is not None and key.may(right) for right in Right}
     return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)

@@ -1,4 +1,4 @@
-"""Schemas of experiments, changes, recommendations and events.
+"""Schemas of requests and responses about experiments, their changes, recommendations and events.
 
 They check types and sizes only; the experiment itself checks the values.
 """
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from tideproof.experiment.reward_kinds import Rewards
 from tideproof.experiment.settings import Rule, Tide
 from tideproof.serve.schemas.field_types import ARMS, By, Name, Number, RequestBody, Short, Text, example
+from tideproof.stats.scales.scale_properties import Scale
 
 
 class ExperimentBody(RequestBody):
@@ -34,7 +35,7 @@ class ExperimentBody(RequestBody):
     direction: Literal["maximize", "minimize"] = "maximize"
     tide: Tide = "auto"
     rewards: Rewards = "normal"
-    scale: Literal["auto", "difference", "ratio", "odds"] = "auto"
+    scale: Literal["auto", Scale] = "auto"
     limits: tuple[Number, Number] | None = None
     floors: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
     caps: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
@@ -201,7 +202,7 @@ class Shares(BaseModel):
 
 
 class EventInfo(BaseModel):
-    """One event of the log: its number, time, author, kind, and other fields."""
+    """One event of an event log: its number, time, author, kind, and other fields."""
 
     seq: int
     at: float

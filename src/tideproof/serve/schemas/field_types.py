@@ -1,4 +1,4 @@
-"""Field types that several schemas share."""
+"""Types of fields that several schemas of requests and responses share."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ ErrorCode = Literal["PARSE_ERROR", "TARGETING_KEY_MISSING", "INVALID_CONTEXT", "
 
 
 class Context(BaseModel):
-    """The unit to evaluate and its environment; other attributes are ignored."""
+    """OpenFeature context: the unit (such as a visitor) and its environment; other attributes are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     targetingKey: Annotated[  # noqa: N815  the protocol's name
@@ -25,7 +25,7 @@ class Context(BaseModel):
 
 
 class FlagRequest(BaseModel):
-    """Request to evaluate flags for the unit and the environment in its OpenFeature context."""
+    """Request to evaluate feature flags for the unit and the environment in an OpenFeature context."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -37,7 +37,7 @@ class FlagRequest(BaseModel):
 
 
 class Flag(BaseModel):
-    """Evaluation of a flag; without a value, the client uses the default in its code."""
+    """Evaluation of a feature flag; if it has no value, the client uses the default in its own code."""
 
     key: str = Field(description="Name of the experiment.")
     reason: Literal["SPLIT", "STATIC", "DISABLED"] = Field(
@@ -50,7 +50,7 @@ class Flag(BaseModel):
 
 
 class FlagFailure(BaseModel):
-    """Error response for one flag that could not be evaluated."""
+    """Error response for one feature flag that could not be evaluated."""
 
     key: str
     errorCode: ErrorCode  # noqa: N815
@@ -58,7 +58,7 @@ class FlagFailure(BaseModel):
 
 
 class BulkFailure(BaseModel):
-    """Error response to a bulk request in which no flag could be evaluated."""
+    """Error response to a request for all feature flags, of which none could be evaluated."""
 
     errorCode: ErrorCode  # noqa: N815
     errorDetails: str  # noqa: N815
@@ -71,14 +71,14 @@ class StreamEndpoint(BaseModel):
 
 
 class EventStream(BaseModel):
-    """Event stream that tells a browser when flags have changed."""
+    """Event stream that tells a browser when feature flags have changed."""
 
     type: Literal["sse"]
     endpoint: StreamEndpoint
 
 
 class FlagList(BaseModel):
-    """Evaluations of all flags that the key may read, and the event stream that reports changes."""
+    """Evaluations of all feature flags that the API key may read, and the event stream of their changes."""
 
     flags: list[Flag | FlagFailure]
     eventStreams: list[EventStream] = []  # noqa: N815

@@ -1,4 +1,4 @@
-"""Schemas of pulls, rewards, exposures (a unit saw its arm) and outcomes (rewards of units)."""
+"""Schemas of requests and responses about pulls, rewards, and reports that a unit saw its arm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AskBody(RequestBody):
 
 
 class EvaluationBody(RequestBody):
-    """Request for the arm of a unit; a unit always gets the same arm."""
+    """Request for the arm of a unit, such as a visitor; a unit always gets the same arm."""
 
     model_config = example({"unit": "visitor-42", "environment": "monday"})
     unit: Unit
@@ -42,7 +42,7 @@ class EvaluationBody(RequestBody):
 
 
 class PullInfo(BaseModel):
-    """Pull: the arm to play, and the id with which its reward is reported."""
+    """Pull: the assigned arm, and the id with which the reward is reported."""
 
     id: str
     arm: str
@@ -114,7 +114,7 @@ class TellSummaryBody(RequestBody):
 
 
 class CancelBody(RequestBody):
-    """Pulls to cancel, because their rewards will never arrive: all of them, or none."""
+    """Request to cancel pulls whose rewards will never arrive: either all are cancelled, or none."""
 
     model_config = example({"pulls": ["9f86d08188-1"]})
     pulls: Annotated[list[Short], Field(max_length=MANY)]
@@ -122,21 +122,21 @@ class CancelBody(RequestBody):
 
 
 class Exposure(RequestBody):
-    """Report that a unit saw its arm; it names either the pull or the unit."""
+    """Report that a unit, such as a visitor, saw its arm; the report names either the pull or the unit."""
 
     pull: Short | None = None
     unit: Unit | None = None
 
 
 class ExposuresBody(RequestBody):
-    """Exposures, which report that units saw their arms: either all of them are recorded, or none."""
+    """Reports that units saw their arms: either all reports are recorded, or none."""
 
     model_config = example({"exposures": [{"unit": "visitor-42"}]})
     exposures: Annotated[list[Exposure], Field(max_length=MANY)]
 
 
 class Outcome(Exposure):
-    """Reward of a unit or of a pull; it names either the pull or the unit."""
+    """Report of the reward of a unit or of a pull; it names either the pull or the unit."""
 
     reward: Number
     key: Annotated[

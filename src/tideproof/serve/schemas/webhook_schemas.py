@@ -10,7 +10,7 @@ from tideproof.serve.schemas.field_types import Name, RequestBody
 
 
 class WebhookBody(RequestBody):
-    """A webhook to register; its messages are signed as Standard Webhooks."""
+    """A webhook to register; its messages are signed as the specification "Standard Webhooks" says."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"url": "https://example.com/hook"}]}

@@ -1,4 +1,4 @@
-"""Thread that sends webhook messages, signed as Standard Webhooks, and retries failed ones."""
+"""Thread that sends webhook messages, signed by the specification "Standard Webhooks", with retries."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class WebhookSender:
                 LOG.error("webhooks", exc_info=error, extra={"fields": {}})
 
     def send_pending(self) -> None:
-        """Send the pending messages of each webhook; retry a webhook that fails after a longer wait."""
+        """Send the pending messages of each webhook; after a failure, wait longer before the next attempt."""
         for webhook in self._webhooks.list_webhooks():
             until, wait = self._retries.get(webhook.id, (0.0, PAUSE))
             if time.monotonic() < until or self._stopping.is_set():
@@ -103,7 +103,7 @@ class WebhookSender:
 
 
 def pending_notices(found: ReadModel) -> Iterator[Notice]:
-    """Return the messages about the current state of an experiment: a winner, a used budget, warnings."""
+    """Return the messages about an experiment as it is now: a winner, a used-up budget, warnings."""
     status, recommended = found.status, found.recommendation
     if status.winner is not None:
         winner = {"arm": status.winner, "sentence": str(recommended)}

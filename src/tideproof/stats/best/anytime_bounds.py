@@ -33,7 +33,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import normal_tail, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 
 MIXTURE_EVENTS = 50  # Events of each arm; tests usually stop at hundreds to thousands of events.
 _SMALLEST = -690.0  # Logarithm of the smallest p-value.
@@ -52,9 +52,10 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the critical z-score of each pair of arms, valid at all looks with error alpha each: (k, k).
+        """Return the critical z-score of each pair of arms, which is valid at all looks at the data: (k, k).
 
-        `C` is the covariance of the arms, and `freedom` holds the degrees of freedom of each pair.
+        The probability of an error is alpha at most for each pair. `C` is the covariance of the arms, and
+        `freedom` holds the degrees of freedom of each pair.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bars = _as_normal(_bound(*self._paths(C), freedom, math.log(alpha)), freedom)
@@ -62,14 +63,17 @@ class AnytimeBounds(NamedTuple):
         return bars
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores of all pairs of arms, jointly valid at all looks with error alpha."""
+        """Return critical z-scores of all pairs of arms that are jointly valid at all looks at the data.
+
+        The probability of an error for any pair at any look is alpha at most.
+        """
         count = 1.0 if self.joint else 0.5 * len(C) * (len(C) - 1)
         return self.alone(C, freedom, alpha / count)
 
     def with_best(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores, (k, k), for comparisons with the best arm that hold at all looks.
+        """Return critical z-scores for comparisons with the best arm that hold at all looks at the data.
 
-        The probability of an error at any look is alpha at most.
+        The result is (k, k). The probability of an error at any look is alpha at most.
 
         The comparisons of the other arms with the best one are one-sided. With a mixture restricted to gaps
         above 0 the martingale is at least 2 Phi(s) times the two-sided one where that is 1/a, with s^2 = -2
@@ -101,9 +105,10 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return ratios of mixture to estimate variance by direction, and each direction's share per pair.
+        """Return how wide the mixture of gaps is relative to the estimates, along principal directions.
 
-        r is the variance of the mixture divided by that of the estimate. For single pairs there is one
+        The first result is r, the variance of the mixture divided by that of the estimate. The second is the
+        share of each direction in the squared difference of each pair of arms. For single pairs there is one
         direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
         """
         if not self.joint:
@@ -125,12 +130,12 @@ class AnytimeBounds(NamedTuple):
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
-    """Return the variance of the martingale's normal mixture over possible differences between two arms.
+    """Return the variance of the normal distribution of gaps between arms over which the martingale averages.
 
     It is that of a gap estimated from `MIXTURE_EVENTS` events of each arm. Without events it is that of a gap
     estimated from as many rewards of each arm.
     """
-    if scale != "difference":
+    if SCALE_PROPERTIES[scale].lifts:
         return 2.0 / MIXTURE_EVENTS
     if not cells.binary:
         return 2.0 * sigma**2 / MIXTURE_EVENTS
@@ -139,7 +144,7 @@ def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return the squared t statistic at which the mixture martingale reaches 1/alpha, or infinity.
+    """Return the squared t statistic at which the martingale reaches 1/alpha, or infinity if it never does.
 
     The last axis of `r` and `weight` is directions.
 
@@ -154,7 +159,7 @@ def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floa
 
 
 def _as_normal(square: Floats, freedom: Floats) -> Floats:
-    """Return normal quantiles with the tail probabilities of Student-t numbers whose squares are given."""
+    """Convert squared Student-t quantiles to normal quantiles with the same tail probabilities."""
     from scipy.special import ndtri, stdtr
 
     t = np.sqrt(square)

@@ -57,7 +57,7 @@ class EnvironmentAverages(NamedTuple):
 
 
 def omega_interval(c: Cells, s: Solution, found: MixedModelFit, confidence: float) -> tuple[float, float]:
-    """Return a confidence interval for omega, the interaction standard deviation; NaN if unidentified.
+    """Return a confidence interval for omega, the standard deviation of interactions; NaN if unidentified.
 
     At the true omega^2/sigma^2 the weighted sum of squares of the cell residuals over the variance inside
     cells has an F distribution: exactly under normal noise with one variance, otherwise approximately. The
@@ -158,7 +158,10 @@ def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
 
 
 def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Floats, Floats]:
-    """Return arm means and their covariance, with the variance components scaled by `omega` and `sigma`."""
+    """Return arm means over the observed environments, and their covariance, for given variances.
+
+    The variances of interactions and of noise are multiplied by `omega` and `sigma`.
+    """
     c = found.cells
     between = omega * found.between
     c = c.weighted(1.0 / (between + sigma * found.noise))

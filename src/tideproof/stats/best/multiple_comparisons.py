@@ -1,4 +1,4 @@
-"""Multiple comparisons: arms that can be the best, with a controlled error rate, and wider intervals.
+"""Multiple comparisons: which arms can be the best, and wider confidence intervals after adaptive runs.
 
 Multiple comparisons with the best name the arms that can be the best. Intervals of two arms are widened after
 adaptive allocation, and after selection of the leading arm.
@@ -46,7 +46,10 @@ _MEASURED_ALLOWANCES = ((2, 0.2), (3, 0.4), (5, 0.57), (10, 0.66), (30, 1.0))
 
 
 class Pairs(Protocol):
-    """Protocol for tests and confidence bounds of the effect difference of any two arms, on any scale."""
+    """Interface of tests and confidence bounds for the difference between the effects of any two arms.
+
+    The effects may be on any scale; on those of ratios and odds they are logarithms.
+    """
 
     @property
     def quick(self) -> bool:
@@ -57,13 +60,16 @@ class Pairs(Protocol):
         """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis that arm i exceeds arm k by `gap`; positive if it is more."""
+        """Return the z-score of a test that arm i's effect minus arm k's is `gap`; positive if larger."""
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough data for a test to exclude one of them."""
+        """Return whether two arms have enough data for a test that may exclude one of them as the best."""
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of arm i's effect minus arm k's, the value with z-score -z."""
+        """Return the upper confidence bound of arm i's effect minus arm k's, theta_i - theta_k.
+
+        It is the value of `gap` at which `deviate` returns -z.
+        """
 
     def lower(self, i: int, k: int, z: float) -> float:
         """Return the lower confidence bound of arm i's effect minus arm k's, theta_i - theta_k."""
@@ -95,11 +101,11 @@ class ReversedPairs(Pairs):
         return self._pairs.gap(k, i)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis that arm k exceeds arm i by `gap`; positive if it is more."""
+        """Return the z-score of a test that arm k's effect minus arm i's is `gap`; positive if larger."""
         return self._pairs.deviate(k, i, gap)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough data for a test to exclude one of them."""
+        """Return whether two arms have enough data for a test that may exclude one of them as the best."""
         return self._pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -117,7 +123,7 @@ class ReversedPairs(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class ArmGroup:
-    """Connected arms to be compared with the best of them; the highest value is the best.
+    """Group of connected arms that are compared with the best of them, the arm with the highest value.
 
     Attributes
     ----------
@@ -160,7 +166,7 @@ class ArmGroup:
 
     @cached_property
     def se(self) -> Floats:
-        """(k, k) standard error of each difference between two arms."""
+        """Standard error of the difference between each pair of arms: (k, k)."""
         return np.asarray(np.sqrt(np.maximum(pair_variances(self.covariance), 0.0)))
 
     def rivals(self, i: int) -> list[int]:
@@ -173,9 +179,10 @@ class ArmGroup:
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
-        """Return the critical z-scores above which arm k excludes arm i, for the arms i in `which`: (k, k).
+        """Return the critical z-scores above which another arm excludes a given arm as the best: (k, k).
 
-        For a single look these are Dunnett's constants.
+        Each row belongs to an arm that may be excluded; for a single look they are Dunnett's constants, and
+        NaN for arms that are not in `which`.
         """
         if self.always is not None:
             return self.always
@@ -237,7 +244,10 @@ def may_be_best(field: ArmGroup) -> NDArray[np.bool_]:
 
 
 def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
-    """Return a mask of the arms that no other arm exceeds by more than the critical z-score of the pair."""
+    """Return a mask of the arms that cannot be excluded as the best, given critical z-scores of all pairs.
+
+    An arm is excluded if another arm exceeds it by more than the critical z-score of the pair.
+    """
     arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
     behind = _roughly(field, bars[leader])
     candidate: NDArray[np.bool_] = ~(behind > bars[leader])
@@ -337,10 +347,10 @@ def allowance(arms: int) -> float:
 
 
 def critical_deviate(confidence: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
-    """Return the half-width of a confidence interval in standard errors, as a normal deviate.
+    """Return the half-width of a confidence interval for the difference of two arms, in standard errors.
 
-    `adaptive` means that a policy chose pulls by rewards. `picked` means that the two arms are the selected
-    arm and its runner-up.
+    It is a normal z-score. `adaptive` means that a policy chose pulls by rewards. `picked` means that the two
+    arms are the selected arm and its runner-up.
 
     >>> [round(critical_deviate(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
     [1.96, 2.23, 2.53]
@@ -352,9 +362,10 @@ def critical_deviate(confidence: float, arms: int, *, adaptive: bool, picked: bo
 
 
 def p_value(deviate: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
-    """Return the two-sided p-value of a difference with z-score `deviate`, after adaptive allocation.
+    """Return the two-sided p-value of a difference of two arms, given its z-score `deviate`.
 
-    It is 1 minus the confidence level at which a bound of the interval from `critical_deviate` is exactly 0.
+    `adaptive` and `picked` are those of `critical_deviate`. The p-value is 1 minus the confidence level at
+    which a bound of the interval from that function is exactly 0.
 
     >>> round(p_value(critical_deviate(0.9, 5, adaptive=True, picked=True), 5, adaptive=True, picked=True), 9)
     0.1

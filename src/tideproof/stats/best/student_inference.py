@@ -1,4 +1,4 @@
-"""Tail probabilities and quantiles: Student-t, F and skewed sums, Dunnett's constants, chances of being best.
+"""Tail probabilities, quantiles, Dunnett's constants, and the probability that each arm is the best.
 
 A sum of many independent terms, some of them rare or with a long tail, is closer to a shifted gamma
 distribution (Pearson type III) with the same mean, variance and skewness than to a normal one. Its tails are
@@ -26,7 +26,7 @@ _END = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
 def pair_variances(C: Floats) -> Floats:
-    """Return the variance of the difference of each pair of arms from the arms' covariance matrix: (K, K).
+    """Return the variance of the difference of each pair of arms, given the arms' covariance matrix: (K, K).
 
     >>> pair_variances(np.array([[2.0, 0.5], [0.5, 3.0]]))
     array([[0., 4.],
@@ -50,7 +50,7 @@ def t_quantile(confidence: float, freedom: float) -> float:
 def student_intervals(
     estimate: Floats, variance: Floats, freedom: Floats, confidence: float
 ) -> dict[str, Floats]:
-    """Return standard errors and Student-t confidence intervals: "se", "low" and "high".
+    """Return standard errors and Student-t confidence intervals by name: "se", "low" and "high".
 
     They are NaN for 0 degrees of freedom.
     """
@@ -96,7 +96,7 @@ def f_tail(F: float, df1: float, df2: float) -> float:
 
 
 def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple[Floats, float]:
-    """Return each arm's probability of having the highest mean, under a flat prior, and its error.
+    """Return each arm's probability of having the highest mean, under a flat prior, with the numerical error.
 
     The contrasts are multivariate Student-t around those of `mu`, with squared scale sigma^2 P. On a line mu
     + r v with r real, each arm is the highest on one interval of r, whose probability is known in closed
@@ -137,7 +137,7 @@ def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -
 
 
 def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
-    """Return the arms with a relevant probability of exceeding the leading arm, at least two of them."""
+    """Return the leading arm and all arms, at least one, with a relevant probability of exceeding it."""
     from scipy.special import stdtr
 
     leader = int(np.argmax(mu))
@@ -151,12 +151,12 @@ def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Return each arm's probability of being the highest at a random point of the lines mean + r * direction.
+    """Return each arm's probability of having the highest mean at a random point of the given lines.
 
-    r has the distribution of `radial_cdf`, and each row of `v` is the direction of one line. `mu` is (K,), or
-    (lines, K) if each line has its own centre. Each line is followed from r = -inf, where the arm with the
-    smallest slope is the highest, from one crossing to the next. That takes a few steps, however many arms
-    there are.
+    A line consists of the vectors of arm means `mu` + r * direction. r has the distribution of `radial_cdf`,
+    and each row of `v` is the direction of one line. `mu` is (K,), or (lines, K) if each line has its own
+    centre. Each line is followed from r = -inf, where the arm with the smallest slope is the highest, from
+    one crossing to the next. That takes a few steps, however many arms there are.
     """
     K, line = mu.shape[-1], np.arange(len(v))
     mu, chance = np.broadcast_to(mu, v.shape), np.zeros(K)
@@ -175,7 +175,10 @@ def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
 
 
 def radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
-    """Return the distribution function of the signed radius of a standard multivariate Student-t vector."""
+    """Return the distribution function of the length, with a random sign, of a multivariate Student-t vector.
+
+    The vector has `dimension` elements and the identity as its scale matrix. Both signs are equally likely.
+    """
     from scipy.special import fdtr
 
     with np.errstate(over="ignore"):
@@ -220,14 +223,14 @@ def dunnett_constants(C: Floats, freedom: Floats, confidence: float, which: Ints
 
 
 def _excess(chance: Callable[[float], float], confidence: float, d: float) -> float:
-    """Return the probability at the critical value `d`, minus the wanted probability `confidence`."""
+    """Return how much the probability at the critical value `d` exceeds the wanted one, `confidence`."""
     return chance(d) - confidence
 
 
 def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
-    """Return the probability that no other arm's t statistic against arm i exceeds the critical value d_i.
+    """Return, for each arm, the probability that no other arm's t statistic against it exceeds a given value.
 
-    It is NaN for arms that are not in `which`.
+    For arm i the value is `d[i]`. The result is NaN for arms that are not in `which`.
 
     It inverts `dunnett_constants`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
     """
@@ -245,7 +248,7 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
 def _dunnett_functions(
     C: Floats, freedom: Floats, which: Ints
 ) -> Iterator[tuple[int, Callable[[float], float]]]:
-    """Yield each arm, and the distribution function of the largest t statistic of another arm against it.
+    """Yield each arm with the distribution function of the largest t statistic of the other arms against it.
 
     Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
     are integrated over the lattice of `probabilities_of_best` and its mirror image.
@@ -263,7 +266,7 @@ def _dunnett_functions(
 
 
 def radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
-    """Return a table of the distribution function of a Student-t vector's length.
+    """Return a table of the distribution function of the length of a multivariate Student-t vector.
 
     It is equally spaced in r/(1 + r).
     """
@@ -273,7 +276,7 @@ def radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
 
 
 def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
-    """Return the distribution function of the largest of several Student-t ratios, for arguments d >= 0.
+    """Return the distribution function of the largest of several t statistics, for arguments of at least 0.
 
     `steepest` holds the largest ratio along each direction, per unit of the radius; `r` and `cdf` are a table
     of the radius's distribution function.
@@ -284,7 +287,10 @@ def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[flo
 
 
 def root_between(low: float, high: float, f: Callable[[float], float], close: float = 1e-9) -> float:
-    """Return the zero of an increasing function between two points, by false position (Illinois)."""
+    """Return the zero of an increasing function between two points, by the Illinois root-finding method.
+
+    The method is a variant of false position.
+    """
     at_low, at_high = f(low), f(high)
     if at_low >= 0.0 or high <= low:
         return low
@@ -323,14 +329,17 @@ def directions(points: int, shift: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def centred_directions(points: int, dimension: int) -> Floats:
-    """Return evenly spread directions on the sphere, with a fixed lattice shift of one half, from a cache."""
+    """Return points spread evenly on the unit sphere, always the same ones, from a cache.
+
+    They are `directions` for a lattice shift of one half.
+    """
     return directions(points, np.full(dimension, 0.5))
 
 
 def _root(C: Floats) -> Floats:
-    """Return a square root R of the covariance matrix C of the arms, R R' = C on contrasts: (K, K - 1).
+    """Return a square root R of the arms' covariance matrix C: R R' equals C for differences between arms.
 
-    It is computed from eigenvectors, or by Cholesky factorisation for many arms.
+    R is (K, K - 1). It is computed from eigenvectors, or by Cholesky factorisation for many arms.
     """
     if len(C) > _MANY:
         R = np.zeros((len(C), len(C) - 1))
@@ -354,10 +363,10 @@ def chi2_tail(x: float, freedom: float) -> float:
 
 
 def deviate(x: float, variance: float, third: float) -> float:
-    """Return the normal z-score of x, a number with mean 0, this variance and this third central moment.
+    """Return the normal z-score of a skewed number x with mean 0, given its variance and third moment.
 
-    For a count it is close to the z-score of the mid-p-value: half the probability of the observed count is
-    included.
+    `third` is the third central moment. For a count the result is close to the z-score of the mid-p-value:
+    half the probability of the observed count is included.
 
     References
     ----------
@@ -389,7 +398,7 @@ def deviate(x: float, variance: float, third: float) -> float:
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
-    """Return the normal z-scores of many skewed numbers: `deviate` for arrays.
+    """Return the normal z-scores of many skewed numbers: the function `deviate` for arrays.
 
     >>> deviates(np.array([5.0, 5.0]), np.array([4.0, 4.0]), np.array([4.0, 0.0])).round(2)
     array([2.19, 2.5 ])
@@ -408,7 +417,7 @@ def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
 
 
 def normals_from_student(t: Floats, freedom: Floats) -> Floats:
-    """Return normal z-scores with the tail probabilities of Student-t numbers; NaN for 0 degrees of freedom.
+    """Convert Student-t numbers to normal z-scores of equal tail probability; NaN for 0 degrees of freedom.
 
     >>> normals_from_student(np.array([2.228, 1.3, 1.0]), np.array([10.0, np.inf, 0.0])).round(2)
     array([1.96, 1.3 ,  nan])

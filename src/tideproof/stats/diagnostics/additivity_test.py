@@ -44,7 +44,10 @@ class Additivity:
 
 
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
-    """Test whether each environment shifts all arms equally, and list the `worst` fitting cells."""
+    """Test whether each environment shifts all arms equally, and list the cells that fit worst.
+
+    `worst` is the number of listed cells.
+    """
     worst = require_whole_number("worst", worst, 1)
     df1, df2 = interaction_degrees_of_freedom(c, s), s.told - c.n.size
     inside = float(np.sum(c.squares))
@@ -98,7 +101,7 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
 
 
 def interaction_degrees_of_freedom(c: Cells, s: Solution) -> int:
-    """Return the degrees of freedom of arm x environment interactions: cells minus parameters."""
+    """Return the degrees of freedom of arm x environment interactions: number of cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
 

@@ -1,4 +1,7 @@
-"""Lack-of-fit tests for models whose variance follows the mean: 0/1 rewards, multiplicative tides."""
+"""Lack-of-fit tests for models in which the mean determines the variance, such as models of 0/1 rewards.
+
+They also serve multiplicative tides.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from tideproof.stats.solve.least_squares import Solution
 def log_environment_gaps(
     c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float
 ) -> EnvironmentGaps:
-    """Return the log ratio of two arms, or their log odds ratio, in each environment that has both.
+    """Return the log ratio of two arms, or their log odds ratio, in each environment that has both arms.
 
     `x` and `y` are the cells of the two arms in these environments.
     """
@@ -68,9 +71,9 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
 
 
 def leave_one_out_theta(c: Cells, scale: Any) -> Floats:
-    """Return the arm effects theta with each environment left out in turn, to first order: (J, K).
+    """Return the approximate arm effects with each environment left out in turn: (J, K).
 
-    It is theta minus P times the score of the environment.
+    To first order they are theta minus P times the score of the environment.
     """
     score = np.zeros((c.J, c.K))
     score[c.environment, c.arm] = scale.sums - c.n * scale.fitted

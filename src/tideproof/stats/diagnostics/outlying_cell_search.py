@@ -98,7 +98,7 @@ def _all_cells_kept(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
 
 
 def _robust_variance(cells: Cells) -> float:
-    """Return the variance inside cells by a robust estimate: a weighted median of cell variances.
+    """Return a robust estimate of the variance of rewards inside cells: a weighted median of cell variances.
 
     Each cell variance is median-unbiased under normal noise.
     """
@@ -124,7 +124,10 @@ def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
 
 
 def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return which cells are near a Huber M-estimate, and the cells' variance tau^2 beyond sampling noise."""
+    """Return which cells agree with Huber's M-estimate, and how much cell means vary beyond sampling noise.
+
+    The second result is the variance tau^2.
+    """
     C = cells.n.size
     noise = inside / cells.n
     s = cells.solution
@@ -145,16 +148,20 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
 
 
 def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
-    """Return the extra variance tau^2 that explains the median squared residual of a normal distribution."""
+    """Return the variance of cell means beyond sampling noise that explains the median squared residual.
+
+    It is tau^2, for normally distributed residuals `r`.
+    """
     return max(0.0, float(np.median(r**2 / (_CHI2_MEDIAN * share) - noise)))
 
 
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return each cell's distance from its predicted value, in standard errors, and the extra variance tau^2.
+    """Return each cell's distance from its prediction in standard errors, and the variance beyond noise.
 
-    The cells in `believed` predict the values; tau^2 is the variance of cell means beyond sampling noise.
+    The cells in `believed` predict the values. The second result is tau^2, the variance of cell means beyond
+    sampling noise.
     """
     noise = inside / cells.n
     z = np.full(cells.n.size, np.nan)
@@ -199,7 +206,10 @@ def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats,
 
 
 def _leave_out_environments(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
-    """Leave out environments in which at least half of the cells are outlying: either half may be wrong."""
+    """Leave out whole environments in which at least half of the cells are outlying.
+
+    Either half of the cells may be the wrong one.
+    """
     off = cells.by_environment((~believed).astype(float))
     whole = (off >= _ENVIRONMENT_SHARE * cells.arms_seen) & cells.compares & (off > 0.0)
     return believed & ~whole[cells.environment], whole

@@ -45,7 +45,7 @@ class SampleRatio:
 
 
 def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> SampleRatio:
-    """Test whether arms received their expected shares of the traffic; None means equal shares."""
+    """Test whether arms received their expected shares of the traffic: equal shares if none are given."""
     share = _expected_shares(c.arms, expected)[c.arm]
     share /= c.by_environment(share)[c.environment]  # Shares among the arms seen in each environment.
     want = c.sizes[c.environment] * share
@@ -76,7 +76,7 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
 
 
 def _drift(c: Cells) -> tuple[float, int]:
-    """Return chi-squared and degrees of freedom of a test that traffic shares are equal in all environments.
+    """Return chi-squared and degrees of freedom of a test that arms have the same shares in all environments.
 
     Environments are grouped by the set of arms seen there, and each group has shares of its own: leaving an
     arm out of an environment does not count as a change of the shares.

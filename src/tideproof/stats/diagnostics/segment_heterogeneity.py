@@ -42,7 +42,7 @@ class Heterogeneity:
 
 
 class SegmentPart(NamedTuple):
-    """Arm effects of one segment, their information matrix W and its rank, and degrees of freedom."""
+    """Arm effects of one segment of the data, with information matrix, its rank, and degrees of freedom."""
 
     mu: Floats
     W: Floats

@@ -1,7 +1,8 @@
-"""Least-squares tests of two arms on the scale of differences: reward = mu_arm + s_environment + noise.
+"""Least-squares tests of the difference between two arms' mean rewards, with additive environment shifts.
 
-`additive_pairs` returns score tests with variances from the cells. `WaldPairs` holds tests from estimates and
-standard errors alone, which are exact for normal noise.
+The model is reward = mu_arm + s_environment + noise. `additive_pairs` returns score tests with variances
+from the cells. `WaldPairs` holds tests from estimates and standard errors alone, which are exact for normal
+noise.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tideproof.stats.variance.cell_variances import measure_variances
 
 
 class DifferencePairScale:
-    """Scale of differences for tests of two arms: score statistics and expected means from least squares.
+    """Comparison of two arms by the difference of their means: score statistics from a least-squares fit.
 
     The test direction of a pair is w_arm minus the mean of w over the environment's rewards, with w = P(e_i -
     e_k): then U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates and are
@@ -43,7 +44,10 @@ class DifferencePairScale:
         return float(self.solution.mu[i] - self.solution.mu[k])
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of the hypothesis that two means differ by `gap`, and expected means."""
+        """Return the score statistic of the null hypothesis that the means of two arms differ by `gap`.
+
+        It comes with its direction and with the expected mean of each cell under the hypothesis.
+        """
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
         return NullHypothesis(
@@ -51,14 +55,17 @@ class DifferencePairScale:
         )
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment if they differed by `gap`: (J,) each."""
+        """Return what the means of arms i and k would be in each environment if they differed by `gap`.
+
+        The two results are (J,) each.
+        """
         c = self.cells
         mu = move_apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return the matrices for testing many pairs of arms at once; None for 0/1 rewards."""
+        """Return precomputed matrices for testing many pairs of arms at once, or None for 0/1 rewards."""
         return (
             DifferenceGrid(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
@@ -66,14 +73,18 @@ class DifferencePairScale:
         )
 
     def _expected(self, mu: Floats) -> Floats:
-        """Return the expected mean of each cell for given arm effects."""
+        """Return the expected mean of each arm-by-environment cell, given the effects of the arms."""
         c = self.cells
         mean = c.mean - c.centred(c.mean - mu[c.arm])
         return clip_rates(c, mean) if c.binary else mean
 
 
 def _shrunk_effects(c: Cells, s: Solution) -> Floats:
-    """Return arm effects shrunk towards the mean of their group, as if each arm had half an event more."""
+    """Return arm effects shrunk towards the mean of all comparable arms; arms with few events shrink more.
+
+    An arm keeps the share E/(E + 1/2) of its distance from that mean, with E its expected number of events:
+    as if it had half an event more.
+    """
     events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
     expected = c.by_arm(c.n * events[c.environment])
     share = expected / (expected + 0.5)
@@ -83,7 +94,10 @@ def _shrunk_effects(c: Cells, s: Solution) -> Floats:
 
 
 def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
-    """Return tests of all pairs of arms on the scale of differences, with variances from the cells."""
+    """Return tests of the difference in mean reward for every pair of arms.
+
+    Variances are those of the rewards in the arm-by-environment cells.
+    """
     scale = DifferencePairScale(cells, solution)
     law: RewardDistribution
     if cells.binary:
@@ -97,7 +111,7 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
 
 
 def clip_rates(c: Cells, mean: Floats) -> Floats:
-    """Return event rates clipped to [0, 1], rescaled so that each environment keeps its number of events."""
+    """Clip event probabilities to [0, 1], but keep the expected number of events of each environment."""
     rate = np.clip(mean, 0.0, 1.0)
     events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,7 +120,10 @@ def clip_rates(c: Cells, mean: Floats) -> Floats:
 
 
 def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
-    """Return arm effects moved so that arms i and k differ by `gap`; the arm with less weight moves more."""
+    """Return the effects of all arms, with arms i and k moved so that their effects differ by `gap`.
+
+    The arm with less weight moves more.
+    """
     moved = theta.copy()
     share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
     middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
@@ -123,7 +140,7 @@ class WaldPairs(Pairs):
 
     @property
     def quick(self) -> bool:
-        """True: testing many pairs of arms is quick, because each test takes only a few operations."""
+        """Whether many pairs of arms can be tested quickly: always, as each test takes few operations."""
         return True
 
     def gap(self, i: int, k: int) -> float:
@@ -131,17 +148,20 @@ class WaldPairs(Pairs):
         return float(self.mu[i] - self.mu[k])
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of a difference `gap` of two arm means; NaN for 0 degrees of freedom."""
+        """Return the z-score for testing that two arm means differ by `gap`; NaN for 0 degrees of freedom."""
         above, freedom = self.gap(i, k) - gap, float(self._freedom[i, k])
         with np.errstate(divide="ignore", invalid="ignore"):
             t = float(np.divide(above, self._se[i, k])) if above else 0.0
         return normal_from_student(t, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True: the test relies on the assumed variance and needs no minimum number of events."""
+        """Return whether there are enough events for a test: always, as it relies on the given variance."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of the difference of two arm means, the value with z-score -z."""
+        """Return the upper confidence bound of the difference of two arm means, at the normal quantile `z`.
+
+        It is the difference with z-score -z.
+        """
         freedom = float(self._freedom[i, k])
         return self.gap(i, k) + student_from_normal(z, freedom) * float(self._se[i, k]) if freedom else np.nan

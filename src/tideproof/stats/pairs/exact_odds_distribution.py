@@ -1,8 +1,8 @@
-"""Exact conditional inference for two arms: the distribution of one arm's events given the totals of both.
+"""Exact inference on the odds ratio of two arms, given their total number of events in each environment.
 
-Given the total of the two arms in each environment, s events of the first arm have a probability proportional
-to c_s exp(theta s). Here theta is the logarithm of the odds ratio, and c is hypergeometric. The distributions
-of the environments are convolved once for all theta.
+Events are rewards of 1. Given the total of the two arms in each environment, s events of the first arm have
+a probability proportional to c_s exp(theta s). Here theta is the logarithm of the odds ratio, and c is
+hypergeometric. The distributions of the environments are convolved once for all theta.
 
 The inference is exact if allocation inside an environment does not depend on the rewards there. Other arms
 are not used.
@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are
 
 
 class _Outcomes(NamedTuple):
-    """Possible numbers of one arm's events in each environment, in ascending order."""
+    """All numbers of events (rewards of 1) that one arm can have in each environment, in ascending order."""
 
     environment: Ints
     first: Ints
@@ -38,10 +38,11 @@ class _Outcomes(NamedTuple):
 
 
 class _TotalDistribution(NamedTuple):
-    """Distribution of one arm's total number of events over all environments, at the log odds ratio `theta`.
+    """Probability distribution of one arm's number of events over all environments, for one odds ratio.
 
-    `s` and `chance` are the possible totals and their probabilities; `normaliser` holds the logarithms of the
-    normalising constants of the environments in `places`.
+    `theta` is the logarithm of the odds ratio. `s` and `chance` are the possible totals and their
+    probabilities; `normaliser` holds the logarithms of the normalising constants of the environments in
+    `places`.
     """
 
     theta: float
@@ -52,9 +53,9 @@ class _TotalDistribution(NamedTuple):
 
 
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
-    """Return the distribution of arm i's number of events, given its total with arm k in each environment.
+    """Return the distribution of arm i's events (rewards of 1), given how many arms i and k had in total.
 
-    Its parameter theta is the log odds ratio.
+    The total is given for each environment. The parameter theta of the distribution is the log odds ratio.
     """
     S, _ = count_ones_and_zeros(cells)
     n, own = _shared_values(cells, cells.n, i, k), _shared_values(cells, S, i, k)
@@ -66,7 +67,10 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
-    """Return a cell-wise value of arms i and k in each environment that has both: (2, environments)."""
+    """Return the values of arms i and k in each environment that has rewards of both.
+
+    `values` has one value for each cell. The shape of the result is (2, environments).
+    """
     found = np.full((2, cells.J), np.nan)
     for row, arm in enumerate((i, k)):
         here = cells.arm == arm
@@ -75,7 +79,10 @@ def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
 
 
 def _list_outcomes(low: Floats, high: Floats) -> _Outcomes:
-    """Return the possible event counts of each environment, from lowest to highest, in one array."""
+    """List all numbers of events (rewards of 1) that one arm can have in each environment, in rising order.
+
+    The lists of the environments are joined in one array.
+    """
     length = (high - low).astype(np.int64) + 1
     first = np.cumsum(length) - length
     environment = np.repeat(np.arange(low.size), length)
@@ -91,7 +98,7 @@ def _log_choose(n: Floats, s: Floats) -> Floats:
 
 
 class ConditionalDistribution:
-    """Distribution of the first arm's events given the totals of two arms in each environment.
+    """Distribution of one arm's number of events (rewards of 1), given each environment's total of two arms.
 
     With `mid`, tail probabilities include half of the probability of the observed count, otherwise all of it.
     """
@@ -105,31 +112,43 @@ class ConditionalDistribution:
         self._found = _convolve(places, wanted) if self.low < self.high else None
 
     def estimate(self) -> float:
-        """Return the conditional maximum likelihood log odds ratio; NaN if only one outcome is possible."""
+        """Return the maximum conditional likelihood estimate of the log odds ratio.
+
+        It is NaN if only one outcome is possible.
+        """
         if self._found is None:
             return math.nan
         ends = {self.low: -math.inf, self.high: math.inf}
         return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
 
     def tails(self, theta: float) -> tuple[float, float]:
-        """Return the probabilities of at least and at most the observed events, at log odds ratio `theta`."""
+        """Return the probabilities of at least, and of at most, the observed number of rewards of 1.
+
+        They are those at the log odds ratio `theta`.
+        """
         return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
 
     def lower(self, chance: float) -> float:
-        """Return the lower bound: the log odds ratio at which P(events >= observed events) is `chance`."""
+        """Return the lower confidence bound of the log odds ratio for the tail probability `chance`.
+
+        At this log odds ratio, P(events >= observed events) is `chance`.
+        """
         if self._found is None or self.seen == self.low:
             return -math.inf
         return _solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
-        """Return the upper bound: the log odds ratio at which P(events <= observed events) is `chance`."""
+        """Return the upper confidence bound of the log odds ratio for the tail probability `chance`.
+
+        At this log odds ratio, P(events <= observed events) is `chance`.
+        """
         if self._found is None or self.seen == self.high:
             return math.inf
         return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
-    """Return the log normalising constant of each environment, and the log probability of each event count.
+    """Return the log normalising constant of each environment's distribution, and its log probabilities.
 
     The constant of an environment is the sum of c_s exp(theta s) over its outcomes s.
     """
@@ -140,9 +159,10 @@ def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of the total number of events at the log odds ratio where its mean is `wanted`.
+    """Return the distribution of the events (rewards of 1) of all environments together, with mean `wanted`.
 
-    The distributions of the environments are convolved pairwise, as a tree.
+    The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
+    are convolved pairwise, as a tree.
 
     All terms are positive, so no precision is lost in the tails.
     """
@@ -172,13 +192,16 @@ def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
 
 
 def _trim(start: float, chance: Floats) -> tuple[float, Floats]:
-    """Return a distribution of event counts without negligible probabilities at both ends."""
+    """Remove the negligible probabilities at both ends of a distribution of the number of events."""
     kept = np.flatnonzero(chance > _NEGLIGIBLE)
     return float(start + kept[0]), chance[kept[0] : kept[-1] + 1]
 
 
 def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) -> tuple[float, float]:
-    """Return both tail probabilities of an event count at a log odds ratio; the observed count weighs `half`.
+    """Return the probabilities of at least, and of at most, the observed number of events (rewards of 1).
+
+    They are those at the log odds ratio `theta`. The probability of the observed number itself has the
+    weight `half`.
 
     The stored probabilities are accurate near the distribution's own theta and the observed count, and the
     normaliser at another theta is exact. So the tail that points away from there is summed, and the other is
@@ -197,7 +220,7 @@ def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) ->
 
 
 def _estimate(found: _TotalDistribution, seen: float) -> float:
-    """Return the log odds ratio at which the expected number of events equals the observed one."""
+    """Return the log odds ratio at which the expected number of rewards of 1 equals the observed number."""
     delta, apart = 0.0, found.s - seen
     for _ in range(50):
         weight = found.chance * np.exp(delta * apart)
@@ -218,7 +241,10 @@ def _solve_tail(tail: Callable[[float], float], chance: float, start: float, sig
     """
 
     def over(x: float) -> float:
-        """Return the logit of the tail probability at log odds ratio sign * x, minus that of `chance`."""
+        """Return the logit of the tail probability at one log odds ratio, minus the logit of `chance`.
+
+        The log odds ratio is sign * x.
+        """
         p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
         return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
 

@@ -1,4 +1,4 @@
-"""Exact odds-ratio tests and confidence bounds for two arms with few events.
+"""Exact odds-ratio tests and confidence bounds for two arms with 0/1 rewards and few events.
 
 Given the totals of the environments the odds ratio is the only unknown parameter, and no approximation is
 needed. Tail probabilities include half of the probability of the observed outcome (mid-p). The error rate is
@@ -33,14 +33,14 @@ def few_enough(cells: Cells) -> bool:
 
 
 class ExactPairs(Pairs):
-    """Exact tests and confidence bounds for the log odds ratio of two arms, theta_i - theta_k."""
+    """Exact tests and confidence bounds for the log odds ratio of two arms with 0/1 rewards."""
 
     def __init__(self, tests: PairTests) -> None:
         self._tests, self.scale = tests, tests.scale
         self._between = cache(self._conditional)
 
     def _conditional(self, i: int, k: int) -> ConditionalDistribution:
-        """Return the distribution of arm i's number of events, given its totals with arm k."""
+        """Return the distribution of arm i's number of rewards of 1, given the totals of arms i and k."""
         return conditional_odds(self.scale.cells, i, k)
 
     def gap(self, i: int, k: int) -> float:
@@ -48,20 +48,23 @@ class ExactPairs(Pairs):
         return self._tests.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score with the exact tail probability of the events if the log odds ratio is `gap`."""
+        """Return the z-score for testing that the log odds ratio of two arms is `gap`.
+
+        It is the normal quantile of the exact tail probability of the events.
+        """
         above, below = self._between(i, k).tails(gap)
         if above <= below:
             return -normal_quantile(above) if above > 0.0 else math.inf
         return normal_quantile(below) if below > 0.0 else -math.inf
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough events for a test to exclude one of them."""
+        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
         return self._tests.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of the log odds ratio of two arms, theta_i - theta_k."""
+        """Return the upper confidence bound of the log odds ratio of two arms at the normal quantile `z`."""
         return self._between(i, k).upper(normal_tail(z))
 
     def lower(self, i: int, k: int, z: float) -> float:
-        """Return the lower confidence bound of the log odds ratio of two arms, theta_i - theta_k."""
+        """Return the lower confidence bound of the log odds ratio of two arms at the normal quantile `z`."""
         return self._between(i, k).lower(normal_tail(z))

@@ -1,4 +1,4 @@
-"""Tests of two lognormal means, which combine intervals for the mean and variance of the logarithms.
+"""Tests of the ratio of two lognormal means, from intervals for the mean and variance of the logarithms.
 
 The mean of lognormal rewards is exp(m + v/2). The interval for m is Student's. The interval for v is that of
 the chi-squared distribution: for an arm with few rewards it reaches much further upwards than downwards. The
@@ -29,7 +29,7 @@ _MOST = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
 class LogPairs(Pairs):
-    """Tests and confidence bounds for the log ratio of two arms' lognormal means, theta_i - theta_k.
+    """Tests and confidence bounds for the log ratio of two arms' means, if rewards are lognormal.
 
     `covariance` and `freedom` belong to the means of the logarithms. `half` is half the variance of each
     arm's logarithms, and `of_half` holds its degrees of freedom.
@@ -42,11 +42,14 @@ class LogPairs(Pairs):
         self._se = np.sqrt(np.maximum(pair_variances(covariance), 0.0))
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimated difference of the logarithms of two arm means, theta_i - theta_k."""
+        """Return the estimated difference between the logarithms of two arm means, theta_i - theta_k."""
         return float(self._theta[i] - self._theta[k])
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of a difference `gap` of two log means; NaN without degrees of freedom."""
+        """Return the z-score for testing that the logarithms of two arm means differ by `gap`.
+
+        It is NaN without degrees of freedom.
+        """
         above = self.gap(i, k) - gap
         if above < 0.0:
             return -self.deviate(k, i, -gap)
@@ -60,11 +63,14 @@ class LogPairs(Pairs):
         return root_between(0.0, high, lambda z: self._reach(k, i, z) - above)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True: lognormal rewards have no rare events that would have to be counted."""
+        """Return whether there are enough events for a test: always, as lognormal rewards are never 0."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of the difference of two log means, the value with z-score -z."""
+        """Return the upper confidence bound of the log ratio of two arm means, at the normal quantile `z`.
+
+        It is the log ratio with z-score -z.
+        """
         return self.gap(i, k) + self._reach(i, k, z)
 
     def _reach(self, i: int, k: int, z: float) -> float:

@@ -1,4 +1,7 @@
-"""Score tests of the odds ratio of two arms, logit P(reward = 1) = lambda_environment + theta_arm."""
+"""Score tests of the odds ratio of two arms with 0/1 rewards, in a conditional logistic model.
+
+The model is logit P(reward = 1) = lambda_environment + theta_arm.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _CLOSE = 1e-10
 
 
 class OddsPairScale:
-    """Scale of odds ratios for tests of two arms: score statistics from the conditional logistic model.
+    """Comparison of two arms by their odds ratio: score statistics from the conditional logistic model.
 
     The expected number of events of a cell is exact given the total of its environment, however few events it
     has. Test directions come from a theta with half an event and half a non-event added to each arm, which is
@@ -52,15 +55,18 @@ class OddsPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum conditional likelihood fit of odds ratios, without the added half events."""
+        """Maximum conditional likelihood fit of the odds ratios to the observed data, with nothing added."""
         return solve_odds(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the conditional maximum likelihood log odds ratio of two arms, which may be infinite."""
+        """Return the estimated log odds ratio of two arms, which may be infinite.
+
+        It is the maximum conditional likelihood estimate.
+        """
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the conditional score statistic of the hypothesis that two arms' odds ratio is exp(gap)."""
+        """Return the conditional score statistic for testing that the odds ratio of two arms is exp(gap)."""
         c = self.cells
         expected = self._expected(move_apart(self.theta, i, k, gap, self._weight))
         mean = expected / c.n
@@ -70,22 +76,22 @@ class OddsPairScale:
         return NullHypothesis(float(np.sum(w * (self.sums - expected))), direction, mean)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the event probabilities of two arms in each environment for a log odds ratio of `gap`."""
+        """Return two arms' probabilities of a reward of 1 in each environment for a log odds ratio `gap`."""
         theta = move_apart(self.theta, i, k, gap, self._weight)
         level = self.levels(theta)
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
     def grid(self, law: RewardDistribution) -> None:
-        """Return None: odds ratios of many pairs of arms cannot be tested together.
+        """Return None instead of matrices for testing many pairs of arms at once: odds ratios allow none.
 
         The expected events of all arms change with each pair.
         """
 
     def levels(self, theta: Floats) -> Floats:
-        """Return the log odds lambda of each environment for the arm effects `theta`: (J,).
+        """Return the baseline log odds of each environment, to which the arm effects `theta` are added.
 
-        They are infinite where all rewards are equal.
+        They are the lambda of the model, (J,). They are infinite where all rewards are equal.
         """
         c = self.cells
         rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
@@ -97,13 +103,16 @@ class OddsPairScale:
         return found
 
     def _expected(self, theta: Floats) -> Floats:
-        """Return the expected number of events of each cell, given the totals of the environments."""
+        """Return the expected number of ones of each arm-by-environment cell, given environment totals."""
         expected = self.sums.copy()
         expected[self._kept] = conditional_moments(self._part, self._totals, theta)[0]
         return expected
 
     def _steadied(self) -> tuple[Floats, Floats]:
-        """Return arm effects and information with half an event and half a non-event added to each arm."""
+        """Fit the arm effects after adding half a reward of 1 and half a reward of 0 to each arm.
+
+        Return the effects and their information matrix.
+        """
         part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
         for _ in range(_STEPS):
             expected, between = conditional_moments(part, self._totals, theta)
@@ -118,11 +127,11 @@ class OddsPairScale:
 
 
 def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arm and environment effects on the scale of odds ratios; `solution` is the least-squares fit.
+    """Estimate the effects of arms and environments on the odds of a reward of 1.
 
-    The adjusted mean of an arm is its event probability averaged over all environments in proportion to
-    traffic. The shift of an environment is a factor of the odds, 1 at the odds of the overall rate. Variances
-    come from the delta method, at the theta with half events added.
+    `solution` is the least-squares fit. The adjusted mean of an arm is its event probability averaged over
+    all environments in proportion to traffic. The shift of an environment is a factor of the odds, 1 at the
+    odds of the overall rate. Variances come from the delta method, at the theta with half events added.
     """
     scale = OddsPairScale(cells)
     law = BinaryRewards(cells)
@@ -133,7 +142,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
     def chances(theta: Floats) -> Floats:
-        """Return the modelled event probability of each arm in each environment for arm effects: (J, K)."""
+        """Return the modelled probability of a reward of 1 for each arm in each environment: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
         # All rewards there are equal, for every arm.

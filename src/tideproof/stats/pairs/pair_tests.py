@@ -1,4 +1,4 @@
-"""Score tests and confidence bounds for the difference of two arms, for rare events and skewed rewards.
+"""Score tests and confidence bounds for comparing two arms, valid for rare events and skewed rewards.
 
 On every scale the statistic is linear in the sums S of the cells: U = sum g (S - n m). Here m is the expected
 mean of a cell if the gap is true, and g is the direction in which the gap shows: theta_i - theta_k as the
@@ -45,7 +45,7 @@ _MANY = 100  # With more arms, pairs are tested in batches.
 
 
 class Events(NamedTuple):
-    """Event counts of each arm in environments that it shares with other arms.
+    """Number of rewards of each arm that tell arms apart (such as ones), where it was compared with others.
 
     If both attributes are None, events need not be counted, and no minimum number applies.
 
@@ -59,17 +59,17 @@ class Events(NamedTuple):
     amounts: Floats | None = None
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough events together for a test to exclude one of them."""
+        """Return True if two arms together have enough informative rewards to rule out one as the best."""
         if self.kinds is not None:
             return bool(np.all(self.kinds[i] + self.kinds[k] >= FEWEST_EVENTS))
         both, rarer = self.worth(i, k)
         return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return the effective number of events of two arms, and the part due to the arm with less traffic.
+        """Return the effective number of events of two arms, and the part due to the arm with fewer rewards.
 
-        The expected part is in proportion to traffic, as if the arms were equal; it is not the number that
-        was observed.
+        That part is expected in proportion to the numbers of rewards, as if the arms were equal; it is not
+        the number that was observed.
         """
         if self.amounts is None:
             return np.inf, np.inf
@@ -79,12 +79,12 @@ class Events(NamedTuple):
         return both, both * float(self.amounts[self.rarer(i, k), 0]) / max(n, 1.0)
 
     def rarer(self, i: int, k: int) -> int:
-        """Return the index of the arm with less traffic, i or k."""
+        """Return the index of the arm with fewer rewards, i or k."""
         return i if self.amounts is None or self.amounts[i, 0] < self.amounts[k, 0] else k
 
 
 def count_events(c: Cells) -> Events:
-    """Count the events of each arm in the environments that it shares with others."""
+    """Count the informative rewards (events) of each arm in the environments shared with other arms."""
     met = np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
         return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))
@@ -112,27 +112,33 @@ class NullHypothesis(NamedTuple):
 
 
 class PairScale(Protocol):
-    """Protocol for a scale on which arms are compared (differences, ratios, odds), fitted to cells."""
+    """Protocol for a way to compare two arms (by difference, ratio or odds ratio), fitted to the data."""
 
     cells: Cells
     P: Floats
 
     @property
     def fitted(self) -> Floats:
-        """(C,) expected mean reward of each cell (one arm in one environment)."""
+        """Expected mean reward of each arm-by-environment cell: (C,)."""
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of the hypothesis that two arms differ by `gap`, with expected means."""
+        """Return the score statistic for testing that the effects of two arms differ by `gap`.
+
+        It comes with its direction and with the expected mean of each cell under the hypothesis.
+        """
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimated effect of arm i minus that of arm k, which may be infinite."""
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return the matrices for testing many pairs of arms at once; None if this is not supported."""
+        """Return precomputed matrices for testing many pairs of arms at once; None if not supported."""
 
 
 class CellMoments(NamedTuple):
-    """Variance and third central moment of a reward in each cell, with the estimates behind them."""
+    """Variance and third central moment of a reward in each arm-by-environment cell.
+
+    `spreads` holds the estimates behind them; None for 0/1 rewards.
+    """
 
     variance: Floats
     third: Floats
@@ -143,11 +149,14 @@ class RewardDistribution(Protocol):
     """Protocol for the distribution of individual rewards around their mean."""
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return variance and third moment of the rewards in each cell, if the cells have these means."""
+        """Return the variance and third central moment of a reward in each arm-by-environment cell.
+
+        They are those that rewards have if `mean` holds the means of the cells.
+        """
 
 
 class BinaryRewards:
-    """Distribution of 0/1 rewards, determined by their means.
+    """Distribution of 0/1 rewards, whose variance and skewness follow from their mean.
 
     Given the total of an environment, variances are larger by the factor N/(N - 1).
     """
@@ -157,7 +166,7 @@ class BinaryRewards:
         self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return variance and third moment of 0/1 rewards with these means."""
+        """Return the variance and third central moment of 0/1 rewards that have these means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
         variance[variance < _ROUNDING] = 0.0  # Otherwise a test would depend on rounding.
@@ -165,13 +174,16 @@ class BinaryRewards:
 
 
 class MeasuredRewards:
-    """Distribution of rewards of any kind, with variance and skewness measured in the cells."""
+    """Distribution of any rewards, with variance and skewness measured in arm-by-environment cells."""
 
     def __init__(self, spreads: CellVariances, fitted: Floats | None) -> None:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return measured moments of rewards; on the scale of ratios, variances are proportional to means."""
+        """Return the measured variance and third central moment of a reward in each cell.
+
+        On the scale of ratios, variances are proportional to means.
+        """
         s = self.spreads
         if self._fitted is None:
             return CellMoments(s.variance, s.third, s)
@@ -184,9 +196,10 @@ _TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
 
 
 class PairTests(Pairs):
-    """Score tests and confidence bounds for the difference of two arms' effects on a given scale.
+    """Score tests and confidence bounds for the effect of one arm minus that of another.
 
-    `covariance` of theta provides the first guess of where the bounds are.
+    `scale` defines the effects: means, log rates or log odds. `covariance` of theta provides the first
+    guess of where the bounds are.
     """
 
     def __init__(self, scale: PairScale, law: RewardDistribution, covariance: Floats) -> None:
@@ -196,18 +209,21 @@ class PairTests(Pairs):
 
     @cached_property
     def _grid(self) -> PairGrid | None:
-        """Matrices for testing many pairs of arms at once; None with few arms or on an unsuitable scale."""
+        """Precomputed matrices for testing many pairs of arms at once; None if pairs are tested one by one.
+
+        They are None with few arms, with sparse data, or on a scale that does not support them.
+        """
         c = self.scale.cells
         return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
 
     @property
     def quick(self) -> bool:
-        """True if many pairs of arms are tested together."""
+        """Whether many pairs of arms are tested at once, which is quick."""
         return self._grid is not None
 
     @cached_property
     def variance(self) -> Floats:
-        """(C,) variance of an individual reward in each cell, at the fitted means."""
+        """Variance of an individual reward in each arm-by-environment cell, at the fitted means: (C,)."""
         return self.law.moments(self.scale.fitted).variance
 
     def gap(self, i: int, k: int) -> float:
@@ -215,7 +231,7 @@ class PairTests(Pairs):
         return self.scale.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of the hypothesis that two arms differ by `gap`; NaN if it is unknown."""
+        """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
         weight = self.scale.cells.n * direction * direction
@@ -227,11 +243,14 @@ class PairTests(Pairs):
         return normal_from_student(z, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough events for a test to exclude one of them."""
+        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
         return self._events.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the upper confidence bound of arm i's effect minus arm k's, the value with z-score -z."""
+        """Return the upper confidence bound of arm i's effect minus arm k's, at the normal quantile `z`.
+
+        It is the difference with z-score -z.
+        """
         if math.isinf(z):
             return np.inf
         middle = self.gap(i, k)
@@ -243,7 +262,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return -z minus the z-score of the difference `gap`; its root is the upper confidence bound."""
+            """Return -z minus the z-score of a difference `gap`; it is 0 at the upper confidence bound."""
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.
@@ -261,7 +280,7 @@ class PairTests(Pairs):
         return root_between(low, high, excess, _TOLERANCE)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
+        """Return the z-score of each of many pairs of arms, for testing that the two do not differ."""
         if self._grid is None:
             return super().deviates(i, k)
         return self._in_blocks(
@@ -269,12 +288,12 @@ class PairTests(Pairs):
         )
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper confidence bounds of the differences of many pairs of arms."""
+        """Return the upper confidence bound of the effect difference for each of many pairs of arms."""
         if self._grid is None:
             return super().uppers(i, k, z)
 
         def limits(here: Ints, pairs: PairBatchTests) -> Floats:
-            """Return the upper confidence bounds of the differences in one block of pairs of arms."""
+            """Return the upper confidence bounds of the effect differences in one block of pairs of arms."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
@@ -285,7 +304,7 @@ class PairTests(Pairs):
         return self._in_blocks(i, k, limits)
 
     def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, PairBatchTests], Floats]) -> Floats:
-        """Return the results of `work` for many pairs of arms, computed in blocks that fit into memory."""
+        """Apply the function `work` to many pairs of arms, in blocks of pairs that fit into memory."""
         c, found = self.scale.cells, np.full(i.size, np.nan)
         assert self._grid is not None
         n, rows = to_matrix(c, c.n), max(1, BLOCK_NUMBERS // c.K)
@@ -296,7 +315,7 @@ class PairTests(Pairs):
         return found
 
     def _deviates(self, pairs: PairBatchTests, i: Ints, k: Ints, gap: Floats) -> Floats:
-        """Return z-scores of pairs of arms tested together; pairs for which this fails are tested alone."""
+        """Return z-scores of many pairs of arms; pairs that cannot be tested together are tested alone."""
         z = pairs.deviates(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():
             z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))

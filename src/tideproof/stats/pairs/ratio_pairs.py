@@ -1,4 +1,7 @@
-"""Conditional score tests of the ratio of two arms, E reward = lambda_environment exp(theta_arm)."""
+"""Conditional score tests of the ratio of two arms' mean rewards, with shifts that multiply rewards.
+
+The model is E reward = lambda_environment exp(theta_arm).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _NOTHING = 1e-300  # Weight of an environment without an event: it has shares bu
 
 
 class RatioPairScale:
-    """Scale of ratios for tests of two arms: score statistics from a multiplicative Poisson-type model.
+    """Comparison of two arms by the ratio of their means, with score statistics of a Poisson-type model.
 
     Directions and expectations come from `theta`, a fit with half an event more for each arm, distributed as
     if all arms were equal. It is finite for an arm without an event, and there it follows the arms it is
@@ -51,15 +54,15 @@ class RatioPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum likelihood fit of ratios, without the added half events."""
+        """Maximum likelihood fit of the ratios between arms to the observed data, with nothing added."""
         return solve_ratio(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum likelihood estimate of the log ratio of two arms, which may be infinite."""
+        """Return the maximum likelihood estimate of the log ratio of two arm means; it may be infinite."""
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
-        """Return the score statistic of the hypothesis that the ratio of arm i to arm k is exp(gap)."""
+        """Return the score statistic for testing that the ratio of two arm means is exp(gap)."""
         c = self.cells
         exposure, rate = self.rates(move_apart(self.theta, i, k, gap, self._weight))
         w = (self.P[:, i] - self.P[:, k])[c.arm]
@@ -68,7 +71,10 @@ class RatioPairScale:
         return NullHypothesis(float(np.sum(direction * self.sums)), direction, rate)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return the means of arms i and k in each environment if their log ratio were `gap`: (J,) each."""
+        """Return what the means of arms i and k would be in each environment if their log ratio were `gap`.
+
+        The two results are (J,) each.
+        """
         theta = move_apart(self.theta, i, k, gap, self._weight)
         exposure, _ = self.rates(theta)
         rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
@@ -76,17 +82,23 @@ class RatioPairScale:
         return rate * factor[i], rate * factor[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid:
-        """Return the matrices for testing many pairs of arms at once."""
+        """Return precomputed matrices for testing many pairs of arms at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
         return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:
-        """(C,) expected mean reward of each cell, given the total reward of each environment."""
+        """Expected mean reward of each arm-by-environment cell, given each environment's total reward.
+
+        The shape is (C,).
+        """
         return self.rates(self.theta)[1]
 
     def rates(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the exposure n exp(theta) and the expected mean reward of each cell."""
+        """Return the exposure and the expected mean reward of each arm-by-environment cell.
+
+        The exposure is n exp(theta), the number of rewards times the factor of the arm.
+        """
         c = self.cells
         factor = np.exp(np.clip(theta, -_FAR, _FAR))[c.arm]
         exposure = c.n * factor
@@ -95,7 +107,10 @@ class RatioPairScale:
 
 
 def ratio_pairs(cells: Cells, freedom: int) -> PairTests:
-    """Return tests of all pairs of arms on the scale of ratios; `freedom`: residual degrees of freedom."""
+    """Return tests of the ratio of mean rewards for every pair of arms.
+
+    `freedom` is the number of residual degrees of freedom.
+    """
     scale = RatioPairScale(cells)
     law: RewardDistribution = BinaryRewards(cells)
     if not cells.binary:
@@ -106,11 +121,11 @@ def ratio_pairs(cells: Cells, freedom: int) -> PairTests:
 
 
 def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arm and environment effects on the scale of ratios; `solution` is the least-squares fit.
+    """Estimate the effects of arms and environments as factors of the mean reward.
 
-    The adjusted mean of an arm is its mean over all environments of its group in proportion to traffic. The
-    shift of an environment is a factor, 1 on average over that traffic. Variances come from the delta method,
-    at the rates with half events added.
+    `solution` is the least-squares fit. The adjusted mean of an arm is its mean over all environments of
+    its group in proportion to traffic. The shift of an environment is a factor, 1 on average over that
+    traffic. Variances come from the delta method, at the rates with half events added.
     """
     pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
@@ -121,10 +136,10 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
 
 
 def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> MeansAndShifts:
-    """Return adjusted means and shifts for arm factors exp(theta) with covariance C of theta.
+    """Return the adjusted mean of each arm and the shift of each environment, given the arms' factors.
 
-    `pairs` are tests on the scale of ratios, and `shown` holds the logarithms of the factors that are
-    reported.
+    The factor of an arm, which multiplies means, is exp(theta); C is the covariance of theta. `pairs` are
+    tests on the scale of ratios, and `shown` holds the logarithms of the factors that are reported.
     """
     scale: Any = pairs.scale
     cells, component = scale.cells, scale.component
@@ -135,7 +150,10 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
     traffic = belongs @ cells.sizes
 
     def levels(factors: Floats) -> tuple[Floats, Floats]:
-        """Return the rate of each environment, and the mean of an arm with factor 1 in each group of arms."""
+        """Return the baseline mean reward of each environment, and its average for each group of arms.
+
+        The baseline is the mean of an arm with factor 1.
+        """
         exposure, fitted = scale.rates(factors)
         rate = cells.by_environment(cells.n * fitted) / np.maximum(cells.by_environment(exposure), _NOTHING)
         return rate, belongs @ (cells.sizes * rate) / traffic
@@ -160,7 +178,7 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
 
 
 def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Return the arms' log ratios to report: the maximum likelihood estimate, or one with added half events.
+    """Return the arms' log ratios to report: maximum likelihood estimates or, where needed, smoothed ones.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
     arms with events are infinite, the estimate with half events added is reported, which is finite.
@@ -175,7 +193,7 @@ def _reported_theta(scale: RatioPairScale) -> Floats:
 
 
 def _fit_with_half_events(cells: Cells, own: Floats) -> ConditionalFit:
-    """Fit the ratios after adding half an event to each arm, which makes all of them finite.
+    """Fit the ratios between arms after adding half a typical reward to each arm, so that all are finite.
 
     The half event is spread over the cells of the arm in proportion to the events expected if all arms were
     equal. The size of an event is about the mean square over the mean of the rewards in its environment: 1

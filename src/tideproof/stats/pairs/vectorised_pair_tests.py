@@ -1,4 +1,6 @@
-"""Vectorised score tests of very many pairs of arms; the results equal those of `pair_tests` up to rounding.
+"""Vectorised score tests of very many pairs of arms, with the same results as tests of single pairs.
+
+The results equal those of `pair_tests` up to rounding.
 
 Every cell takes part in the test of a pair (i, k). But the gap affects cells of other arms only through one
 factor for each environment. So these cells contribute only sums over arms of x_aj w_a^p, p = 0 to 3, with w
@@ -40,23 +42,29 @@ class PairBatch(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> PairBatch:
-        """Return a batch of pairs of arms with centred test directions, w = P(e_i - e_k) for each pair."""
+        """Make a batch of pairs of arms, with the direction in which the difference of each pair is tested.
+
+        The direction is w = P(e_i - e_k), centred.
+        """
         w = P[i] - P[k]
         return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
 
     def of_pair(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the columns for the two arms of each pair from an environments x arms matrix."""
+        """Return the columns of an environment-by-arm matrix that belong to the two arms of each pair."""
         return x[:, self.i].T, x[:, self.k].T
 
     @property
     def own(self) -> tuple[Floats, Floats]:
-        """Coefficients of the pair's own two arms in the test direction w: (B, 1) each."""
+        """Coefficients of the two arms of each pair in the pair's own test direction.
+
+        They are elements of w, (B, 1) each.
+        """
         rows = np.arange(self.i.size)
         return self.w[rows, self.i][:, None], self.w[rows, self.k][:, None]
 
 
 class RewardVariation(NamedTuple):
-    """Variances and third moments of rewards under hypotheses on the differences of many pairs of arms.
+    """Variances and third central moments of rewards, given hypothetical differences for many pairs of arms.
 
     Attributes
     ----------
@@ -70,7 +78,7 @@ class RewardVariation(NamedTuple):
 
 
 class BatchStatistics(NamedTuple):
-    """Score statistics of many pairs of arms, with the moments from which their variances are computed.
+    """Score statistics of many pairs of arms, with the terms from which their variances are computed.
 
     Attributes
     ----------
@@ -85,7 +93,7 @@ class BatchStatistics(NamedTuple):
 
 
 class PairGrid(Protocol):
-    """Protocol for the matrices of environments x arms from which many pairs of arms are tested at once."""
+    """Protocol for environment-by-arm matrices with which many pairs of arms are tested at once."""
 
     x: list[Floats]
 
@@ -94,26 +102,30 @@ class PairGrid(Protocol):
         """Measured variances of the rewards; None for 0/1 rewards."""
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return score statistics for the hypotheses that the effects of pairs of arms differ by `gap`."""
+        """Return the score statistic of each pair for testing that its arms' effects differ by `gap`."""
 
 
 def is_dense(cells: Cells) -> bool:
-    """Return True if a matrix of environments x arms would be neither too large nor too empty."""
+    """Return True if an environment-by-arm matrix of the data is neither too large nor too empty."""
     grid = cells.J * cells.K
     return grid <= _CELLS and grid <= _EMPTY * cells.n.size
 
 
 def to_matrix(cells: Cells, values: Floats) -> Floats:
-    """Return cell-wise values as a matrix of environments x arms."""
+    """Arrange one value for each arm-by-environment cell in an environment-by-arm matrix.
+
+    Entries without a cell are 0.
+    """
     found = np.zeros((cells.J, cells.K))
     found[cells.environment, cells.arm] = values
     return found
 
 
 class PowerSums:
-    """Sums, over the arms outside each tested pair, of cell values times powers of the test direction w.
+    """Precomputed sums over all arms outside a tested pair, from which the variance of its test follows.
 
-    `power[p][x]` is the sum of x w^p for each pair and environment, (B, J).
+    They are sums of cell values x times powers of the test direction w. `power[p][x]` is the sum of x w^p
+    for each pair and environment, (B, J).
     """
 
     def __init__(self, batch: PairBatch, x: list[Floats]) -> None:
@@ -126,12 +138,18 @@ class PowerSums:
             weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
-        """Return sums of x (w - centre)^2, w the test direction, over the arms outside each pair: (B, J)."""
+        """Return weighted sums of squared deviations of a pair's test direction, over the other arms.
+
+        They are sums of x (w - centre)^2, with w the test direction, for each pair and environment: (B, J).
+        """
         p = self.power
         return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
 
     def third(self, x: int, centre: Floats) -> Floats:
-        """Return sums of x (w - centre)^3, w the test direction, over the arms outside each pair: (B, J)."""
+        """Return weighted sums of cubed deviations of a pair's test direction, over the other arms.
+
+        They are sums of x (w - centre)^3, with w the test direction, for each pair and environment: (B, J).
+        """
         p = self.power
         return np.asarray(p[3][x] - centre * (3.0 * p[2][x] - centre * (3.0 * p[1][x] - centre * p[0][x])))
 
@@ -144,7 +162,10 @@ class PairBatchTests:
         self._sums = PowerSums(batch, grid.x)
 
     def deviates(self, gap: Floats) -> Floats:
-        """Return the z-score of each pair of arms at a given difference, as in `PairTests.deviate`: (B,)."""
+        """Return the z-score of each pair of arms for testing that the two arms differ by `gap`.
+
+        The z-scores, (B,), are those of `PairTests.deviate`.
+        """
         case = self._grid.case(self._batch, self._sums, gap)
         centre, varying = case.centre, case.varying
         parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
@@ -163,7 +184,7 @@ class PairBatchTests:
     def _freedom(
         self, s: CellVariances, centre: Floats, varying: RewardVariation, parts: Floats, own: list[Floats]
     ) -> Floats:
-        """Return the degrees of freedom of each pair of arms, by Satterthwaite's formula; 0 if unknown."""
+        """Return the degrees of freedom of each pair's test, by Satterthwaite's formula; 0 if unknown."""
         batch, total = self._batch, parts.sum(axis=1)
         if not s.freedom > 0.0:
             return np.zeros(total.size)
@@ -183,13 +204,16 @@ class PairBatchTests:
 
 
 def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
-    """Return the terms of Satterthwaite's formula for estimated variance factors of arms or environments."""
+    """Return the terms that estimated variance factors add to Satterthwaite's formula for degrees of freedom.
+
+    The variance factors are those of arms or those of environments.
+    """
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
 
 
 class DifferenceGrid:
-    """Matrices for testing many pairs of arms on the scale of differences, by least squares.
+    """Matrices for testing the differences in mean reward of many pairs of arms, by least squares.
 
     Variances are measured and do not depend on the gap of the hypothesis.
     """
@@ -201,7 +225,7 @@ class DifferenceGrid:
         self.x = [to_matrix(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return score statistics for the hypotheses that the means of pairs of arms differ by `gap`."""
+        """Return the score statistic of each pair for testing that its arms' means differ by `gap`."""
         i, k = batch.i, batch.k
         centre = batch.w @ self._share.T
         one = np.ones_like(centre)
@@ -214,9 +238,9 @@ class DifferenceGrid:
 
 
 class RatioGrid:
-    """Matrices for testing many pairs of arms on the scale of ratios, E r = lambda_j exp(theta_arm).
+    """Matrices for testing the ratios of mean rewards of many pairs of arms.
 
-    Names are those of `RatioPairScale`.
+    The model is E r = lambda_j exp(theta_arm). Names are those of `RatioPairScale`.
 
     With `spreads`, variances were measured and are proportional to the expected mean. Without, rewards are 0
     or 1, and the variance in an environment is corrected as in `BinaryRewards`.
@@ -243,7 +267,10 @@ class RatioGrid:
             self.x += [self._n * each for each in self._each]
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return score statistics for log ratios `gap` of many pairs of arms; NaN if a rate exceeds 1."""
+        """Return the score statistic of each pair for testing that its arms have the log ratio `gap`.
+
+        It is NaN if an expected rate of 0/1 rewards exceeds 1.
+        """
         theta, i, k = self._theta, batch.i, batch.k
         both = self._weight[i] + self._weight[k]
         share = np.where(both > 0.0, self._weight[i] / np.where(both > 0.0, both, 1.0), 0.5)
@@ -262,7 +289,7 @@ class RatioGrid:
         return BatchStatistics(np.where(too_high, np.nan, statistic), centre, self._chances(rate, moved))
 
     def _chances(self, rate: Floats, moved: list[Floats]) -> RewardVariation:
-        """Return the variances and third moments of 0/1 rewards at the expected rates."""
+        """Return the variances and third central moments of 0/1 rewards at the expected event rates."""
         c = self._correction
         variance = [(0, c * rate), (1, -c * rate**2)]
         third = [(0, rate), (1, -3.0 * rate**2), (2, 2.0 * rate**3)]
@@ -274,7 +301,7 @@ class RatioGrid:
         return RewardVariation(variance, third, (pair[0], pair[1]))
 
     def _measured(self, batch: PairBatch, rate: Floats, moved: list[Floats]) -> RewardVariation:
-        """Return the measured variances and third moments, scaled to the expected rates."""
+        """Return the measured variances and third central moments of rewards, scaled to expected means."""
         fitted = self._total / np.maximum(self._exposed, _NOTHING)
         more = np.where(fitted > 0.0, rate / np.where(fitted > 0.0, fitted, 1.0), 1.0)
         pair = []
@@ -288,13 +315,13 @@ class RatioGrid:
 def upper_bounds(
     deviate: Callable[[Floats], Floats], middle: Floats, step: Floats, z: Floats, doublings: int, close: float
 ) -> Floats:
-    """Return upper confidence bounds for many pairs of arms: the differences whose z-scores are -z.
+    """Return the upper confidence bound of the effect difference for each of many pairs of arms.
 
-    The results are those of `PairTests.upper`.
+    The bounds are the differences with z-scores -z. The results are those of `PairTests.upper`.
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return -z minus the z-scores of differences; the roots are the upper confidence bounds."""
+        """Return how far z-scores of candidate differences are below -z: 0 at the upper confidence bounds."""
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

@@ -1,1 +1,1 @@
-"""Scales on which arms are compared (differences, ratios, odds, logarithms): fits and tests of fit."""
+"""Comparison of arms by differences, ratios, odds or logarithms: model fits, and tests of which one fits."""

@@ -1,4 +1,4 @@
-"""Conditional likelihoods of multiplicative models: which ratios are finite, and the maximisation.
+"""Maximum conditional likelihood for ratios and odds ratios of arms, some of which may be infinite.
 
 On the scales of ratios and of odds, the likelihood given the totals of the environments depends on theta
 alone, is concave, and has a Laplacian on the arms as its information. Its maximum may be infinite, for
@@ -28,9 +28,10 @@ Moments = Callable[[Floats], tuple[Floats, Floats | FactoredInverse]]
 
 
 class LikelihoodMaximum(NamedTuple):
-    """Maximum of a conditional likelihood: arm effects, their covariance, and the expected sums of cells.
+    """Result of maximising a conditional likelihood: arm effects, their covariance, and expected reward sums.
 
-    `short` holds factors of P through the environments, if there are many arms and few environments.
+    `expected` holds the expected sum of the rewards of each cell. `short` holds factors of P through the
+    environments, if there are many arms and few environments.
     """
 
     theta: Floats
@@ -40,7 +41,7 @@ class LikelihoodMaximum(NamedTuple):
 
 
 class ConditionalFit(NamedTuple):
-    """Maximum conditional likelihood fit on a multiplicative scale, given the totals of the environments.
+    """Fit of ratios or odds ratios of arms by maximum likelihood, given each environment's total reward.
 
     Attributes
     ----------
@@ -66,9 +67,10 @@ class ConditionalFit(NamedTuple):
     short: FactoredInverse | None = None
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimated effect of arm i minus arm k's; infinite or NaN if their classes differ.
+        """Return the estimated effect of arm i minus that of arm k, which may be infinite or unknown (NaN).
 
-        NaN means that the data do not bound the difference on either side.
+        It is finite if both arms are in the same class. NaN means that the data do not bound the difference
+        on either side.
         """
         if self.component[i] == self.component[k]:
             return 0.0 if i == k else float(self.theta[i] - self.theta[k])
@@ -77,7 +79,11 @@ class ConditionalFit(NamedTuple):
 
 
 def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
-    """Return the arm effects theta, infinite for arms that never won or never lost against another arm."""
+    """Return the arm effects, with an infinity for each arm that had no success or no failure.
+
+    An effect is -inf without a success (`wins`), inf without a failure (`losses`), and NaN without a
+    reward.
+    """
     never = [cells.by_arm(part) == 0.0 for part in (wins, losses)]
     return np.where(
         cells.counts == 0.0, np.nan, np.where(never[0], -np.inf, np.where(never[1], np.inf, theta))
@@ -85,11 +91,12 @@ def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> 
 
 
 def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Group the arms into classes whose ratios are finite, (K,), and find which arm beats which, (K, K).
+    """Group arms into classes with finite ratios between them, and find all ratios that are bounded below.
 
-    Arm a beats arm b if a has a win and b a loss in the same environment. If theta_a - theta_b went to minus
-    infinity, that outcome would have probability 0: it bounds theta_a - theta_b from below. A ratio is finite
-    if it is bounded on both sides, possibly through other arms: if the two arms are strongly connected.
+    The two results are (K,) and (K, K). Arm a beats arm b if a has a win and b a loss in the same
+    environment. If theta_a - theta_b went to minus infinity, that outcome would have probability 0: it
+    bounds theta_a - theta_b from below. A ratio is finite if it is bounded on both sides, possibly through
+    other arms: if the two arms are strongly connected.
 
     References
     ----------
@@ -121,10 +128,11 @@ def reachable(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
 
 
 def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
-    """Return the cells that carry information on ratios, with separate environments by class of arms.
+    """Return the arm-by-environment cells that carry information on the ratios between arms.
 
-    Also return their indices. Cells without another cell of their class in the environment are left out, and
-    so are environments in which all have won or all have lost.
+    Also return their indices. In the result, each environment is split by class of arms. Cells without
+    another cell of their class in the environment are left out, and so are environments in which all have
+    won or all have lost.
     """
     stratum = cells.environment * (int(component.max()) + 1) + component[cells.arm]
     own, label = np.unique(stratum, return_inverse=True)
@@ -139,7 +147,7 @@ def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats)
 
 
 def select_cells(cells: Cells, kept: Ints) -> Cells:
-    """Return some of the cells, with all arms and environments still listed."""
+    """Return the data of some arm-by-environment cells, with all arms and environments still listed."""
     values = {field.name: getattr(cells, field.name) for field in fields(cells)}
     some: dict[str, Any] = {name: x[kept] for name, x in values.items() if isinstance(x, np.ndarray)}
     return replace(cells, **some)
@@ -172,10 +180,10 @@ def maximise(part: Cells, own: Floats, theta: Floats, component: Ints, moments: 
 
 
 def newton_step(between: Floats | FactoredInverse, component: Ints, score: Floats) -> tuple[Floats, float]:
-    """Return the Newton step x with L x = score, shortened to at most 1, and its size before shortening.
+    """Return the Newton step of the arm effects, shortened to at most 1, and its original size.
 
-    L is the Laplacian with the edge weights `between`; x is 0 for one arm of each class. A step takes a
-    seventh of the time of inverting L.
+    The step is the x with L x = score. L is the Laplacian with the edge weights `between`; x is 0 for one
+    arm of each class. A step takes a seventh of the time of inverting L.
     """
     if isinstance(between, FactoredInverse):
         x: Floats = between.solve(score)

@@ -1,9 +1,9 @@
-"""Conditional logistic regression: logit P(r = 1) = lambda_environment + theta_arm, given environment totals.
+"""Conditional logistic regression of 0/1 rewards on arms, given the number of ones in each environment.
 
-Given its total T_j, the events of an environment have a noncentral hypergeometric distribution, whatever
-lambda_j: the likelihood of theta needs no estimate of it. With any lambda, p_a = 1/(1 + exp(-lambda -
-theta_a)) and z_a(t) = 1 - p_a + p_a exp(it), the probability that independent events add up to T is the
-integral of
+The model is logit P(r = 1) = lambda_environment + theta_arm. Given its total T_j, the events of an
+environment have a noncentral hypergeometric distribution, whatever lambda_j: the likelihood of theta needs
+no estimate of it. With any lambda, p_a = 1/(1 + exp(-lambda - theta_a)) and z_a(t) = 1 - p_a + p_a exp(it),
+the probability that independent events add up to T is the integral of
 
     W(t) = exp(-itT) prod_a z_a(t)^n_a / 2 pi    over a period.
 
@@ -47,7 +47,9 @@ _NOTHING = 37.0  # exp(-37) is negligible compared with 1.
 
 
 def solve_odds(cells: Cells) -> ConditionalFit:
-    """Return the maximum conditional likelihood fit of odds ratios; O(cells K) a step, and K^3.
+    """Fit the odds ratios of the arms by maximum conditional likelihood.
+
+    Takes O(cells K + K^3) a step.
 
     >>> pairs = Cells(["A", "B"], [0, 1, 2], np.array([0, 1] * 3), np.repeat(np.arange(3), 2), np.ones(6),
     ...               np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(6))
@@ -71,7 +73,10 @@ def solve_odds(cells: Cells) -> ConditionalFit:
 
 
 def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
-    """Return the number of rewards of each cell that are 1, and that are 0: (C,) each."""
+    """Return the number of ones and of zeros among the rewards of each arm-by-environment cell.
+
+    The two results are (C,) each.
+    """
     if not cells.binary:
         raise InputError("scale='odds' needs rewards that are all 0 or 1; use scale='ratio' or 'difference'")
     S = np.rint(cells.n * cells.mean)
@@ -81,11 +86,11 @@ def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
 def conditional_moments(
     part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return the expected events of each cell, (C,), and minus the covariances of the arms' events, (K, K).
+    """Return the expected events (rewards of 1) of each cell, and minus their covariances between arms.
 
-    The diagonal of the second is 0. Both are given the totals `T` of the environments, which must be above 0
-    and below the environment's size. The covariances are added up over environments, each multiplied by its
-    `weight`.
+    The shapes are (C,) and (K, K). The diagonal of the second is 0. Both are given the totals `T` of the
+    environments, which must be above 0 and below the environment's size. The covariances are added up over
+    environments, each multiplied by its `weight`.
     """
     centre = solve_levels(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
@@ -123,9 +128,9 @@ def conditional_moments(
 
 
 def _quadrature_weights(t: Floats) -> Floats:
-    """Return the weight of each point t of the numerical integral over a period from -pi to pi.
+    """Return the weight of each point of a numerical integral over the period from -pi to pi.
 
-    It is 1 at t = 0, 2 for t below pi, because -t contributes as much as t, and 0 beyond.
+    The weight is 1 at t = 0, 2 for t below pi, because -t contributes as much as t, and 0 beyond.
     """
     return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
 
@@ -155,10 +160,10 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
 
 
 def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
-    """Return the log odds lambda of each environment at which its expected events are about `T`: (J,).
+    """Return the baseline log odds of each environment at which about `T` rewards of 1 are expected in it.
 
-    Newton's method is applied to the logit of the mean, where the slope is below 1; steps are at most twice
-    the difference.
+    They are the lambda of the model, (J,). Newton's method is applied to the logit of the mean, where the
+    slope is below 1; steps are at most twice the difference.
     """
     wanted = np.log(T / (part.sizes - T))
     found = wanted - part.by_environment(part.n * theta[part.arm]) / part.sizes
@@ -173,7 +178,10 @@ def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
 
 
 def _first_theta(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
-    """Return starting values of the arm effects: one Newton step from 0, with hypergeometric covariances."""
+    """Return starting values of the arm effects, from one Newton step that begins at 0.
+
+    The covariances of the events are hypergeometric.
+    """
     m = part.sizes
     spread = T * (m - T) / (m * (m - 1.0))
     between = link_weights(part.weighted(part.n * spread[part.environment]))

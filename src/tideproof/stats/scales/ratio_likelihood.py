@@ -1,8 +1,9 @@
-"""Conditional Poisson regression, E r = lambda_environment exp(theta_arm), given environment totals.
+"""Conditional Poisson regression of rewards on arms, given the total reward of each environment.
 
-If rewards are Poisson, the sums S_aj of an environment are multinomial given their total T_j, with shares
-p_aj = n_aj exp(theta_a) / sum. The estimate is consistent whenever means are multiplicative and rewards are
-not negative (money, counts, conversions). The rates of the environments follow from the fit.
+The model is E r = lambda_environment exp(theta_arm). If rewards are Poisson, the sums S_aj of an
+environment are multinomial given their total T_j, with shares p_aj = n_aj exp(theta_a) / sum. The estimate
+is consistent whenever means are multiplicative and rewards are not negative (money, counts, conversions).
+The rates of the environments follow from the fit.
 
 References
 ----------
@@ -30,13 +31,13 @@ from tideproof.stats.solve.least_squares import FactoredInverse, factor_inverse,
 
 
 def solve_ratio(cells: Cells) -> ConditionalFit:
-    """Return the maximum conditional likelihood fit of rate ratios; O(cells K + K^3) a step.
+    """Fit the ratios between the arms' mean rewards by maximum conditional likelihood.
 
-    It solves sum_j S_aj - T_j p_aj = 0, the score of the multinomial distributions. For many arms in few
-    environments a step takes O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j p_j').
-    Environments without an event or with a single arm carry no information. The covariance of theta is P if
-    rewards are Poisson; otherwise it is P M P with M = `meat` of the `cells_with_events` and q the variance
-    of each cell's sum.
+    It solves sum_j S_aj - T_j p_aj = 0, the score of the multinomial distributions. A step takes O(cells J)
+    for many arms in few environments, otherwise O(cells K + K^3). The information is the Laplacian sum_j
+    T_j (diag(p_j) - p_j p_j'). Environments without an event or with a single arm carry no information. The
+    covariance of theta is P if rewards are Poisson; otherwise it is P M P with M = `meat` of the
+    `cells_with_events` and q the variance of each cell's sum.
 
     >>> two = Cells(["A", "B"], [0], np.array([0, 1]), np.zeros(2, int), np.array([10.0, 20.0]),
     ...             np.array([0.5, 1.5]), np.zeros(2))
@@ -49,7 +50,10 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
     def moments(theta: Floats) -> tuple[Floats, Floats | FactoredInverse]:
-        """Return expected sums of cells, and the information on the arm effects or its factored inverse."""
+        """Return the expected reward sum of each cell, and the information matrix of the arm effects.
+
+        The latter is given as minus its entries off the diagonal, or as factors of its inverse.
+        """
         expected = T * _shares(part, theta)
         shared = part.weighted(expected)
         if (short := factor_inverse(shared, component)) is not None:
@@ -67,17 +71,18 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
 
 
 def cells_with_events(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]:
-    """Return the cells with expected events, weighted by their expected sums, and their indices.
+    """Return the arm-by-environment cells whose expected reward is above 0, and their indices.
 
-    The expected sum of a cell is T_j p_aj. `link_weights` of these cells is minus the information on theta
-    off its diagonal; their `shares` are p_aj.
+    They are weighted by their expected sums of rewards. The expected sum of a cell is T_j p_aj.
+    `link_weights` of these cells is minus the information on theta off its diagonal; their `shares` are
+    p_aj.
     """
     kept = np.flatnonzero(found.fitted > 0.0)
     return select_cells(cells, kept).weighted(cells.n[kept] * found.fitted[kept]), kept
 
 
 def cell_sums(cells: Cells) -> Floats:
-    """Return the sum of the rewards of each cell, (C,); raise `InputError` if one is negative."""
+    """Return the sum of rewards of each arm-by-environment cell; raise `InputError` if one is negative."""
     low = np.flatnonzero(cells.mean < 0.0)
     if low.size:
         i, j = cells.arm[low[0]], cells.environment[low[0]]
@@ -89,9 +94,9 @@ def cell_sums(cells: Cells) -> Floats:
 
 
 def _shares(part: Cells, theta: Floats) -> Floats:
-    """Return the expected share of each cell in the total reward of its environment: (C,).
+    """Return the share of an environment's total reward that is expected of each of its arms.
 
-    It is p_aj = n_aj exp(theta_a) / sum over the arms of the environment.
+    The share of a cell, (C,), is p_aj = n_aj exp(theta_a) / sum over the arms of the environment.
     """
     exposure = part.n * np.exp(theta[part.arm])
     return np.asarray(exposure / part.by_environment(exposure)[part.environment])

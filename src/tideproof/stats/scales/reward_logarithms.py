@@ -1,9 +1,10 @@
-"""Logarithms of positive rewards: r = exp(theta_arm + s_environment + noise), by least squares.
+"""Analysis of the logarithms of positive rewards by least squares, with shifts that multiply rewards.
 
-If noise is multiplicative, as with prices and durations, logarithms give every environment the same weight,
-and no single reward dominates. Means of logarithms compare geometric means. The ratio of arithmetic means
-needs half the variance of each arm's logarithms in addition, whose uncertainty is taken into account. That is
-correct if the logarithms are normal, and also if they are not but have equal variances in all arms.
+The model is r = exp(theta_arm + s_environment + noise). If noise is multiplicative, as with prices and
+durations, logarithms give every environment the same weight, and no single reward dominates. Means of
+logarithms compare geometric means. The ratio of arithmetic means needs half the variance of each arm's
+logarithms in addition, whose uncertainty is taken into account. That is correct if the logarithms are
+normal, and also if they are not but have equal variances in all arms.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SKEWED = 0.2  # Logarithms may help if the skewness inside cells is larger.
 
 
 def require_logs(cells: Cells) -> Cells:
-    """Return the cells of the logarithms of the rewards; raise `InputError` if no logarithms were read."""
+    """Return the cells of the rewards' logarithms; raise `InputError` if no logarithms were computed."""
     if cells.logs is not None:
         return cells.logs
     if cells.low is not None and cells.low.min() <= 0.0:
@@ -47,7 +48,7 @@ def require_logs(cells: Cells) -> Cells:
 
 
 def logs_may_help(cells: Cells) -> bool:
-    """Return True if logarithms could improve the analysis, judged before they are computed.
+    """Return True if logarithms of rewards may improve the analysis, judged before computing them.
 
     All rewards are above 0, they are not all equal, and they are skewed or vary more where they are larger.
     For very many rewards the answer is False: means are precise enough, and another pass over the rows takes
@@ -67,9 +68,9 @@ def logs_may_help(cells: Cells) -> bool:
 
 
 def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Return the decision to use logarithms of rewards if they are justified, otherwise `choice`.
+    """Decide to analyse logarithms of rewards if that is justified; otherwise return the decision `choice`.
 
-    They are justified if the rewards are more likely under them than under the chosen scale (with the
+    Logarithms are justified if the rewards are more likely under them than under the chosen scale (with the
     Jacobian), if they make comparisons clearly more precise than ratios of means, if no test suggests an
     additive tide (`additive_tide_p`), and if they have equal variances in all arms or are normal. Otherwise
     their variances do not determine the means.
@@ -94,7 +95,7 @@ def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecisi
 
 
 def logarithm_gain(cells: Cells, logs: Cells) -> float:
-    """Return the gain in log likelihood from normal logarithms of rewards over normal rewards.
+    """Return the log likelihood ratio of lognormal rewards against normally distributed rewards.
 
     Both models have one shift for all arms and one variance. `logs` are the cells of log r. The density of r
     is that of log r divided by r, which is the Jacobian.
@@ -108,9 +109,10 @@ def logarithm_gain(cells: Cells, logs: Cells) -> float:
 
 
 def ratio_gain(cells: Cells, logs: Cells) -> float:
-    """Return the gain in log likelihood from normal logarithms over the model of the scale of ratios.
+    """Return the log likelihood ratio of lognormal rewards against normal rewards with multiplicative shifts.
 
-    That model has normal rewards with a multiplicative mean and a variance proportional to the mean.
+    The second model is that of the scale of ratios: normal rewards with a multiplicative mean and a
+    variance proportional to the mean.
     """
     fitted = solve_ratio(cells).fitted
     squares = float(np.sum((cells.squares + cells.n * (cells.mean - fitted) ** 2) / fitted))
@@ -123,7 +125,7 @@ def ratio_gain(cells: Cells, logs: Cells) -> float:
 
 
 def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
-    """Return minus the log likelihood of normal logarithms, as a density of rewards, up to a constant."""
+    """Return minus the log likelihood of the rewards if they are lognormal, up to a constant."""
     found = logs.solution
     if round(float(np.sum(cells.n))) != found.told:
         raise InputError(
@@ -133,14 +135,14 @@ def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
 
 
 def _require_variation(squares: float) -> float:
-    """Return the sum of squares `squares`; raise `InputError` if it is 0, as likelihoods are infinite."""
+    """Return a residual sum of squares; raise `InputError` if it is 0, as likelihoods are then infinite."""
     if squares <= 0.0:
         raise InputError("scales cannot be compared by likelihood: rewards do not vary around their means")
     return squares
 
 
 def _more_precise(cells: Cells) -> bool:
-    """Return True if logarithms give clearly smaller variances for pairs of arms than ratios of means."""
+    """Return True if logarithms of rewards compare arms clearly more precisely than ratios of means."""
     logs = require_logs(cells)
     by_logs = log_means(logs, logs.solution).covariance
     by_means = ratio_pairs(cells, cells.solution.freedom).covariance
@@ -166,10 +168,11 @@ class LogMeans(NamedTuple):
 
 
 def log_means(logs: Cells, solution: Solution) -> LogMeans:
-    """Return log means of the arms from the cells of log rewards and their least-squares `solution`.
+    """Estimate the logarithm of each arm's mean reward from the logarithms of the rewards.
 
-    Each arm has its own variance, around the expected means of its cells. The variance of that estimate is (2
-    + excess kurtosis) times its square over its degrees of freedom, and it is added to the covariance.
+    `logs` are the cells of the logarithms, and `solution` is their least-squares fit. Each arm has its own
+    variance, around the expected means of its cells. The variance of that estimate is (2 + excess kurtosis)
+    times its square over its degrees of freedom, and it is added to the covariance.
     """
     pairs = additive_pairs(logs, solution)
     squares = logs.squares + logs.n * (logs.mean - pairs.scale.fitted) ** 2
@@ -184,7 +187,7 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
 
 
 def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
-    """Return the p-value of Layard's test of equal variances of all groups; 0 if untestable.
+    """Return the p-value of Layard's test that all groups of cells have equal variances; 0 if untestable.
 
     References
     ----------
@@ -197,7 +200,7 @@ def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
 
 
 def additive_tide_p(logs: Cells) -> float:
-    """Return the p-value of multiplicative shifts against the alternative of additive ones; 1 if untestable.
+    """Return the p-value for testing that shifts multiply rewards, not add to them; 1 if untestable.
 
     With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
     freedom), and logarithms vary less there, because the noise does not grow. The result is the smaller of
@@ -227,7 +230,9 @@ def _two_sided(U: float, variance: float, of: Floats) -> float:
 
 
 def normality_p(logs: Cells) -> float:
-    """Return the p-value of the Jarque-Bera test that deviations inside cells are normal; 1 if untestable.
+    """Return the p-value of the Jarque-Bera test that log rewards are normally distributed; 1 if untestable.
+
+    It tests the deviations from the means of the arm-by-environment cells.
 
     References
     ----------
@@ -246,9 +251,10 @@ def normality_p(logs: Cells) -> float:
 
 
 def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
-    """Return the excess kurtosis of the values inside cells, with separate variances of groups of cells.
+    """Return the excess kurtosis of rewards around the means of arm-by-environment cells.
 
-    `of` is the group of each cell. The result is 0 if it is unknown.
+    Each group of cells has its own variance. `of` is the group of each cell. The result is 0 if it is
+    unknown.
     """
     freedom, squares = sum_by_index(of, c.n - 1.0, labels), sum_by_index(of, c.squares, labels)
     seen = (freedom > 0.0) & (squares > 0.0)
@@ -260,10 +266,10 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
-    """Return the groups of cells with varying values, their unbiased log variances, and weights.
+    """Return the groups of cells whose rewards vary, with the log variance of each group and its weight.
 
-    `of` is the group of each cell. The weights are inverse variances of the log variances. Heavy tails
-    increase these; one excess kurtosis is used for all groups.
+    The log variances are unbiased. `of` is the group of each cell. The weights are inverse variances of the
+    log variances. Heavy tails increase these; one excess kurtosis is used for all groups.
     """
     from scipy.special import polygamma, psi
 
@@ -276,10 +282,10 @@ def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Float
 
 
 def estimate_log(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arm and environment effects from log rewards, given their least-squares `solution`.
+    """Estimate the effects of arms and environments from the logarithms of the rewards.
 
-    Adjusted means and factors are those of rewards: the totals of the environments, divided between the arms
-    according to the fit of the logarithms.
+    `solution` is the least-squares fit of the logarithms. Adjusted means and factors are those of rewards:
+    the totals of the environments, divided between the arms according to the fit of the logarithms.
     """
     found = log_means(require_logs(cells), solution)
     theta, C = found.theta, found.covariance

@@ -1,10 +1,12 @@
-"""Test of whether differences on a scale are equal in all environments: Tukey's one df test.
+"""Test of whether arms differ by the same difference, ratio or odds ratio in all environments.
+
+It generalises Tukey's test with one degree of freedom.
 
 On the right scale, the difference between arms does not depend on the level of the environment. If the tide
 is multiplicative, differences grow with the level; if it is additive, log ratios shrink with it. So the
 residuals R_aj of the fit are regressed on c_a h_j. Here c are the estimates that the other scale would derive
 from this fit (not from its residuals), and h_j describes how a small constant difference on the other scale
-varies on this one with the level of environment j (`LEVEL_DEPENDENCE`). The part of c_a h_j that a change of
+varies on this one with the level of environment j (`level_dependence`). The part of c_a h_j that a change of
 the estimates explains is projected out; the remaining sum has mean 0 and a variance that follows from the
 variances inside the cells.
 
@@ -28,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +40,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import competing_cells
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.solve.least_squares import (
     connected_components,
     factor_inverse,
@@ -45,25 +48,11 @@ from tideproof.stats.solve.least_squares import (
     link_weights,
 )
 
-Scale = Literal["difference", "ratio", "odds"]
-ScaleName = Literal["difference", "ratio", "odds", "log"]  # "log": ratios, by logarithms
-
 REJECTION_P = 0.05  # A scale with a smaller p-value is rejected.
-
-# (scale, other scale): how a small difference between arms that is constant on the other scale varies on
-# this scale with the level x of the environment.
-LEVEL_DEPENDENCE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
-    ("difference", "ratio"): lambda x: x,
-    ("difference", "odds"): lambda x: x * (1.0 - x),
-    ("ratio", "difference"): lambda x: 1.0 / x,
-    ("ratio", "odds"): lambda x: 1.0 - x,
-    ("odds", "difference"): lambda x: 1.0 / (x * (1.0 - x)),
-    ("odds", "ratio"): lambda x: 1.0 / (1.0 - x),
-}
 
 
 class ScaleTest(NamedTuple):
-    """Result of a test of one scale (differences, ratios or odds) against another.
+    """Result of testing one scale on which arms are compared (differences, ratios or odds) against another.
 
     Attributes
     ----------
@@ -77,7 +66,7 @@ class ScaleTest(NamedTuple):
 
 
 class ScaleDecision(NamedTuple):
-    """Scale on which arms are compared, with the tests behind the choice.
+    """Decision to compare arms by differences, ratios, odds or logarithms, with the tests behind it.
 
     Attributes
     ----------
@@ -97,7 +86,9 @@ class ScaleDecision(NamedTuple):
 
 
 class EnvironmentLevels(NamedTuple):
-    """Estimated levels of the environments, (J,) each, and the variance of a reward given its mean.
+    """Estimated mean reward of each environment, and the variance of a reward as a function of its mean.
+
+    The arrays are (J,) each.
 
     Attributes
     ----------
@@ -114,7 +105,10 @@ class EnvironmentLevels(NamedTuple):
 
 
 def run_scale_test(cells: Cells, scale: Scale, other: Scale) -> ScaleTest:
-    """Test whether differences between arms are constant over environments on `scale`, against `other`."""
+    """Test whether differences, ratios or odds ratios between arms are equal in all environments.
+
+    `scale` says which of these is tested, and `other` is the alternative.
+    """
     if not cells.binary and not np.any(cells.squares > 0.0):  # The variance inside cells is unknown.
         return _tukey_test(cells, scale) if np.all(cells.n == 1.0) else ScaleTest(0.0, 1.0)
     level = _levels(cells)
@@ -125,11 +119,11 @@ def run_scale_test(cells: Cells, scale: Scale, other: Scale) -> ScaleTest:
 
 
 def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
-    """Test additivity of rewards or of their logarithms with one reward for each cell: Tukey's test.
+    """Test whether arm effects and shifts add up, for rewards or for their logarithms (Tukey's test).
 
-    z is Student's t. For any c and h that depend on the fit alone, the residuals along the part of c_a h_j
-    that the fit leaves are independent of the other residuals: the test is exact for normal noise with one
-    variance.
+    Each cell has one reward. z is Student's t. For any c and h that depend on the fit alone, the residuals
+    along the part of c_a h_j that the fit leaves are independent of the other residuals: the test is exact
+    for normal noise with one variance.
     """
     if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
         return ScaleTest(0.0, 1.0)
@@ -149,15 +143,15 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
 
 
 def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test whether differences between arms are equal in all environments, against the scale `other`.
+    """Test if differences between arms are equal in all environments, against the alternative `other`.
 
     Environments are weighted by 1/variance. The weights depend on the level, too, and their bias is
     corrected.
     """
-    otherwise, j = LEVEL_DEPENDENCE["difference", other], cells.environment
+    otherwise, j = SCALE_PROPERTIES["difference"].level_dependence[other], cells.environment
 
     def weight(x: Floats) -> Floats:
-        """Return the weight of a reward in an environment of level x: the inverse of its variance."""
+        """Return the weight of a reward with mean `x` in the fit: the inverse of its variance."""
         return 1.0 / level.variance(x)
 
     q = _sum_variances(cells)
@@ -180,7 +174,7 @@ def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> Sc
 
 
 def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test whether ratios between arms are equal in all environments, against the scale `other`.
+    """Test if ratios between arms are equal in all environments, against the alternative `other`.
 
     The test is conditional on the totals of the environments. Residual R_a and total T are uncorrelated if
     the ratio of variance to mean is the same for all arms.
@@ -197,13 +191,12 @@ def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTe
     ones = np.ones(cells.J), np.zeros(cells.J)
     c = _other_scale_estimates(other, part, fitted, level, found.theta)
     residual = part.n * (part.mean - fitted)
-    return _regression_test(
-        part, found.P, c, residual, q, bias, ones, _function(level, LEVEL_DEPENDENCE["ratio", other])
-    )
+    extra = _function(level, SCALE_PROPERTIES["ratio"].level_dependence[other])
+    return _regression_test(part, found.P, c, residual, q, bias, ones, extra)
 
 
 def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test whether odds ratios between arms are equal in all environments, against the scale `other`.
+    """Test if odds ratios between arms are equal in all environments, against the alternative `other`.
 
     The test is conditional on the totals of the environments, which determine their levels.
     """
@@ -214,7 +207,7 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
         return ScaleTest(0.0, 1.0)
     place = np.zeros(part.J, np.int64)
     place[part.environment] = cells.environment[kept]
-    h = LEVEL_DEPENDENCE["odds", other](level.here)[place]
+    h = SCALE_PROPERTIES["odds"].level_dependence[other](level.here)[place]
     there = level._replace(here=level.here[place])
     c = _other_scale_estimates(other, part, found.fitted[kept], there, found.theta)
     theta = np.where(np.isfinite(found.theta), found.theta, 0.0)
@@ -236,9 +229,9 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
 def _other_scale_estimates(
     other: Scale, part: Cells, fitted: Floats, level: EnvironmentLevels, theta: Floats
 ) -> Floats:
-    """Return the arm effects that the other scale would estimate from the fitted values: (K,).
+    """Return the arm effects that another scale would estimate from the fitted values of this scale.
 
-    They depend on the fit alone and not on its residuals.
+    The effects, (K,), depend on the fit alone and not on its residuals.
     """
     if other != "difference":
         return np.where(np.isfinite(theta), theta, 0.0)
@@ -248,7 +241,10 @@ def _other_scale_estimates(
 
 
 def _inverse(part: Cells) -> Floats:
-    """Return the generalised inverse of the Laplacian of the arms in the given cells: (K, K)."""
+    """Return the generalised inverse of the Laplacian matrix of the graph that links compared arms.
+
+    The matrix is (K, K).
+    """
     if (short := factor_inverse(part)) is not None:
         return short.inverse()
     between = link_weights(part)
@@ -266,7 +262,7 @@ def _regression_test(
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
 ) -> ScaleTest:
-    """Test whether residuals by arm and environment follow the pattern that another scale predicts.
+    """Test whether residuals by arm and environment follow the pattern that another scale would cause.
 
     The statistic is the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj). The second
     term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the remainder,
@@ -282,7 +278,7 @@ def _regression_test(
 
 
 def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> ScaleTest:
-    """Test whether a sum over environments has mean 0, given each environment's term and its variance.
+    """Test whether a sum over environments has expectation 0, given each environment's term and variance.
 
     p is 1 if the variance of the sum is only rounding. If environments differ by more than their noise (heavy
     tails, interactions), the variance is estimated from the contributions of the environments around their
@@ -297,20 +293,23 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
 
 
 def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return `f` at the level of each environment, and the slope of `f` in the environment's total reward."""
+    """Evaluate a function at each environment's mean reward; also return its slope in the total reward."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 
 
 def _sum_variances(cells: Cells) -> Floats:
-    """Return the variance of each cell's sum of rewards; a pooled one for cells with one reward: (C,)."""
+    """Return the variance of the sum of rewards of each arm-by-environment cell: (C,).
+
+    A cell with a single reward gets the pooled variance of a reward.
+    """
     freedom = cells.n - 1.0
     pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
     return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
 
 
 def _levels(cells: Cells) -> EnvironmentLevels:
-    """Return the shrunken level of each environment, and the variance of a reward as a function of the level.
+    """Estimate the mean reward of each environment with shrinkage, and how the variance depends on it.
 
     Levels are shrunk towards their mean by the share of the noise in their variance (Efron, Morris 1973). For
     rewards of 0 or more they stay above half a reward.
@@ -333,7 +332,10 @@ def _levels(cells: Cells) -> EnvironmentLevels:
 
 
 def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
-    """Return the variance function of a reward, given its mean x: x (1 - x) for 0/1 rewards, else s x^k."""
+    """Return the function that gives the variance of a reward, given its mean.
+
+    For a mean of x the variance is x (1 - x) for 0/1 rewards, else s x^k.
+    """
     if cells.binary:
         return lambda x: np.maximum(x * (1.0 - x), 1e-12)
     squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
@@ -346,21 +348,28 @@ def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats
 
 
 class _Growth(NamedTuple):
-    """Growth of the noise variance with the level x: the power k of s x^k, and its z-score against 0."""
+    """Growth of the noise variance with the mean reward: the power in a power law, and its z-score.
+
+    The power is the k of s x^k for a mean of x. The z-score tests it against 0.
+    """
 
     power: float
     z: float
 
 
 def noise_grows(cells: Cells) -> bool:
-    """Return True if rewards vary significantly more where their level is higher: multiplicative noise."""
+    """Return True if rewards vary significantly more in environments with higher mean rewards.
+
+    The noise is then multiplicative.
+    """
     return _growth(cells, _levels(cells).here).z > 2.0
 
 
 def _growth(cells: Cells, level: Floats) -> _Growth:
-    """Compare the variances inside cells between low and high levels of the environments.
+    """Compare the noise variance between environments with low and with high mean rewards.
 
-    These are the thirds of environments with the lowest and the highest levels.
+    The noise variance is that inside cells. The compared environments are the thirds with the lowest and
+    the highest levels.
 
     The log variance of n degrees of freedom has the variance (2 + excess kurtosis)/n. The result is 0 if
     levels may be negative or hardly differ.

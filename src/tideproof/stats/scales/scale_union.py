@@ -1,4 +1,4 @@
-"""Confidence intervals of pairs of arms that cover every scale which the data do not reject.
+"""Confidence intervals for pairs of arms that cover every scale of comparison the data do not reject.
 
 If arms met in different environments, different scales give different estimates: with an additive tide, a 20
 % lift at low tide is a smaller relative lift at high tide. If the tests do not decide between scales, an
@@ -19,7 +19,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import WaldPairs
-from tideproof.stats.scales.scale_test import ScaleName
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
 _AGREE = 0.2  # Differences between scales below this many standard errors are ignored.
@@ -28,7 +28,7 @@ _FAR = 50.0  # A log ratio that is practically infinite without overflow in exp.
 
 
 class _OtherScale(NamedTuple):
-    """Alternative scale (differences, ratios or odds): its estimate and its tests of pairs of arms."""
+    """Estimate and tests of pairs of arms on an alternative scale (differences, ratios or odds)."""
 
     found: Estimate
     pairs: Pairs
@@ -50,7 +50,10 @@ class ScaleUnion(Pairs):
         return self._shown.pairs.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of two arms' difference on the chosen scale; for 0, the least over scales."""
+        """Return the z-score for testing that two arms differ by `gap` on the chosen scale.
+
+        For a gap of 0 it is the z-score nearest to 0 over all possible scales.
+        """
         found = self._shown.pairs.deviate(i, k, gap)
         if gap:
             return found
@@ -58,7 +61,7 @@ class ScaleUnion(Pairs):
         return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough events for a test to exclude one of them."""
+        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
         return self._shown.pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -68,7 +71,7 @@ class ScaleUnion(Pairs):
         return max((found, *(limit for limit in rest if limit > found)))
 
     def _apart(self, i: int, k: int) -> list[_OtherScale]:
-        """Return the other scales on which the estimate for two arms differs noticeably."""
+        """Return the other scales whose estimate for two arms differs noticeably from the chosen scale's."""
         pair = min(i, k), max(i, k)
         if pair not in self._near:
             C = self._shown.covariance
@@ -88,30 +91,26 @@ class ScaleUnion(Pairs):
         scale = _scale(other.found)
         x, y = scale.met(i, k, min(max(gap, -_FAR), _FAR))
         share = _traffic(other.found, scale.cells, i)
-        if self._scale == "difference":
-            return float(share @ (x - y))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self._scale == "ratio":
-                return float(np.log(max(share @ x, 0.0)) - np.log(max(share @ y, 0.0)))
-            inside = (x > 0.0) & (x < 1.0) & (y > 0.0) & (y < 1.0)
-            apart = np.log(x / (1.0 - x)) - np.log(y / (1.0 - y))
-        return float(np.average(apart[inside], weights=share[inside])) if share[inside].any() else math.nan
+        return SCALE_PROPERTIES[self._scale].gap_over_traffic(share, x, y)
 
 
 def _scale(found: Estimate) -> Any:
-    """Return the fitted scale (differences, ratios or odds) that an estimate's tests of pairs use."""
+    """Return the fitted scale of comparison (differences, ratios or odds) behind an estimate's tests."""
     pairs: Any = found.pairs
     return pairs.scale
 
 
 def _tests(found: Estimate) -> Pairs:
-    """Return an estimate's tests of pairs of arms; Wald tests, which are quick, for very many cells."""
+    """Return an estimate's tests of pairs of arms; for very large data, the quicker Wald tests."""
     many = _scale(found).cells.n.size > _MANY
     return WaldPairs(found.mu, found.covariance, found.freedom) if many else found.pairs
 
 
 def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:
-    """Return the share of each environment in the traffic of the connected group of arm i: (J,)."""
+    """Return each environment's share of all rewards of the arms that are comparable with arm i.
+
+    The shares, (J,), add up to 1.
+    """
     here = np.zeros(cells.J)
     here[cells.environment[found.component[cells.arm] == found.component[i]]] = 1.0
     return np.asarray(here * cells.sizes / float(here @ cells.sizes))

@@ -1,1 +1,1 @@
-"""Weighted least squares on cells: arm effects, shifts, adjusted means, covariates."""
+"""Weighted least squares on arm-by-environment cells: arm effects, shifts, adjusted means, covariates."""

@@ -1,4 +1,4 @@
-"""Adjusted means of arms and shifts of environments, with variances and intervals; raw means, to compare.
+"""Adjusted means of the arms and shifts of the environments, with confidence intervals; also raw means.
 
 Let t_j be the share of environment j in the rewards of its group of connected arms, and let shat_j =
 (weighted mean of j) - b_j'muhat. The adjusted mean of arm i is muhat_i + sum_j t_j shat_j, and the shift of
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class MeansAndShifts(NamedTuple):
-    """Adjusted means and their variances, (K,) each, and shifts and their variances, (J,) each.
+    """Adjusted mean of each arm and shift of each environment, with their variances.
 
-    `steady` holds the means for which the variances were computed, if they differ from `mean`: an arm without
-    an event has a mean of 0, but its variance is not 0.
+    The arrays are (K,) for arms and (J,) for environments. `steady` holds the means for which the variances
+    were computed, if they differ from `mean`: an arm without an event has a mean of 0, but its variance is
+    not 0.
     """
 
     mean: Floats
@@ -36,7 +37,7 @@ class MeansAndShifts(NamedTuple):
 
 
 class GroupTraffic(NamedTuple):
-    """Number and mean of the rewards of each group of connected arms; NaN for a group without rewards.
+    """Number and mean of rewards in each group of comparable arms; NaN for a group without rewards.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class GroupTraffic(NamedTuple):
 
 
 def group_traffic(solution: Solution, cells: Cells) -> GroupTraffic:
-    """Count the rewards of each group of connected arms and the share of each arm in them."""
+    """Count the rewards of each group of comparable arms, and compute the share of each arm in its group."""
     component = solution.component
     total = sum_by_index(component, cells.counts, component.max() + 1)
     total[total == 0.0] = np.nan
@@ -61,11 +62,11 @@ def group_traffic(solution: Solution, cells: Cells) -> GroupTraffic:
 
 
 def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the adjusted mean of each arm and its variance divided by sigma^2: (K,) each.
+    """Return the adjusted mean of each arm, and its variance in units of the noise variance.
 
-    Shifts are taken as fixed. The adjusted mean is the mean that an arm would have had in all environments of
-    its group, weighted by traffic: muhat_i + rbar - (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i
-    - counts/N. NaN for an arm without rewards.
+    The two results are (K,) each; the unit is sigma^2. Shifts are taken as fixed. The adjusted mean is the
+    mean that an arm would have had in all environments of its group, weighted by traffic: muhat_i + rbar -
+    (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i - counts/N. NaN for an arm without rewards.
     """
     component, got = solution.component, group_traffic(solution, cells)
     average = _group_shares(component, got)
@@ -74,10 +75,10 @@ def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def quadratic_forms(C: Floats, average: Floats, component: Ints) -> Floats:
-    """Return the variance of the difference between each arm's effect and its group's weighted average: (K,).
+    """Return, for each arm, the variance of the difference between its effect and its group's average.
 
-    It is c'Cc, with C the covariance of the effects and c = e_i minus the average of the group. `average` has
-    one row of arm weights for each group: (groups, K).
+    The variance, (K,), is c'Cc, with C the covariance of the effects and c = e_i minus the average of the
+    group. `average` has one row of arm weights for each group: (groups, K).
     """
     across = average @ C
     own = np.sum(across * average, axis=1)
@@ -85,18 +86,21 @@ def quadratic_forms(C: Floats, average: Floats, component: Ints) -> Floats:
 
 
 def _group_shares(component: Ints, got: GroupTraffic) -> Floats:
-    """Return the shares of the arms as one row for each group of connected arms: (groups, K)."""
+    """Return each arm's share of the rewards of its group, as a matrix of groups by arms.
+
+    The matrix is (groups, K), with 0 for arms of other groups.
+    """
     average = np.zeros((got.total.size, component.size))
     average[component, np.arange(component.size)] = got.share
     return average
 
 
 def environment_shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment and its variance divided by sigma^2: (J,) each.
+    """Return the shift of each environment, and its variance in units of the noise variance.
 
-    A shift is relative to the average over the traffic of the environment's group of arms. With h = n_j/m_j -
-    counts/N the shift is rbar_j - rbar - h'muhat and its variance is 1/m_j - 1/N + h'Ph. NaN for an
-    environment without rewards.
+    The two results are (J,) each; the unit is sigma^2. A shift is relative to the average over the traffic
+    of the environment's group of arms. With h = n_j/m_j - counts/N the shift is rbar_j - rbar - h'muhat and
+    its variance is 1/m_j - 1/N + h'Ph. NaN for an environment without rewards.
     """
     if cells.factors is not None:
         return two_way_shifts(cells)
@@ -115,7 +119,7 @@ def environment_shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats
 def means_and_shifts(
     solution: Solution, covariance: Floats, cells: Cells, variance: Floats
 ) -> MeansAndShifts:
-    """Return adjusted means, shifts and their variances for any weights and covariance of arm effects.
+    """Return adjusted means and shifts with variances, for any weights and any covariance of arm effects.
 
     `covariance` is that of muhat, `cells` carry the weights of the least-squares fit `solution`, and
     `variance` is the variance of each cell's mean. Takes O(J K^2).
@@ -155,13 +159,16 @@ def means_and_shifts(
 
 
 def raw_mean(c: Cells) -> Floats:
-    """Return the plain mean reward of each arm: (K,); NaN for an arm without rewards."""
+    """Return the unadjusted mean reward of each arm: (K,); NaN for an arm without rewards."""
     with np.errstate(invalid="ignore"):
         return c.by_arm(c.n * c.mean) / c.counts
 
 
 def period_mean(c: Cells) -> Floats:
-    """Return each arm's average of cell means, weighted by the traffic of the environments: (K,)."""
+    """Return each arm's average over environments, weighted by the environments' numbers of rewards.
+
+    It is an average of the arm's cell means: (K,).
+    """
     sizes = c.sizes[c.environment]
     with np.errstate(invalid="ignore"):
         return c.by_arm(sizes * c.mean) / c.by_arm(sizes)
@@ -173,7 +180,7 @@ def student_mean_intervals(found: Estimate, confidence: float) -> dict[str, Floa
 
 
 def log_scale_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
-    """Return standard errors and confidence intervals that are symmetric on the log scale."""
+    """Return standard errors of adjusted means, and confidence intervals symmetric on the log scale."""
     plain, mean, usual = (
         student_mean_intervals(found, confidence),
         found.readout.mean,
@@ -185,7 +192,7 @@ def log_scale_intervals(found: Estimate, confidence: float) -> dict[str, Floats]
 
 
 def rate_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
-    """Return standard errors and confidence intervals of rates, which stay between 0 and 1."""
+    """Return standard errors of adjusted event rates, with confidence intervals between 0 and 1."""
     plain, mean = student_mean_intervals(found, confidence), found.readout.mean
     return plain | wilson_intervals(
         mean, _reference_means(found), found.readout.mean_variance, plain["high"] - mean
@@ -193,7 +200,7 @@ def rate_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
 
 
 def wilson_intervals(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict[str, Floats]:
-    """Return Wilson's confidence intervals of rates.
+    """Return Wilson's confidence intervals for event rates (means of 0/1 rewards).
 
     The sample size is the one that gives a rate of `usual` this `variance`; `reach` is half the width of the
     Student-t interval.
@@ -212,7 +219,7 @@ def wilson_intervals(mean: Floats, usual: Floats, variance: Floats, reach: Float
 
 
 def _reference_means(found: Estimate) -> Floats:
-    """Return adjusted means that are above 0 even for arms without an event.
+    """Return adjusted means that are above 0 even for arms whose rewards are all 0.
 
     The variances of the adjusted means were computed for these.
     """

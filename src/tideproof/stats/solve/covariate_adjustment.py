@@ -20,7 +20,9 @@ from tideproof.stats.solve.least_squares import cell_residuals, solve
 
 
 def adjust_for_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[str]) -> Cells:
-    """Return cells of rewards adjusted for covariates; the overall mean of the covariates' effect stays in.
+    """Return the data with rewards adjusted for covariates, but with the same overall mean reward.
+
+    The overall mean of the covariates' effect stays in the rewards.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class EnvironmentGaps(NamedTuple):
 
 
 def environment_gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
-    """Return the difference between arms `a` and `b` in each environment that has both, with variances.
+    """Return the difference between two arms in each environment with rewards of both, with its variance.
 
     Where two independent estimates of the noise are added, degrees of freedom follow Welch and Satterthwaite.
     """
@@ -51,7 +51,10 @@ def environment_gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentG
 
 
 def paired_cells(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
-    """Return the cells of two arms in the environments that have both, ordered by environment."""
+    """Return the indices of two arms' cells in the environments that have rewards of both arms.
+
+    They are ordered by environment.
+    """
     first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
     _, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)
     return first[at], second[also]
@@ -62,11 +65,11 @@ _WORK = 2e10  # Most arithmetic operations for leaving environments out.
 
 
 def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
-    """Return a table of the leading arm and its lead when each environment is left out, largest change first.
+    """Return a table of how the leading arm and its lead change without each single environment.
 
-    `mu` holds the arm values from all environments, and `without` (J, K) those with each environment left
-    out. `sign` is -1 if a low reward is good. With `lifts` the values are logarithms, and leads are shown as
-    relative lifts.
+    The largest change comes first. `mu` holds the arm values from all environments, and `without` (J, K)
+    those with each environment left out. `sign` is -1 if a low reward is good. With `lifts` the values are
+    logarithms, and leads are shown as relative lifts.
 
     The table lists all environments with two arms or more. The leader is None where leaving the environment
     out would disconnect the arms.
@@ -93,12 +96,12 @@ def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: b
 
 
 def leave_one_out_effects(c: Cells, s: Solution) -> Floats:
-    """Return arm effects with each environment left out in turn: (J, K); NaN where arms disconnect.
+    """Return the arm effects estimated without each environment in turn; NaN if arms become incomparable.
 
-    Leaving environment j out subtracts D = diag(n_j) - n_j n_j'/m_j from the Laplacian L. With e the sums of
-    its residuals by arm, muhat moves by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms. This
-    takes O(K^2 + k^3) for an environment with k arms, without a new fit. Environments with the same k are
-    solved together.
+    The result is (J, K). Leaving environment j out subtracts D = diag(n_j) - n_j n_j'/m_j from the
+    Laplacian L. With e the sums of its residuals by arm, muhat moves by P(Dx - e), where (I - PD)x = -Pe on
+    the environment's own arms. This takes O(K^2 + k^3) for an environment with k arms, without a new fit.
+    Environments with the same k are solved together.
     """
     c.check_one_way("leaving environments out")
     residual, _ = residuals(s, c)

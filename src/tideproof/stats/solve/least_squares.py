@@ -1,8 +1,9 @@
-"""Least squares for the model reward = mu_arm + s_environment + noise, from the cells of a whole log.
+"""Least-squares fit of the effects of arms and environments to a complete log of rewards.
 
-The estimator is the same as `kernels.fit.fixed_effects`, which updates it after every reward. This one runs
-once for each fit, interpreted and over arrays of any length, so it is vectorised NumPy and not a `@kernel`.
-It never builds an array of size J x J or J x K x K. Variances are relative: multiply them by sigma^2.
+The model is reward = mu_arm + s_environment + noise, and the data are the cells of the log. The estimator
+is the same as `kernels.fit.fixed_effects`, which updates it after every reward. This one runs once for each
+fit, interpreted and over arrays of any length, so it is vectorised NumPy and not a `@kernel`. It never
+builds an array of size J x J or J x K x K. Variances are relative: multiply them by sigma^2.
 
 Profiling out the shifts from the normal equations leaves the Laplacian L = sum_j diag(w_j) - w_j w_j'/W_j on
 the graph of the arms, whose edges are the comparisons within environments. Its components are the groups of
@@ -25,7 +26,9 @@ _ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per envir
 
 
 class Solution(NamedTuple):
-    """Least-squares fit of arm effects and shifts; the attributes are named as in `FixedEffects`.
+    """Least-squares fit of arm effects and environment shifts.
+
+    The attributes are named as in `FixedEffects`.
 
     Attributes
     ----------
@@ -57,16 +60,20 @@ class Solution(NamedTuple):
 
     @property
     def freedom(self) -> int:
-        """Residual degrees of freedom: rewards - arms with rewards - environments + groups - covariates."""
+        """Residual degrees of freedom: number of rewards minus number of fitted parameters.
+
+        It is rewards - arms with rewards - environments + groups of arms - covariates.
+        """
         return self.told - self.environments - self.joins - self.spent
 
 
 def solve(cells: Cells) -> Solution:
-    """Fit arm effects and shifts by weighted least squares: solve L muhat = b.
+    """Fit the effects of arms and the shifts of environments by weighted least squares.
 
-    Rewards are first centred within each environment and residuals are added up after centring, so that large
-    shifts do not cost precision. Takes O(cells K + K^3), or O(J K^2) for many arms in few environments. An
-    arm that shares no environment with another keeps P = 0 and muhat = 0.
+    This solves L muhat = b, with L the Laplacian. Rewards are first centred within each environment and
+    residuals are added up after centring, so that large shifts do not cost precision. Takes O(cells K +
+    K^3), or O(J K^2) for many arms in few environments. An arm that shares no environment with another
+    keeps P = 0 and muhat = 0.
     """
     if cells.factors is not None:
         return _solve_two_way(cells)
@@ -99,7 +106,10 @@ def solve(cells: Cells) -> Solution:
 
 
 def _solve_two_way(cells: Cells) -> Solution:
-    """Fit by least squares with shifts that are sums of two factors; all arms must be connected."""
+    """Fit by least squares with environment shifts that are sums of two factors, such as day and site.
+
+    All arms must be connected.
+    """
     found = fit_two_way(cells)
     joins = cells.K - 1
     return Solution(
@@ -116,22 +126,23 @@ def _solve_two_way(cells: Cells) -> Solution:
 
 
 def _covariate_count(cells: Cells) -> int:
-    """Return the degrees of freedom used by covariates: one for each."""
+    """Return the number of degrees of freedom that covariates use: one for each covariate."""
     return 0 if cells.slope is None else cells.slope.by.size
 
 
 def environment_components(solution: Solution, cells: Cells) -> Ints:
-    """Return the index of the connected group of arms to which each environment belongs: (J,)."""
+    """Return the index of the group of comparable arms to which the arms of each environment belong: (J,)."""
     found = np.zeros(cells.J, np.int64)
     found[cells.environment] = solution.component[cells.arm]
     return found
 
 
 def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the residual of each cell's mean and its variance divided by sigma^2: (C,) each.
+    """Return the residual of each cell's mean reward, and its variance in units of the noise variance.
 
-    With g = e_arm - b_j and b_j the shares of the arms in the environment, the variance is 1/w - 1/W_j -
-    g'Pg. It is 0, up to rounding, for a cell that determines its own expected value alone.
+    The two results are (C,) each; the unit is sigma^2. With g = e_arm - b_j and b_j the shares of the arms
+    in the environment, the variance is 1/w - 1/W_j - g'Pg. It is 0, up to rounding, for a cell that
+    determines its own expected value alone.
     """
     if cells.factors is not None:
         found = fit_two_way(cells)
@@ -146,31 +157,34 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def cell_residuals(solution: Solution, cells: Cells) -> Floats:
-    """Return the residual of each cell: its mean minus the mean that the fitted model expects (C,)."""
+    """Return each cell's mean reward minus the mean that the fitted model expects: (C,)."""
     return _centred_residuals(cells, solution.mu) if cells.factors is None else fit_two_way(cells).residual
 
 
 def _centred_residuals(cells: Cells, mu: Floats) -> Floats:
-    """Return each cell's mean minus arm effect and shift, centred first because shifts may be large."""
+    """Return each cell's mean minus its arm effect and shift, without rounding errors from large shifts.
+
+    For this, means are centred first.
+    """
     return cells.centred(cells.centred(cells.mean) - mu[cells.arm])
 
 
 def group_labels(component: Ints) -> Ints:
-    """Return the label of each arm's group: 1, 2, ... for groups of two or more arms, 0 for an arm alone."""
+    """Number the groups of comparable arms 1, 2, ...; an arm that is comparable with no other gets 0."""
     shared = np.bincount(component) > 1
     return np.where(shared[component], np.cumsum(shared)[component], 0)
 
 
 def group_components(group: Ints) -> Ints:
-    """Return group indices 0, 1, ... from group labels; each arm without a group gets an index of its own."""
+    """Return an index for each arm's group; an arm without a group gets an index of its own."""
     alone = np.arange(len(group)) + group.max() + 1
     return np.where(group == 0, alone, group)
 
 
 def link_weights(cells: Cells) -> Floats:
-    """Return the edge weights of the graph of the arms, the information from direct comparisons: (K, K).
+    """Return, for every two arms, the information from their direct comparisons in environments.
 
-    They are the sum of w_j w_j'/W_j over environments.
+    The result is (K, K), the sum of w_j w_j'/W_j over environments.
 
     w_j are the weights of the arms in environment j, and W_j is their sum. The entries off the diagonal are
     the edge weights of the Laplacian: the information from direct comparisons of two arms. The matrix is
@@ -184,12 +198,15 @@ def link_weights(cells: Cells) -> Floats:
 
 
 def laplacian_matrix(cells: Cells) -> Floats:
-    """Return the Laplacian L of the arms, (K, K); `invert_laplacian` solves with it without cancellation."""
+    """Return the Laplacian matrix of the graph that links compared arms.
+
+    It is L, (K, K). `invert_laplacian` solves with it without cancellation.
+    """
     return np.asarray(np.diag(cells.by_arm(cells.weight)) - link_weights(cells))
 
 
 def connected_components(linked: NDArray[np.bool_]) -> Ints:
-    """Return the connected component of each node: 0, 1, ... in the order of their first nodes."""
+    """Return the connected component of each node of a graph, numbered in the order of first nodes."""
     lowest = np.arange(len(linked))
     while True:  # Each node takes its neighbours' lowest index until none changes.
         near = np.minimum(lowest, np.where(linked, lowest, len(linked)).min(axis=1))
@@ -211,7 +228,10 @@ def invert_laplacian(between: Floats, component: Ints) -> Floats:
 
 
 def _root_of_inverse(between: Floats, component: Ints) -> Floats:
-    """Return a square root X of the Laplacian's generalised inverse: X'X is that of `invert_laplacian`."""
+    """Return a square root X of the generalised inverse of a graph's Laplacian: X'X is the inverse.
+
+    The inverse is that of `invert_laplacian`.
+    """
     degree = between.sum(axis=1)
     reference = _references(degree, component)
     laplacian = np.diag(degree) - between
@@ -223,13 +243,13 @@ def _root_of_inverse(between: Floats, component: Ints) -> Floats:
 
 
 def _references(degree: Floats, component: Ints) -> Ints:
-    """Return the arm with the largest sum of edge weights in each component."""
+    """Return the arm with the largest sum of edge weights in each connected component of arms."""
     heaviest = np.lexsort((-degree, component))
     return np.asarray(heaviest[np.unique(component[heaviest], return_index=True)[1]])
 
 
 class FactoredInverse(NamedTuple):
-    """Factored generalised inverse of the Laplacian of many arms that share few environments.
+    """Factored generalised inverse of the Laplacian matrix, for many arms that share few environments.
 
     Eliminating the arms instead of the environments leaves a Laplacian M on the environments, with edge
     weights sum_a w_aj w_al/w_a: of size J instead of K. Let X'X be its inverse and S = X (w_aj/w_a). Then
@@ -260,17 +280,23 @@ class FactoredInverse(NamedTuple):
         return self._fixed(P)
 
     def sandwich(self, middle: Floats) -> Floats:
-        """Return a sandwich covariance P M P, with M the matrix `middle`, from the factors of P."""
+        """Return the sandwich covariance of the arm effects, given its middle matrix.
+
+        It is P M P, with M the matrix `middle`, and is computed from the factors of P.
+        """
         left = self.own[:, None] * middle + self.by.T @ (self.by @ middle)
         return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
 
     def solve(self, score: Floats) -> Floats:
-        """Solve L x = score for x, with L the Laplacian; `score` must add up to 0 in each component."""
+        """Solve the linear system with the Laplacian as its matrix and `score` on the right-hand side.
+
+        The elements of `score` must add up to 0 in each component.
+        """
         x = self.own * score + self.by.T @ (self.by @ score)
         return np.asarray(x - x[self.reference][self.component])
 
     def _fixed(self, P: Floats) -> Floats:
-        """Subtract constants from rows and columns of the inverse P, so that reference arms have zeros."""
+        """Subtract constants from rows and columns of the inverse, so that reference arms have zeros."""
         level = P[self.reference[self.component], np.arange(self.own.size)]
         level -= 0.5 * level[self.reference][self.component]
         P -= level[:, None] + level
@@ -281,7 +307,11 @@ class FactoredInverse(NamedTuple):
 
 
 def meat(cells: Cells, q: Floats) -> Floats:
-    """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells: (K, K)."""
+    """Return the middle matrix of a sandwich estimator for the covariance of the arm effects.
+
+    It is the sum of q g g' over cells, (K, K), with g = e_arm - b_j and b_j the shares of the arms in the
+    environment.
+    """
     cells.check_one_way("this variance model")
     total = np.diag(cells.by_arm(q))
     charges = cells.by_environment(q)
@@ -292,10 +322,11 @@ def meat(cells: Cells, q: Floats) -> Floats:
 
 
 def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:
-    """Return a sandwich covariance P M P, with P an inverse of the Laplacian and M the matrix `middle`.
+    """Return the sandwich covariance of the arm effects from its outer and its middle matrix.
 
-    `middle` is symmetric, and its rows add up to 0 in each component. `short` is the factored form of P,
-    which is quicker; None if there is none.
+    It is P M P, with P an inverse of the Laplacian and M the matrix `middle`. `middle` is symmetric, and
+    its rows add up to 0 in each component. `short` is the factored form of P, which is quicker; None if
+    there is none.
     """
     return P @ middle @ P if short is None else short.sandwich(middle)
 
@@ -320,7 +351,7 @@ def factor_inverse(cells: Cells, component: Ints | None = None) -> FactoredInver
 
 
 def _arm_components(cells: Cells, place: Ints) -> Ints:
-    """Return the connected component of each arm, from those of the environments."""
+    """Derive the connected component of each arm from the connected components of the environments."""
     label = cells.J + np.arange(cells.K)  # An arm without rewards is alone.
     label[cells.arm] = place[cells.environment]
     _, first, group = np.unique(label, return_index=True, return_inverse=True)

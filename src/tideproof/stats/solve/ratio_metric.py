@@ -1,4 +1,4 @@
-"""Ratio metrics, such as revenue per session: cells whose mean is a sum divided by another sum."""
+"""Ratio metrics, such as revenue per session: the sum of one quantity divided by the sum of another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tideproof.stats.cells import Cells
 
 
 def ratio_cells(c: Cells, denominator: Floats, products: Floats, name: str) -> Cells:
-    """Return cells of numerator over denominator, with variances from the delta method.
+    """Return the ratio of two sums for each arm and environment, with variances by the delta method.
 
     In a cell the quotient is R = sum of y / sum of x. Its error is that of the mean of (y - R x)/xbar, whose
     squared deviations become those of the cell. A bias of the size of Var(xbar)/xbar^2 remains: a few per

@@ -1,8 +1,8 @@
-"""Least squares for environments that are sums of two factors: reward = mu_arm + s_first + t_second + noise.
+"""Least squares with environment shifts that are sums of the effects of two factors.
 
-An example: a cow that gives more milk, and a month in which all cows give more. The factor with more levels
-is profiled out, as shifts are in `least_squares`; the remaining system has the size of the arms plus the
-other factor.
+The model is reward = mu_arm + s_first + t_second + noise. An example: a cow that gives more milk, and a
+month in which all cows give more. The factor with more levels is profiled out, as shifts are in
+`least_squares`; the remaining system has the size of the arms plus the other factor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _RANK = 1e-10  # Eigenvalues below this share of the largest count as 0.
 
 
 class TwoWayFit(NamedTuple):
-    """Least-squares fit of arm effects and two environment factors, the larger of which is profiled out.
+    """Least-squares fit of the effects of the arms and of two environment factors.
+
+    The larger factor, the one with more levels, is profiled out.
 
     Attributes
     ----------
@@ -81,11 +83,11 @@ def fit_two_way(c: Cells) -> TwoWayFit:
 
 
 def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
-    """Return the variance of each cell's residual divided by sigma^2: (C,).
+    """Return the variance of the residual of each arm-by-environment cell.
 
-    It is 1/w - 1/W - g'Ag, with w the weight of the cell and W that of its level of the larger factor. g of a
-    cell is its row of the design minus the mean row of its level of the larger factor, and A is the
-    generalised inverse of the normal equations.
+    In units of sigma^2 the variances, (C,), are 1/w - 1/W - g'Ag, with w the weight of the cell and W that
+    of its level of the larger factor. g of a cell is its row of the design minus the mean row of its level
+    of the larger factor, and A is the generalised inverse of the normal equations.
     """
     variance = 1.0 / c.weight - 1.0 / found.weight[found.large]
     for cells, row, rows in _level_rows(c, found):
@@ -97,12 +99,12 @@ def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
 
 
 def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment, a sum of two effects, and its variance divided by sigma^2.
+    """Return the shift of each environment, a sum of two factor effects, and its variance.
 
-    A shift is relative to the average over all rewards. Let e be the column of the environment's level of the
-    smaller factor, zbar the mean row of its level of the larger one, q the shares of the arms in all rewards,
-    and h = e - zbar + q. The shift is the mean of that level minus the overall mean plus h'theta, and its
-    variance is 1/W - 1/N + h'Ah.
+    The variance is divided by sigma^2. A shift is relative to the average over all rewards. Let e be the
+    column of the environment's level of the smaller factor, zbar the mean row of its level of the larger
+    one, q the shares of the arms in all rewards, and h = e - zbar + q. The shift is the mean of that level
+    minus the overall mean plus h'theta, and its variance is 1/W - 1/N + h'Ah.
     """
     found = fit_two_way(c)
     total = float(np.sum(c.weight))
@@ -121,19 +123,19 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
 
 
 def _renumber(level: Ints) -> Ints:
-    """Return factor levels renumbered 0, 1, ..., because a subset of the cells may lack some of them."""
+    """Renumber the levels of a factor as 0, 1, ..., without the levels that do not occur."""
     return np.asarray(np.unique(level, return_inverse=True)[1])
 
 
 def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
-    """Return the values minus the weighted mean of their factor level."""
+    """Subtract from each value the weighted mean of all values with the same factor level."""
     return np.asarray(values - (sum_by_index(level, weight * values, total.size) / total)[level])
 
 
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of levels of the larger factor, each with its weights by level and design column.
+    """Yield, for blocks of levels of the larger factor, the weights by level and design column as a matrix.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix. Its columns
     are the arms, then the levels of the smaller factor.
@@ -151,7 +153,7 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield blocks of levels of the larger factor, each with the mean design row of each level.
+    """Yield, for blocks of levels of the larger factor, the mean design row of each level as a matrix.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix.
     """
@@ -160,7 +162,7 @@ def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats
 
 
 def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
-    """Return the normal equations of arms and smaller factor, with the larger factor profiled out."""
+    """Return the normal-equation matrix of arms and smaller factor, with the larger factor eliminated."""
     columns = c.K + int(small.max()) + 1
     total = np.zeros((columns, columns))
     np.add.at(total, (c.arm, c.K + small), c.weight)
@@ -172,7 +174,7 @@ def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats
 
 
 def _generalised_inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
-    """Return a generalised inverse of the normal equations A, their rank, and groups of comparable arms.
+    """Return a generalised inverse of the normal-equation matrix, its rank, and groups of comparable arms.
 
     The first K columns belong to the arms. Two arms are comparable if their rows of the null space of A are
     equal: then their difference is estimable.

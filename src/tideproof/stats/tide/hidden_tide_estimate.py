@@ -26,7 +26,9 @@ PAUSE_FACTOR = 20.0  # A gap this many times longer than the mean gap is a pause
 
 
 class TidePieces(NamedTuple):
-    """Average hidden tide in each piece of time, (J,) each, relative to its average over traffic.
+    """Average of the hidden tide in each piece of time, relative to its traffic-weighted average.
+
+    There are J pieces, and all arrays but `piece` are (J,).
 
     Attributes
     ----------
@@ -43,14 +45,14 @@ class TidePieces(NamedTuple):
     variance: Floats
 
     def where(self, moment: int) -> float:
-        """Return the position of a moment's start in units of pieces: 2.5 is inside the third piece."""
+        """Return the position of a time point in units of pieces of time: 2.5 is inside the third piece."""
         ends = np.append(self.start, self.piece.size)
         at = int(self.piece[moment])
         return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
 
 
 class UnlabelledTideFit(NamedTuple):
-    """Fit of a log with a hidden tide.
+    """Fit of a log without environment labels: arm means and a hidden tide.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ class UnlabelledTideFit(NamedTuple):
 def follow_tide(
     arms: list[Any], arm: Ints, time: Floats, n: Floats, mean: Floats, squares: Floats, clock: bool
 ) -> UnlabelledTideFit:
-    """Estimate arm means and the hidden tide from rows in the order of time.
+    """Estimate arm means and the hidden tide from the rows of a log in the order of time.
 
     `clock` means that moments are seconds since 1970.
     """
@@ -126,7 +128,7 @@ def follow_tide(
 
 
 def move_codes(time: Floats) -> Ints:
-    """Return a code for each row that says whether the tide may have moved since the row before.
+    """Return a code for each row of a log: whether the tide may have moved since the previous row.
 
     The codes are SAME, USUAL and PAUSED, as in `TimedRows`.
 
@@ -145,9 +147,9 @@ def move_codes(time: Floats) -> Ints:
 def _cut_into_pieces(
     rows: TimedRows, tide: TideCurve, count: int, C: Floats, noise: float, share: Floats, gauge: float
 ) -> TidePieces:
-    """Return the average tide in `count` pieces of time with about the same traffic.
+    """Cut time into `count` pieces with about the same traffic, and return the average tide in each.
 
-    If there are fewer moments than that, each moment is a piece.
+    If there are fewer points in time than that, each of them is a piece.
 
     The level of a piece rests on about noise/variance rewards around it. The uncertainty about the arms
     enters through their shares among those rewards, compared with their overall `share`.
@@ -180,7 +182,7 @@ def _cut_into_pieces(
 def _cells(
     arms: list[Any], labels: list[Any], arm: Ints, of: Ints, n: Floats, mean: Floats, squares: Floats
 ) -> Cells:
-    """Return the cells of a log, one for each arm and piece of time, from its rows."""
+    """Group the rows of a log into cells, one for each arm and piece of time."""
     pair, cell = np.unique(of * len(arms) + arm, return_inverse=True)
     size = sum_by_index(cell, n, pair.size)
     centre = sum_by_index(cell, n * mean, pair.size) / size
@@ -189,10 +191,10 @@ def _cells(
 
 
 def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[Any]:
-    """Return moments as text, with as many digits as are needed to distinguish them.
+    """Return points in time as text, with as many digits as are needed to distinguish them.
 
-    If `span`, the length of the log in seconds, is given, it determines the digits instead. Moments that are
-    not clock times stay numbers.
+    If `span`, the length of the log in seconds, is given, it determines the digits instead. Points in time
+    that are not clock times stay numbers.
 
     >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
     ['2024-05-03 14:00', '2024-05-03 15:00']

@@ -1,4 +1,4 @@
-"""Smoothed curve of a hidden tide, with jumps, from all rewards before and after each moment.
+"""Smoothed curve of a hidden tide, with jumps, from all rewards before and after each point in time.
 
 After subtracting arm effects, the rewards of a moment show the tide alone: y = tide + noise. The law of the
 tide is symmetric in time. So the smoother combines, at each moment, a filter that runs forwards with one that
@@ -33,7 +33,9 @@ _BLOCK = 2**14  # Moments in one batch.
 
 
 class TideCurve(NamedTuple):
-    """Smoothed hidden tide at each moment, (T,) each.
+    """Smoothed estimate of the hidden tide at each point in time, with the probability of a jump there.
+
+    A moment is a point in time with rewards; there are T of them, and all arrays are (T,).
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class TideCurve(NamedTuple):
 
 
 class TideJump(NamedTuple):
-    """Detected jump of the hidden tide: index of its likeliest moment, probability and size."""
+    """Detected jump of the hidden tide: index of its likeliest point in time, probability and size."""
 
     place: int
     chance: float
@@ -63,7 +65,7 @@ class TideJump(NamedTuple):
 def smooth_tide(
     rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[WeightedLaw]
 ) -> TideCurve:
-    """Estimate the hidden tide at each moment, averaged over the likelier laws of its drift and jumps.
+    """Estimate the hidden tide at each point in time, averaged over the likelier models of drift and jumps.
 
     `mu` holds the arm effects, and `noise` is the variance of the noise.
     """
@@ -90,7 +92,11 @@ def smooth_tide(
 
 
 def _smooth(flat: TimedRows, law: TideLaw, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return level, variance, jump probability and jump size of the tide at each moment, under one law."""
+    """Estimate, under one model, the tide and the probability and size of a jump at each point in time.
+
+    The results are the level of the tide, its variance, and the probability and the size of a jump: (T,)
+    each.
+    """
     T, noise = flat.arm.size, max(noise, TINY)
     F, heard = (12, 6) if T <= FEW else (4, 1)
     program = filter_program(T)
@@ -142,9 +148,9 @@ def _smooth(flat: TimedRows, law: TideLaw, noise: float) -> tuple[Floats, Floats
 
 
 def _likeliest_paths(kept: PathRecord, count: int) -> PathRecord:
-    """Return the `count` most probable hypotheses on the tide at each moment; their weights add up to 1.
+    """Keep, at each point in time, the `count` most probable hypotheses about when the tide jumped.
 
-    A path is one hypothesis of when the tide jumped.
+    A path is one such hypothesis. The weights of the paths that are kept add up to 1.
     """
     if count == 1:
         best = kept.weight.argmax(axis=1)[:, None]

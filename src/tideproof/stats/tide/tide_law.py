@@ -1,4 +1,4 @@
-"""Bayesian model averaging over laws of a hidden tide: its drift and its jumps.
+"""Bayesian model averaging over laws of a hidden tide: models of how it drifts and how it jumps.
 
 A law consists of the variance of a step between two moments, the probability of a jump, and its variance;
 variances are relative to that of the noise. A wide grid of laws is evaluated on a part of the log, the best
@@ -36,7 +36,7 @@ MOST_INTERPRETED = 5_000  # Most rows that are fitted without a compiler.
 
 
 class Effort(NamedTuple):
-    """Limits of the computation for a hidden tide.
+    """Limits of the computing time for a hidden tide: numbers of rows, models and jump hypotheses.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 3), Effort(400
 
 
 class TideLaw(NamedTuple):
-    """Law of a hidden tide: variance of its step between rows, probability and variance of a jump."""
+    """Model (law) of a hidden tide: variance of its step between rows, probability and variance of a jump."""
 
     drift: float
     chance: float
@@ -62,14 +62,14 @@ class TideLaw(NamedTuple):
 
     @property
     def prior(self) -> float:
-        """Prior probability of this law of the tide."""
+        """Prior probability of this model of the tide."""
         if self.chance == 0.0:
             return JUMPLESS_PRIOR / len(DRIFTS)
         return (1.0 - JUMPLESS_PRIOR) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
 
 
 class LawFit(NamedTuple):
-    """Fit of a log under one law of the hidden tide: an assumed drift, jump probability and jump size.
+    """Fit of a log under one model of the hidden tide: a given drift, jump probability and jump size.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class LawFit(NamedTuple):
 
 
 class WeightedLaw(NamedTuple):
-    """Law of the hidden tide, with its posterior probability and the fit of the log under this law."""
+    """Model of the hidden tide, with its posterior probability and the fit of the log under this model."""
 
     law: TideLaw
     weight: float
@@ -95,13 +95,13 @@ class WeightedLaw(NamedTuple):
 
 
 def law_grid() -> list[TideLaw]:
-    """Return the laws of the tide that are tried first: all combinations of a few parameter values."""
+    """Return the models of the tide that are tried first: all combinations of a few parameter values."""
     calm = [TideLaw(drift, 0.0, SIZES[0]) for drift in DRIFTS]
     return calm + [TideLaw(*each) for each in product(DRIFTS, CHANCES, SIZES)]
 
 
 def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
-    """Return the likelier laws of the hidden tide with their posterior probabilities, in descending order."""
+    """Return the likelier models of a hidden tide with their posterior probabilities, the likeliest first."""
     size = rows.arm.size
     program = filter_program(size)
     effort = USUAL if size <= FEW else LONG
@@ -110,7 +110,7 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
     parts = _studied_rows(rows, effort.studied)
 
     def tried(some: Iterable[TideLaw]) -> dict[TideLaw, float]:
-        """Return log posterior probabilities of laws of the tide, up to a constant, from parts of the log."""
+        """Return log posterior probabilities of tide models, up to a constant, given parts of the log."""
         return {
             law: math.log(law.prior) + sum(fit_law(program, part, arms, law, 3).evidence for part in parts)
             for law in some
@@ -137,7 +137,7 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
 
 
 def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
-    """Return the most probable laws of the tide, at most `most`, without those of negligible probability."""
+    """Return the most probable models of the tide: at most `most`, and none of negligible probability."""
     ordered = sorted(known, key=lambda law: -known[law])
     return [
         law
@@ -147,7 +147,10 @@ def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
 
 
 def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
-    """Return laws of the tide with parameters between those of `law` and its neighbours in the grid."""
+    """Return variants of a model of the tide, each with one parameter made somewhat larger or smaller.
+
+    The parameter lies between that of `law` and that of its neighbour in the grid.
+    """
     near = [law._replace(drift=law.drift * factor) for factor in (0.4, 2.5) if law.drift]
     if law.chance:
         near += [law._replace(chance=min(law.chance * factor, 0.6)) for factor in (0.5, 2.0)]
@@ -156,7 +159,7 @@ def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
 
 
 def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
-    """Return the parts of the log on which the grid of laws of the tide is evaluated.
+    """Return the parts of the log on which many models of the tide are tried first.
 
     They are the whole log if it is short, otherwise a few stretches of successive rows.
     """
@@ -176,7 +179,7 @@ def _row_slice(rows: TimedRows, where: slice) -> TimedRows:
 def fit_law(
     program: Kernel, rows: TimedRows, arms: int, law: TideLaw, count: int, kept: PathRecord | None = None
 ) -> LawFit:
-    """Fit a log under one law of the tide, with a filter that follows `count` hypotheses on its jumps.
+    """Fit a log under one model of the tide, by a filter that keeps `count` hypotheses about its jumps.
 
     A path is one hypothesis of when the tide jumped. If `kept` is given, it records the states of the paths.
     """
@@ -197,7 +200,7 @@ def fit_law(
 
 
 def empty_path_record(rows: int, count: int) -> PathRecord:
-    """Return a record of zeros for a filter's hypotheses on the tide's jumps (paths) after each row."""
+    """Return zeroed arrays to record, after each row, a filter's hypotheses about jumps of the tide."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
         per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
@@ -205,14 +208,14 @@ def empty_path_record(rows: int, count: int) -> PathRecord:
 
 
 def _empty_paths(arms: int, count: int) -> Paths:
-    """Return zeroed arrays for a filter that follows `count` hypotheses on the tide's jumps (paths)."""
+    """Return zeroed arrays for a filter that keeps `count` hypotheses (paths) about jumps of the tide."""
     sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
     shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
     return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
 def average_laws(found: Sequence[WeightedLaw]) -> tuple[Floats, Floats, float]:
-    """Return arm levels (up to a constant), covariance and noise variance, averaged over laws of the tide."""
+    """Average arm means (up to a constant), covariance and noise variance over the models of the tide."""
     weight = np.array([each.weight for each in found])
     levels = np.array([each.found.level - each.found.level[0] for each in found])
     mean = weight @ levels

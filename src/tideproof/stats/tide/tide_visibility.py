@@ -1,4 +1,4 @@
-"""Check of whether rewards are suitable for estimating a hidden tide row by row.
+"""Check of whether rewards are suitable for estimating a hidden tide from single rows of a log.
 
 The filter treats noise as approximately normal and takes large deviations for jumps. If most rewards are
 equal and a few are large, as with revenue, each large reward looks like a jump up and a jump down, and the
@@ -22,7 +22,7 @@ ROUNDS = 3  # Iterations of estimating arm effects.
 
 
 def too_coarse(arm: Ints, reward: Floats) -> bool:
-    """Return True if rewards in the order of time are too coarse or skewed to show a hidden tide.
+    """Return whether rewards in the order of time are too coarse (such as 0/1) or too skewed to show a tide.
 
     Symmetric heavy tails do no harm: jumps up and jumps down then take as much from each arm.
 
@@ -37,19 +37,19 @@ def too_coarse(arm: Ints, reward: Floats) -> bool:
 
 
 def _has_variation(arm: Ints, reward: Floats) -> bool:
-    """Return True if at least one arm has different rewards; otherwise there is no noise."""
+    """Return whether the rewards of at least one arm differ from each other; otherwise there is no noise."""
     return any(np.ptp(reward[arm == k]) > 0.0 for k in np.unique(arm).tolist())
 
 
 def _has_ties(arm: Ints, reward: Floats) -> bool:
-    """Return True if a large share of rewards equals the previous reward of the same arm."""
+    """Return whether a large share of rewards equals the previous reward of the same arm."""
     order = np.argsort(arm, kind="stable")
     equal = np.diff(reward[order])[np.diff(arm[order]) == 0] == 0.0
     return bool(equal.size >= FEWEST_PAIRS and equal.mean() >= TIED_SHARE)
 
 
 def level_arms(arm: Ints, reward: Floats) -> Floats:
-    """Return rewards minus arm effects, estimated by medians of the steps between successive rows.
+    """Subtract arm effects, estimated by the median change between successive rows, from the rewards.
 
     Most steps are too short for the tide to move noticeably.
     """
@@ -66,7 +66,7 @@ def level_arms(arm: Ints, reward: Floats) -> Floats:
 
 
 def _has_isolated_rows(level: Floats) -> bool:
-    """Return True if many rows stand out from both neighbours, more in one direction than in the other."""
+    """Return whether many rewards stand out from both neighbours in time, mostly in the same direction."""
     if level.size < 3:
         return False
     far = FAR_STEPS * float(np.median(np.abs(np.diff(level)))) / 0.6745

@@ -1,4 +1,4 @@
-"""Empirical-Bayes estimates of the variance of rewards in each cell.
+"""Empirical-Bayes estimates of the variance of rewards in each cell (one arm in one environment).
 
 The variance of a reward is modelled as base x common x arm factor x environment factor, where `base` is 1 on
 the scale of differences and the expected mean on that of ratios. Factors are shrunk towards 1 as far as their
@@ -22,12 +22,12 @@ _TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
 
 
 def is_exact(sigma: float, largest: float) -> bool:
-    """Return True if a residual standard deviation is mere rounding error, compared with the largest mean."""
+    """Return whether a residual standard deviation, relative to the largest mean, is only rounding error."""
     return sigma <= _ROUNDING * largest
 
 
 class CellVariances(NamedTuple):
-    """Variances and third moments of rewards in each cell, with degrees of freedom.
+    """Variance and third central moment of the rewards in each cell, with degrees of freedom.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CellVariances(NamedTuple):
     environment_freedom: Floats
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
-        """Return Satterthwaite's degrees of freedom of a sum of variances with one term for each cell.
+        """Return Satterthwaite's degrees of freedom of a sum of estimated variances, one for each cell.
 
         The errors of the common variance and of the own part of each factor add up.
         """
@@ -64,7 +64,7 @@ class CellVariances(NamedTuple):
 
 
 def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> CellVariances:
-    """Estimate the variances of rewards around `fitted`, the expected mean of each cell.
+    """Estimate the variance of the rewards in each cell around `fitted`, the expected mean of the cell.
 
     `freedom` is that of all residuals; the degrees of freedom used by the fit are charged to the cells in
     proportion. Heavy tails make a variance estimate noisier: if cells hold fourth powers, excess kurtosis
@@ -100,7 +100,7 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
 
 
 def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Floats) -> float:
-    """Return the excess kurtosis of rewards around their cell means, with a variance for each arm.
+    """Return the excess kurtosis of rewards around their cell means, where each arm has its own variance.
 
     Separate variances keep unequal variances from counting as heavy tails.
     """
@@ -115,7 +115,7 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
 
 
 class VarianceFactors(NamedTuple):
-    """Factors by which the variances of arms, or of environments, differ from the common variance.
+    """Factors by which the reward variances of arms, or of environments, differ from the common variance.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class VarianceFactors(NamedTuple):
 
 
 def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise: float) -> VarianceFactors:
-    """Return the variance of each arm or environment divided by the common variance, shrunk towards 1.
+    """Return the reward variance of each arm or environment relative to the common one, shrunk towards 1.
 
     `of` is the arm or environment of each cell, its label. The own ratio of a label with n degrees of freedom
     has the sampling variance noise/n. The variance between labels is chosen such that the weighted squares of
@@ -151,7 +151,7 @@ def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise
 
 
 def variance_between(deviation: Floats, error: Floats) -> float:
-    """Return the moment estimate of the variance of true values, from deviations and error variances.
+    """Estimate the variance of true values, by the method of moments, from deviations and error variances.
 
     It is the t >= 0 at which deviation^2/(t + error) averages 1, or 0 if the average is below 1 at t = 0.
     """
@@ -168,7 +168,7 @@ def variance_between(deviation: Floats, error: Floats) -> float:
 
 
 def _unknown_variances(cells: Cells) -> CellVariances:
-    """Return the result for rewards whose variance cannot be estimated."""
+    """Return the variances of rewards if they cannot be estimated: NaN, with 0 degrees of freedom."""
     none = np.full(cells.n.size, np.nan)
     arms, places = np.zeros(cells.K), np.zeros(cells.J)
     return CellVariances(none, none, 0.0, arms, places, arms, places)

@@ -1,4 +1,4 @@
-"""Cluster-robust covariance by unit: rewards of one visitor may depend on each other in any way."""
+"""Cluster-robust covariance of arm effects: rewards of one unit, such as a visitor, may be dependent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 2**20  # Numbers in a dense block of units x arms: 8 MB.
 
 
 class ClusteredCovariance(NamedTuple):
-    """Cluster-robust covariance of the arm effects, clustered by unit.
+    """Cluster-robust covariance of the arm effects; the clusters are units, such as visitors.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ClusteredCovariance(NamedTuple):
 
 
 def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
-    """Return the cluster-robust sandwich covariance of the arm effects, with one score for each unit.
+    """Return the cluster-robust sandwich covariance of the arm effects; each unit is one cluster.
 
     It is P (sum_u z_u z_u') P.
 
@@ -87,9 +87,10 @@ def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
 
 
 def _scores(c: Cells, s: Solution, u: UnitRewards, used: Ints) -> Floats:
-    """Return the sum of z_u z_u' over units u, with z_u the score of a unit: (K, K).
+    """Return the middle matrix of the sandwich estimator that is clustered by unit: (K, K).
 
-    It is computed for one block of units at a time.
+    It is the sum of z_u z_u' over units u, with z_u the score of a unit, and is computed for one block of
+    units at a time.
     """
     expected = c.mean - cell_residuals(s, c)
     rest = u.n * (u.mean - expected[u.cell])
@@ -120,5 +121,5 @@ def _count_distinct_by_group(group: Ints, label: Ints, groups: int) -> Floats:
 
 
 def _count_distinct(label: Ints) -> int:
-    """Return the number of distinct labels."""
+    """Return the number of distinct labels in an array."""
     return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))

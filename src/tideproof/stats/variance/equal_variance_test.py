@@ -45,7 +45,7 @@ class Spread:
 
 
 def unequal_variances(c: Cells) -> Spread:
-    """Test whether all arms, and all environments, have equal variances.
+    """Test whether all arms have equal reward variances, and whether all environments do.
 
     ln s^2 of each cell, without its bias under normal noise, is fitted by an arm and an environment effect
     with weights 1/trigamma(df/2). The residuals measure how much heavy tails add to the variation of the log
@@ -82,7 +82,7 @@ def unequal_variances(c: Cells) -> Spread:
 
 
 def _log_variances(c: Cells) -> Cells:
-    """Return cells whose means are the unbiased log variances of the rewards in the given cells.
+    """Return cells in which the unbiased log variance of each cell's rewards takes the place of its mean.
 
     Their weights are the inverse sampling variances of the log variances.
     """
@@ -97,12 +97,15 @@ def _log_variances(c: Cells) -> Cells:
 
 
 def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
-    """Return the weighted sum of squares of y around the mean of each label."""
+    """Return the weighted sum of squared deviations of values from the mean of all values of their group.
+
+    `label` is the group of each value y, and `w` its weight.
+    """
     centre = sum_by_index(label, w * y, labels)[label] / sum_by_index(label, w, labels)[label]
     return float(np.sum(w * (y - centre) ** 2))
 
 
 def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
-    """Return a table of the standard deviation inside the cells of each arm or environment."""
+    """Return a table of the standard deviation of rewards inside the cells of each arm or environment."""
     variance, freedom = variance_inside(c, of, len(labels))
     return Table({name: labels, "sd": np.sqrt(variance), "degrees_of_freedom": freedom.astype(np.int64)})

@@ -67,24 +67,24 @@ class MixedModelFit(NamedTuple):
 
     @property
     def between(self) -> Floats:
-        """(C,) variance of the interaction in each cell."""
+        """Variance of the arm x environment interaction in each cell: (C,)."""
         one = self.omega2.size == 1
         return np.full(self.cells.n.size, self.omega2[0]) if one else np.asarray(self.omega2[self.cells.arm])
 
     @property
     def noise(self) -> Floats:
-        """(C,) noise variance of the mean reward of each cell (one arm in one environment)."""
+        """Noise variance of the mean reward of each cell (one arm in one environment): (C,)."""
         return np.asarray(self.sigma2[self.noise_of] / self.cells.n)
 
     def typical(self) -> tuple[float, float]:
-        """Return root mean squares, over rewards, of the standard deviations of interactions and noise."""
+        """Return typical standard deviations of interactions and noise: root mean squares over rewards."""
         n = self.cells.n
         between, noise = (float(n @ x / n.sum()) for x in (self.between, self.sigma2[self.noise_of]))
         return math.sqrt(between), math.sqrt(noise)
 
 
 class RestrictedLikelihood(NamedTuple):
-    """Restricted likelihood at one value of the interaction variance.
+    """Restricted likelihood (REML) of the mixed model at one value of the variance of interactions.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class RestrictedLikelihood(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """Scaled slope of the deviance in the interaction variance: 0 at the maximum of the likelihood.
+        """Scaled derivative of the deviance with respect to the interaction variance; 0 at the optimum.
 
         It is the sum of expected weighted squares divided by that of observed ones, minus 1. It is almost
         linear in omega^2, which makes the root easy to find.
@@ -144,7 +144,7 @@ def reml(
 
 
 def _check_unit(variance: float) -> None:
-    """Raise `InputError` if the variance of the rewards is so large or small that its cube overflows."""
+    """Raise `InputError` if the cube of the variance of the rewards would overflow or underflow."""
     if not _LEAST <= variance <= _MOST:
         raise InputError(
             f"the interaction model cannot handle rewards with standard deviation {math.sqrt(variance):g}; "
@@ -153,12 +153,18 @@ def _check_unit(variance: float) -> None:
 
 
 def visible_interactions(c: Cells, s: Solution) -> int:
-    """Return the degrees of freedom of arm x environment interactions: cells minus parameters."""
+    """Return the degrees of freedom of arm x environment interactions: number of cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
 class VarianceParameters(NamedTuple):
-    """Variances in the mixed model: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in a cell."""
+    """Variance parameters of the mixed model: the variances of interactions and those of the noise.
+
+    Attributes
+    ----------
+    omega2 : (1,) variance of interactions, or (K,) one for each arm.
+    sigma2 : (1,) variance of a reward in its cell, or (pools,) one for each pool of cells.
+    """
 
     omega2: Floats
     sigma2: Floats
@@ -178,13 +184,13 @@ def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: f
 
 
 def _maximise(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
-    """Return the interaction variance that maximises the restricted likelihood, and sigma^2 with it.
+    """Return the interaction variance and the noise variance that maximise the restricted likelihood.
 
     With `pools` the variances of the noise are known, and the second result is 1.
     """
 
     def slope(x: float) -> float:
-        """Return the scaled slope of the deviance at the interaction variance x."""
+        """Return the scaled derivative of the deviance with respect to the interaction variance, at x."""
         return _restricted_likelihood(c, s, pools, x).slope
 
     none = _restricted_likelihood(c, s, pools, 0.0)
@@ -206,7 +212,7 @@ def _maximise(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]
 
 
 def secant_root(low: tuple[float, float], guess: float, f: Callable[[float], float]) -> float:
-    """Return the root of a nearly linear function above `low`, by the secant method within a bracket.
+    """Return the root, above the point `low`, of a nearly linear function by a bracketed secant method.
 
     `low` is a point with a negative value: its position and the value there.
     """
@@ -231,7 +237,7 @@ def secant_root(low: tuple[float, float], guess: float, f: Callable[[float], flo
 
 
 def _deviance(s: Solution, at: RestrictedLikelihood, pools: Pools | None) -> float:
-    """Return -2 log restricted likelihood, up to a constant."""
+    """Return the deviance: -2 times the log restricted likelihood, up to a constant."""
     W = at.cells.totals[at.cells.totals > 0.0]
     loose = np.flatnonzero(np.diag(at.solution.P) > 0.0)
     total = float(np.sum(np.log(W)) - np.sum(np.log(at.cells.weight)))
@@ -242,7 +248,7 @@ def _deviance(s: Solution, at: RestrictedLikelihood, pools: Pools | None) -> flo
 def _fit_without_interactions(
     c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool
 ) -> MixedModelFit:
-    """Return the REML result without interactions, for which no covariance is computed."""
+    """Return the mixed-model fit for the case without interactions; its covariances are not computed."""
     sigma2 = np.array([s.rss / s.freedom if s.freedom else np.nan]) if pools is None else pools.variance
     nothing = np.full((c.K, c.K), np.nan)
     omega2 = np.zeros(c.K if own else 1)
@@ -252,14 +258,17 @@ def _fit_without_interactions(
 
 
 def _noise_of(c: Cells, pools: Pools | None) -> Ints:
-    """Return the index of each cell's noise variance."""
+    """Return, for each cell, the index of its noise variance: that of its pool, or 0 without pools."""
     return np.zeros(c.n.size, np.int64) if pools is None else pools.of
 
 
 def _omega_by_arm(
     c: Cells, s: Solution, pools: Pools | None, start: VarianceParameters
 ) -> VarianceParameters:
-    """Return the interaction variance of each arm, at least 0 (and sigma^2 without pools), by scoring."""
+    """Estimate a separate interaction variance, at least 0, for each arm by Fisher scoring.
+
+    Without `pools`, the noise variance sigma^2 is estimated together with them.
+    """
     joint, df, inside = pools is None, float(np.sum(c.n - 1.0)), float(np.sum(c.squares))
     D = np.array([(c.arm == i).astype(float) for i in range(c.K)] + ([1.0 / c.n] if joint else []))
     fixed = 0.0 if pools is None else pools.variance[pools.of] / c.n
@@ -287,7 +296,7 @@ def _omega_by_arm(
 
 
 def _fit_at(c: Cells, s: Solution, pools: Pools | None, theta: VarianceParameters) -> MixedModelFit:
-    """Fit the model with the variances `theta`, with Kenward-Roger corrections for estimated variances."""
+    """Fit the mixed model at the estimated variances `theta`, and apply Kenward-Roger corrections."""
     omega2, sigma2 = theta
     of, df = _noise_of(c, pools), float(np.sum(c.n - 1.0))
     between = np.broadcast_to(omega2 if omega2.size == 1 else omega2[c.arm], c.n.shape)

@@ -25,8 +25,10 @@ from tideproof.stats.variance.sandwich import Pools, arm_deviations
 
 
 class DerivativeSums(NamedTuple):
-    """Sums S and X of the Kenward-Roger formulas, and the derivatives D of the cells' variances.
+    """Matrix sums in the Kenward-Roger formulas, from the derivatives of the variances of cell means.
 
+    S and X are the sums of the module's docstring, and D holds the derivatives of the variances of cell means
+    by the variance parameters.
     For p variance parameters D is (p, C), S is (p, K, K), and X is (p, p, K, K).
     """
 
@@ -36,7 +38,7 @@ class DerivativeSums(NamedTuple):
 
 
 class VarianceCorrection(NamedTuple):
-    """Kenward-Roger corrections of a covariance matrix, because variances are estimated.
+    """Kenward-Roger corrections of the arms' covariance matrix, which allow for estimated variances.
 
     Attributes
     ----------
@@ -53,7 +55,10 @@ class VarianceCorrection(NamedTuple):
 
 
 def derivative_sums(cells: Cells, D: Floats) -> DerivativeSums:
-    """Compute the sums S and X of the Kenward-Roger formulas, in O(p C K + p^2 J K^2) for p variances."""
+    """Compute the matrix sums that the Kenward-Roger formulas need.
+
+    They are S and X of the module's docstring. Takes O(p C K + p^2 J K^2) for p variances.
+    """
     a = cells.weight**2 * D
     p, K = len(D), cells.K
     S = np.array([meat(cells, row) for row in a])
@@ -70,9 +75,10 @@ def derivative_sums(cells: Cells, D: Floats) -> DerivativeSums:
 
 
 def information(cells: Cells, solution: Solution, residual_variance: Floats, sums: DerivativeSums) -> Floats:
-    """Return the expected REML information on the variance parameters theta, from the cell means: (p, p).
+    """Return the expected REML information that the cell means contain about the variance parameters.
 
-    It is half of tr(Q D_i Q D_j), with Q = W - WHW the projection onto residuals.
+    It is (p, p) for p parameters theta: half of tr(Q D_i Q D_j), with Q = W - WHW the projection onto
+    residuals.
     """
     w, P, (D, S, X) = cells.weight, solution.P, sums
     own = (D * (w**2 * (2.0 * w * residual_variance - 1.0))) @ D.T  # w^2 - 2 w^3 h, h = 1/w - variance
@@ -89,11 +95,11 @@ def information(cells: Cells, solution: Solution, residual_variance: Floats, sum
 def variance_correction(
     cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats
 ) -> VarianceCorrection:
-    """Return the Kenward-Roger corrections for variance parameters theta that are estimated.
+    """Return the Kenward-Roger corrections that allow for errors of the estimated variance parameters.
 
-    `covariance` is that of the estimates of theta, (p, p). The corrections are 2 sum_ij Cov_ij P (sum_c w^3
-    D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of each contrast, with s_i its entry of P
-    S_i P.
+    `covariance` is that of the estimates of the parameters theta, (p, p). The corrections are 2 sum_ij Cov_ij
+    P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of each contrast, with s_i its
+    entry of P S_i P.
     """
     P, (D, S, X) = solution.P, sums
     direct = meat(cells, cells.weight**3 * np.einsum("ic,ij,jc->c", D, covariance, D))
@@ -105,7 +111,7 @@ def variance_correction(
 
 
 def pooled_variance_correction(cells: Cells, solution: Solution, pools: Pools) -> VarianceCorrection:
-    """Return the Kenward-Roger corrections for independently estimated variances of the pools."""
+    """Return the Kenward-Roger corrections for noise variances estimated separately in pools of cells."""
     P, b, n = solution.P, cells.dense_shares(), cells.n
     extra, doubt = np.zeros_like(P), np.zeros_like(P)
     for p, here in group_members(pools.of):
@@ -124,6 +130,6 @@ def pooled_variance_correction(cells: Cells, solution: Solution, pools: Pools) -
 
 
 def satterthwaite(P: Floats, doubt: Floats) -> Floats:
-    """Return Satterthwaite's degrees of freedom of each contrast, at least 1: (K, K)."""
+    """Return Satterthwaite's degrees of freedom, at least 1, of each difference between two arms: (K, K)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(doubt > 0.0, np.maximum(pair_variances(P) ** 2 / doubt, 1.0), np.inf)

@@ -49,7 +49,9 @@ class WeightedFit(NamedTuple):
 
 
 def hc3(solution: Solution, cells: Cells) -> Floats:
-    """Return the HC3 sum of (residual/(1 - leverage))^2 over the rewards of each cell: (C,).
+    """Return, for each cell, the sum of the squared HC3 residuals of its rewards: (C,).
+
+    The HC3 residual of a reward is residual/(1 - leverage).
 
     All rewards of a cell have the same leverage, h = 1/m_j + g'Pg, and their squared residuals add up to
     squares + n (mean residual)^2. NaN where h = 1: no other reward checks the cell.
@@ -65,7 +67,10 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
 
 
 def environment_scores(solution: Solution, cells: Cells) -> Floats:
-    """Return the sum over environments of u u', with u the environment's residuals summed by arm: (K, K)."""
+    """Return the middle matrix of the sandwich estimator that is clustered by environment: (K, K).
+
+    It is the sum over environments of u u', with u the environment's residuals summed by arm.
+    """
     cells.check_one_way("this variance model")
     residual, _ = residuals(solution, cells)
     total = np.zeros((cells.K, cells.K))
@@ -75,7 +80,9 @@ def environment_scores(solution: Solution, cells: Cells) -> Floats:
 
 
 def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
-    """Fit by weighted least squares with weights n/variance, where the variance is that of the cell's pool.
+    """Fit arm effects by weighted least squares; the weights come from the variance of each pool of cells.
+
+    The weight of a cell is n/variance, with the variance of the cell's pool.
 
     The pools have independent variance estimates with `freedom` degrees of freedom, and M_p is the
     information from pool p. The covariance is P + 4 sum_p (PM_pP - PM_pPM_pP)/freedom_p: half of the
@@ -109,7 +116,9 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
 
 
 def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return the design row of each cell in `here`: its arm minus the arms' shares of its environment.
+    """Return rows of the design matrix of the arms, centred by environment: one row for each cell in `here`.
+
+    A row is the unit vector of the cell's arm minus the shares of all arms in the cell's environment.
 
     `b` holds the share of each arm in each environment, (J, K).
     """

@@ -1,7 +1,8 @@
-"""Variance models of the noise and the standard errors that follow from them, by name.
+"""Variance models of the noise, looked up by name, and the standard errors that follow from them.
 
-A model is an entry of `MODELS`, and all that depends on the model is looked up there. The formulas are in
-`sandwich`.
+A model is an entry of `MODELS`, in which estimates look up all that depends on the model; some models have
+another entry in `AFTER_A_POLICY` for adaptive runs. The formulas are in `sandwich`, `clustered_units` and
+`interaction_reml`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to bec
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Estimated arm effects and shifts with covariances, degrees of freedom and pair tests.
+    """Estimated arm effects and shifts with covariances, degrees of freedom and tests of pairs of arms.
 
     Attributes
     ----------
@@ -85,7 +86,9 @@ class Estimate:
 
 
 class CellNoise(NamedTuple):
-    """Variance of the mean of each cell, all arrays (C,).
+    """Noise variance of the mean reward of each cell (one arm in one environment), with degrees of freedom.
+
+    All arrays are (C,).
 
     Attributes
     ----------
@@ -100,7 +103,7 @@ class CellNoise(NamedTuple):
 
 
 class VarianceModel(NamedTuple):
-    """Variance model: an assumption on the noise, as functions that estimate with it.
+    """Variance model: an assumption about the noise, given by the functions that estimate under it.
 
     Attributes
     ----------
@@ -115,9 +118,9 @@ class VarianceModel(NamedTuple):
 
 
 class ComparisonCounts(NamedTuple):
-    """Amount of data for comparisons in each group of connected arms: (groups,) each.
+    """Numbers of arms, environments and rewards that allow comparisons, in each group of connected arms.
 
-    Environments with a single arm are not counted, because they compare nothing.
+    All arrays are (groups,). Environments with a single arm are not counted, because they compare nothing.
     """
 
     arms: Ints
@@ -138,7 +141,7 @@ def model_of(variance: Variance, adaptive: bool = False) -> VarianceModel:
 
 
 def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> Estimate:
-    """Return the estimate under the named variance model; `solution` is the least-squares fit."""
+    """Estimate arm effects and shifts under the named variance model, given the least-squares fit."""
     model = model_of(variance, adaptive)
     if not solution.freedom and variance not in ("auto", "common"):
         raise InputError(f"variance={variance!r} needs at least 1 residual degree of freedom; there are 0")
@@ -148,19 +151,19 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
 def uniform_estimate(
     mu: Floats, covariance: Floats, readout: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
-    """Return an `Estimate` in which all quantities have the same degrees of freedom."""
+    """Return the given estimates as an `Estimate` in which all of them have the same degrees of freedom."""
     K, J = mu.size, readout.shift.size
     both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
     return Estimate(mu, covariance, both, lambda: readout, of_arm, of_place, pairs, component)
 
 
 def sigma2(solution: Solution) -> float:
-    """Return the variance of the noise if it is the same for all rewards; NaN for 0 degrees of freedom."""
+    """Return the estimated noise variance, assumed equal for all rewards; NaN for 0 degrees of freedom."""
     return solution.rss / solution.freedom if solution.freedom else np.nan
 
 
 def comparison_counts(cells: Cells, solution: Solution) -> ComparisonCounts:
-    """Return the numbers of arms, environments and rewards that count for comparisons, by group of arms."""
+    """Count the arms, environments and rewards that allow comparisons, in each group of connected arms."""
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
@@ -180,7 +183,7 @@ def _common(c: Cells, s: Solution) -> Estimate:
 
 
 def _common_readout(c: Cells, s: Solution) -> MeansAndShifts:
-    """Return adjusted means and shifts with one variance for all rewards."""
+    """Return adjusted means and shifts with their variances, assuming one noise variance for all rewards."""
     one = sigma2(s)
     mean, mean_variance = adjusted_means(s, c)
     shift, shift_variance = environment_shifts(s, c)
@@ -188,12 +191,12 @@ def _common_readout(c: Cells, s: Solution) -> MeansAndShifts:
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean with one noise variance for all rewards."""
+    """Return the variance of each cell's mean, assuming one noise variance for all rewards."""
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _sandwich(c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects with the HC3 sandwich: every reward may have its own variance.
+    """Estimate arm effects with the HC3 sandwich estimator: every reward may have its own variance.
 
     It costs a few degrees of freedom. Environments with a single arm do not count.
     """
@@ -211,14 +214,15 @@ def _sandwich(c: Cells, s: Solution) -> Estimate:
 
 
 def _sandwich_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the HC3 variance of each cell's mean."""
+    """Return the HC3 estimate of the variance of each cell's mean."""
     return _one_source(sandwich.hc3(s, c) / c.n**2, _sandwich_freedom(c, s)[c.arm])
 
 
 def _sandwich_freedom(c: Cells, s: Solution) -> Floats:
-    """Return the residual degrees of freedom N - K - J + 1 of each arm's group of arms: (K,).
+    """Return, for each arm, the residual degrees of freedom of its group of connected arms: (K,).
 
-    Environments with a single arm do not count.
+    They are N - K - J + 1 for N rewards of K arms in J environments. Environments with a single arm do not
+    count.
     """
     known = comparison_counts(c, s)
     return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
@@ -246,7 +250,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
 
 
 def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean from the noise inside cells alone.
+    """Return the variance of each cell's mean that is due to the noise inside cells alone.
 
     Differences of shifts between arms are not an error of a cell's mean.
     """
@@ -275,39 +279,45 @@ def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: 
 
 
 def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> VarianceModel:
-    """Return the variance model with interactions for given pools of the noise."""
+    """Return the variance model with interactions and, given `pool`, a noise variance for each pool of cells.
+
+    `own` gives every arm its own interaction variance.
+    """
     cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
     return VarianceModel(partial(_interacting, pool, own), cell_noise, pool)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Return noise variances of cells, marked as having estimation errors that depend on each other."""
+    """Return noise variances of cells, marked as based on one estimate: their errors are dependent."""
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
 def _by_group(s: Solution, freedom: Floats) -> Floats:
-    """Return each arm's degrees of freedom: those of its group of arms, or the residual ones without one."""
+    """Return each arm's degrees of freedom: those of its group, or the residual ones if it has no group.
+
+    Groups are those of connected arms.
+    """
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
 def _estimate(
     c: Cells, s: Solution, C: Floats, read: Callable[[], MeansAndShifts], freedom: Floats
 ) -> Estimate:
-    """Return an `Estimate` in which all arms of a group have the same degrees of freedom."""
+    """Return an `Estimate` in which all arms of a connected group have the same degrees of freedom."""
     both = np.minimum(freedom[:, None], freedom)
     pairs = WaldPairs(s.mu, C, both)
     return Estimate(s.mu, C, both, read, freedom, _by_environment(c, freedom), pairs, s.component)
 
 
 def _by_environment(c: Cells, of_arm: Floats) -> Floats:
-    """Return the degrees of freedom of each environment, those of its arms: (J,); 0 without arms."""
+    """Return the degrees of freedom of each environment, taken from its arms; 0 if it has no arms: (J,)."""
     found = np.zeros(c.J)
     found[c.environment] = of_arm[c.arm]
     return found
 
 
 def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects by least squares, weighted by the variances inside the cells of each pool."""
+    """Estimate arm effects by least squares, weighted by inverse variances estimated in pools of cells."""
     found = sandwich.weighted_fit(c, pool(c))
     mu, C = found.solution.mu, found.covariance
     read = partial(means_and_shifts, found.solution, C, found.cells, 1.0 / found.cells.weight)
@@ -317,7 +327,7 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean from the variance of its pool."""
+    """Return the variance of each cell's mean, from the reward variance of the cell's pool."""
     pooled = pool(c)
     return CellNoise(pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of], pooled.of)
 
@@ -328,7 +338,7 @@ def _pooled_by_arm(c: Cells) -> Pools:
 
 
 def _pooled_by_arm_or_together(c: Cells) -> Pools:
-    """Return pools of cells with one variance each: one per arm, and one for all arms with few rewards."""
+    """Group the cells by arm into pools with one variance each; all arms with few rewards share one pool."""
     freedom = sum_by_index(c.arm, c.n - 1.0, c.K)
     seen = np.flatnonzero(c.counts > 0.0)
     order = seen[np.argsort(freedom[seen], kind="stable")]
@@ -343,7 +353,10 @@ def _pooled_by_arm_or_together(c: Cells) -> Pools:
 
 
 def _pooled_by_environment(c: Cells) -> Pools:
-    """Group the cells by environment into pools with one variance each; pools with one arm need none."""
+    """Group the cells by environment into pools with one reward variance each.
+
+    An environment with a single arm needs no variance of its own, because it compares nothing.
+    """
     return _pooled("by-environment", c, c.environment, c.environments, c.compares)
 
 
@@ -387,32 +400,32 @@ def _check_pools(
 
 
 def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
-    """Return the variance model that weights cells by the inverse variances of the pools from `pool`."""
+    """Return the variance model that weights each cell by the inverse reward variance of its pool."""
     return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
 def _measured(c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects with variances that follow from the means for 0/1 rewards, else are measured."""
+    """Estimate arm effects, with variances implied by the means for 0/1 rewards, and measured otherwise."""
     pairs = additive_pairs(c, s)
     read = partial(_measured_readout, c, s, pairs)
     return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
 
 
 def _measured_readout(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
-    """Return adjusted means and shifts with variances from the data."""
+    """Return adjusted means and shifts, with variances from the fitted reward variance of each cell."""
     scale: Any = pairs.scale
     found = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
     return found._replace(steady=found.mean + scale.steady - s.mu)
 
 
 def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean from the fitted variances."""
+    """Return the variance of each cell's mean, from the fitted variance of the cell's rewards."""
     pairs: Any = found.pairs
     return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _residual_degrees_of_freedom(c: Cells, s: Solution) -> Floats:
-    """Return the residual degrees of freedom for each arm: (K,)."""
+    """Return, for each arm, the residual degrees of freedom of the whole fit: (K,)."""
     return np.full(c.K, float(s.freedom))
 
 

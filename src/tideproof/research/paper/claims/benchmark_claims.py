@@ -1,4 +1,7 @@
-"""Claims of section 5.1, figure 4 and the appendix: LinLUCB compared with benchmark policies."""
+"""The paper's claims that compare its policy LinLUCB with benchmark policies.
+
+They are in section 5.1, figure 4 and the appendix.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ Found = Mapping[str, Any]
 
 
 def budgets(name: str) -> tuple[int, ...]:
-    """Return the budgets at which claims compare the policies of a simulated panel."""
+    """Return the budgets, in pulls, at which claims compare the policies that run in a simulated world."""
     return tuple(pulls * panels()[name].world.arms for pulls in PER_ARM)
 
 
@@ -70,7 +73,7 @@ def _beats_all(names: Sequence[str], of: ErrorMeasure) -> Check:
 
 
 def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | None = None) -> Check:
-    """Make a check that a policy errs more often in the first world of each pair than in the second."""
+    """Return a function that checks, for pairs of worlds, if a policy errs more often in the first world."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -118,7 +121,10 @@ def minus(
     at: Sequence[int] | None = None,
     note: str = "",
 ) -> Check:
-    """Make a check that the error rate of policy `a` minus that of `b` is on one side of a threshold."""
+    """Return a function that checks if the difference of two error rates is on one side of a threshold.
+
+    The difference is the error rate of the policy `a` minus that of the policy `b`.
+    """
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -135,7 +141,7 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Return parts of the claim that error rate and opportunity cost agree on the better of two policies.
+    """Return the parts of this claim: error rate and opportunity cost agree on the better of two policies.
 
     Where one of the two measures decides which policy is better, the other must agree.
     """
@@ -153,7 +159,10 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 def _differences(
     study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return the error differences of all pairs of policies, and of each policy to the policy SER3."""
+    """Return the differences in error between every two policies, and between each policy and policy SER3.
+
+    SER3 is a policy that was simulated separately.
+    """
     compared = []
     for a, b in combinations(labels, 2):
         compared += paired_difference(study, a, b, at, of, level, f"{a} and {b}, ")
@@ -163,8 +172,9 @@ def _differences(
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Return differences by the second of two measures, positive where their sign agrees with the first.
+    """Return how far one measure of error agrees with another on which of two policies is better.
 
+    The results are the differences by the second measure, positive where their sign agrees with the first.
     Comparisons that `first` does not decide are left out.
     """
     compared = []

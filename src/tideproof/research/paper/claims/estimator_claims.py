@@ -1,4 +1,7 @@
-"""Claims on raw means (section 2.3) and least squares (sections 3.1, 4, 5.2): identities, bias, normality."""
+"""The paper's claims on raw means and least-squares estimates: identities, bias and normality.
+
+Raw means are the subject of section 2.3, and least squares of sections 3.1, 4 and 5.2.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ TERM = 0.3  # size of the shift term relative to EARLY environments; it falls as
 
 
 def identities_hold(*quantities: str) -> Check:
-    """Make a check that the paper's algebraic identities hold on all random designs, up to rounding."""
+    """Return a function that checks if the paper's algebraic identities hold up to rounding.
+
+    They are checked on all random designs.
+    """
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -107,10 +113,10 @@ def _unbiased(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _normal(quantity: str, note: str) -> Check:
-    """Make a check that estimates are nearly normally distributed, with Dvoretzky-Kiefer-Wolfowitz intervals.
+    """Return a function that checks if estimated differences of arms are nearly normally distributed.
 
-    Where mean and variance are standardised, the distance varies less (Lilliefors), so the interval is
-    wider than necessary.
+    Their distance from a normal distribution has a Dvoretzky-Kiefer-Wolfowitz interval. Where mean and
+    variance are standardised, the distance varies less (Lilliefors), so the interval is wider than necessary.
     """
 
     def check(found: Found, level: float) -> list[ClaimPart]:

@@ -1,4 +1,4 @@
-"""Claims of section 2.3 and figure 2: the effect of shifts on existing policies."""
+"""The paper's claims on the effect of shifts on existing policies (section 2.3, figure 2)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Return parts of the claim that adaptive policies err more than round robin and improve more slowly."""
+    """Return the parts of this claim: adaptive policies err more than round robin and improve more slowly."""
     study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
@@ -106,7 +106,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Return parts of a claim: the paper's two reasons why policy PSS is worse than successive rejects."""
+    """Return the parts of this claim: two properties make the policy PSS worse than successive rejects."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 

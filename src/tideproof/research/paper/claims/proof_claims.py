@@ -1,4 +1,4 @@
-"""Claims of appendix B: the steps of the proof of Theorem 1."""
+"""The paper's claims in its proof of Theorem 1, about the consistency of estimates (appendix B)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Claims of section 5.2, figure 5 and the conclusion: Reduce-to-MAB and stationary worlds."""
+"""The paper's claims on Reduce-to-MAB: ordinary bandit policies that get rewards minus estimated shifts.
+
+The claims are in section 5.2, figure 5 and the conclusion. Some are about stationary worlds.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return the two terms of a policy's gap: its error rate with shifts minus its error rate without.
+    """Return the two terms of the difference between a policy's error rates with and without shifts.
 
     Each term is a weight with the policy's kept selections.
     """
@@ -84,7 +87,7 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """Return parts of the claim that shifts increase errors more in short environments than in long ones.
+    """Return the parts of this claim: shifts increase errors more in short environments than in long ones.
 
     Both gaps subtract the same errors without shifts, which therefore cancel.
     """
@@ -153,7 +156,7 @@ def _bounds(found: Found, policy: str, quantity: str, name: str, level: float) -
 
 
 def _variance(found: Found, policy: str, quantity: str, name: str, level: float) -> list[Comparison]:
-    """Return the mean over runs of a policy's estimate of the noise variance, at each budget."""
+    """Return, for each budget, a policy's estimate of the noise variance, averaged over runs."""
     here = _bounds(found, policy, quantity, name, level)
     return [Comparison(f"{budget} pulls", measured) for budget, measured in here.items()]
 

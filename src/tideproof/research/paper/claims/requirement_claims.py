@@ -1,4 +1,7 @@
-"""Claims on the requirements of least squares (section 3.2), and on LinLUCB (section 4, appendix A)."""
+"""The paper's claims about the pulls that least squares needs, and about its policy LinLUCB.
+
+The former are in section 3.2, the latter in section 4 and appendix A.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Make a check that an event never happens in runs of the policy LinLUCB, in any world and phase."""
+    """Return a function that checks if something never happens in runs of the policy LinLUCB.
+
+    Every world and every phase of a run is checked.
+    """
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         parts: dict[str, list[Comparison]] = {}

@@ -1,4 +1,4 @@
-"""Look up values in the tables of side studies and return them as comparisons for the claims."""
+"""Look up values in tables of results, and return them in the form in which claims are checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDING = 1e-6  # bound on the rounding error of a quantity that is exactly zer
 
 
 def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    """Return the table rows whose named columns have the given values; raise an error if there is none."""
+    """Return the table rows whose named columns have the given values; raise an error if there are none."""
     rows = [row for row in table if all(row[name] == value for name, value in wanted.items())]
     if not rows:
         raise LookupError(f"no row with {wanted}")
@@ -23,7 +23,7 @@ def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def exact_measurement(value: float) -> Measurement:
-    """Return an exactly known number as a measurement whose bounds are the number itself."""
+    """Return an exactly known number as a measurement whose confidence bounds are the number itself."""
     return Measurement(value, value, value)
 
 
@@ -34,18 +34,18 @@ def identity_errors(found: Found, quantity: str) -> list[Comparison]:
 
 
 def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the exact value of a quantity, such as a variance, on a design after `J` environments."""
+    """Return the exact value of one property of a test design, such as a variance, after `J` environments."""
     return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
 
 
 def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return the exact values of a quantity, such as a variance, on all designs by number of environments."""
+    """Return the exact values of a quantity, such as a variance, by design and number of environments."""
     rows = rows_of(found["limits"], quantity=quantity)
     return [(row["design"], row["environments"], row["value"]) for row in rows]
 
 
 def ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return the ratio of two exact quantities on all designs, after each number of environments."""
+    """Return the ratio of two quantities, such as variances, by design and number of environments."""
     return [
         Comparison(
             f"{design}, {J} environments", exact_measurement(value / exact_value(found, design, below, J))
@@ -55,7 +55,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return a quantity after many environments of a design, divided by the quantity after few of them."""
+    """Return the value of a quantity after many environments, divided by its value after few environments."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )

@@ -1,4 +1,7 @@
-"""Claims on Theorem 1 and the conjecture of its appendix (section 3.1, appendix B)."""
+"""The paper's claims about the consistency of estimates: its Theorem 1 and a conjecture.
+
+They are in section 3.1 and appendix B.
+"""
 
 from __future__ import annotations
 
@@ -126,9 +129,9 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the largest distance of the named variances or covariances from their limit in Theorem 1.
+    """Return how far the named variances or covariances are from the limit that the paper conjectures.
 
-    The limit is sigma^2/m_1, with m_1 pulls in the first environment.
+    It is the largest of the distances. The limit is sigma^2/m_1, with m_1 pulls in the first environment.
     """
     limit = exact_value(found, design, "1/m_1", J)
     return max(

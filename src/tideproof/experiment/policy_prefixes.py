@@ -1,4 +1,4 @@
-"""Separation of a policy from its tide model and stopping rule, which are options of an experiment."""
+"""Functions that turn a policy's tide model and stopping rule into separate options of an experiment."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tideproof.experiment.tide_options import checked_name
 from tideproof.policies.policy_registry import Chosen, as_policy, policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, TIDE_PREFIXES
-from tideproof.policies.stopping_policy import RULES, check_confidence, rule_prefix
+from tideproof.policies.stopping_policy import STOPPING_RULES, check_confidence, rule_prefix
 
 
 class SeparatedPolicy(NamedTuple):
-    """A policy without its tide model and stopping rule, and these two as options.
+    """A policy in three parts: the policy alone, its stopping rule, and its tide model.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class SeparatedPolicy(NamedTuple):
 def separate_policy(
     given: Chosen, tide: Any = "auto", confidence: Any = None, rule: Any = None
 ) -> SeparatedPolicy:
-    """Return the policy without its tide model and stopping rule, and these two as options.
+    """Split a policy into three parts: the policy alone, its stopping rule, and its tide model.
 
     >>> separate_policy("hidden:linlucb").spec.label, separate_policy("hidden:linlucb").tide
     ('linlucb', 'hidden')
@@ -45,7 +45,7 @@ def separate_policy(
 
 
 def separate_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return experiment options in which tide and stopping rule are separated from the policy.
+    """Return experiment options in which tide model and stopping rule are no longer part of the policy.
 
     >>> found = separate_options({"policy": "sure:contrast", "seed": 3})
     >>> found.pop("policy").name, found
@@ -77,8 +77,8 @@ def _without_tide(spec: PolicySpec, tide: Tide) -> tuple[PolicySpec, Tide]:
 
 
 def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicySpec, tuple[Any, Any]]:
-    for name, prefix in RULES.items():
-        if spec.policy.name.startswith(prefix):
+    for name, stopping in STOPPING_RULES.items():
+        if spec.policy.name.startswith(stopping.prefix):
             options = dict(spec.options)
             its_own = options.pop("confidence", 0.95)
             if options.pop("bound", None) is not None:
@@ -86,17 +86,17 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
                     f"{spec.label}: bound= is only for simulations; an Experiment takes confidence= instead"
                 )
             others = confidence is not None and check_confidence(confidence) != its_own
-            if others or (rule is not None and rule_prefix(rule) != prefix):
+            if others or (rule is not None and rule_prefix(rule) != stopping.prefix):
                 raise InputError(
                     f"{spec.label} already has confidence={its_own!r} and rule={name!r}: omit both, or give "
                     f"a policy without them"
                 )
-            return _without_prefix(prefix, spec, options), (its_own, name)
+            return _without_prefix(stopping.prefix, spec, options), (its_own, name)
     return spec, (confidence, rule)
 
 
 def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Return the policy without a prefix of its name such as `hidden:`, and with these options.
+    """Return the policy with these options, and without a prefix of its name such as `hidden:`.
 
     A custom label is kept.
     """
