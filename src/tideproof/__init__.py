@@ -1,4 +1,4 @@
-"""Find the best of K alternatives (arms) when environments shift the rewards of all arms together.
+"""Find the best of several alternatives (arms) when environments shift the rewards of all arms together.
 
 Three entry points: `fit` analyzes a log, `Experiment` runs a live test, `simulate` compares policies.
 `errors` contains all exceptions, `worlds` the distributions of simulated worlds.

@@ -68,10 +68,10 @@ def require_confidence(value: Any) -> float:
 
     >>> require_confidence(95)
     Traceback (most recent call last):
-    tideproof.errors.InputError: confidence must be between 0 and 1, such as 0.95, not 95
+    tideproof.errors.InputError: confidence of intervals must be between 0 and 1, such as 0.95, not 95
     """
     if not 0.0 < require_finite("confidence", value) < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, such as 0.95, not {value!r}")
+        raise InputError(f"confidence of intervals must be between 0 and 1, such as 0.95, not {value!r}")
     return float(value)
 
 

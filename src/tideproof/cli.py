@@ -22,13 +22,19 @@ from tideproof.errors import TideproofError
 from tideproof.progress import is_stderr_interactive
 from tideproof.text import escape_control_characters
 
+ABOUT = (
+    "Find the best of several alternatives while the conditions that affect all of them change.\n\n"
+    "An arm is one of the alternatives, such as a price. A pull assigns an arm, for example to a visitor. "
+    "A reward is the number that this pull earns, such as revenue. An environment is a period or a group, "
+    "such as a day, whose conditions shift the rewards of all arms together."
+)
 FIRST_STEPS = (
     "Start with [bold]tideproof demo[/bold] or [bold]tideproof analyze your_log.csv[/bold]. "
     "[bold]tideproof COMMAND --help[/bold] shows examples."
 )
 
 app = typer.Typer(
-    help="Find the best of K alternatives when conditions shift all rewards together.",
+    help=ABOUT,
     epilog=FIRST_STEPS,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -51,7 +57,7 @@ def options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Find the best of K alternatives when conditions shift all rewards together."""
+    """Parse the options before the name of the command; if there is no command, print the help."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -63,6 +63,19 @@ def escape_control_characters(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def as_sentence(text: str) -> str:
+    """Return a text as a sentence, with a full stop, and a capital letter unless it begins with code.
+
+    >>> as_sentence("the file is empty"), as_sentence("unknown arm 'b'; did you mean 'B'?"), as_sentence("")
+    ('The file is empty.', "Unknown arm 'b'; did you mean 'B'?", '')
+    >>> as_sentence("time_zone must be a text"), as_sentence("n=0 is too small")
+    ('time_zone must be a text.', 'n=0 is too small.')
+    """
+    first = text.partition(" ")[0].rstrip(",;:")
+    begin = text[:1].upper() if first.replace("-", "").isalpha() else text[:1]
+    return begin + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
+
+
 def count_decimals(size: float, digits: int) -> int:
     """Return the number of decimals that shows a number of this size with `digits` significant digits.
 

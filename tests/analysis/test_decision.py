@@ -84,7 +84,7 @@ def test_how_sure_a_verdict_says_that_it_is():
     for gap in np.linspace(0.1, 2.0, 40):
         found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), confidence=0.8)
         chance = found.p_best[found.best]
-        said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (arms taken as exchangeable)")
+        said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (exchangeable prior)")
         assert said == ("> 0.999" if chance > 0.9995 else f"{chance:.3f}")
         seen.add(said)
     assert "> 0.999" in seen

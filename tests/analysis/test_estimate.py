@@ -342,7 +342,7 @@ def test_tables():
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
     assert lines[0].startswith("B is best (95 %): +0.99 over A, the runner-up (+")
-    assert lines[0].endswith("); best with probability > 0.999 (arms taken as exchangeable)")
+    assert lines[0].endswith("); best with probability > 0.999 (exchangeable prior)")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
     assert lines[4] == "12 rewards in 4 environments; sigma 0.17 on 7 degrees of freedom"
     assert "single arm" in lines[5]
@@ -454,7 +454,7 @@ APART = (
 def test_arms_that_never_met():
     found = Fit.from_arrays(*APART)
     assert found.groups == [["A", "B"], ["C", "D"], ["E"]]
-    message = r"3 groups of arms share no environment: A, B \| C, D \| E; pull B, C and E in one environment"
+    message = r"3 groups of arms share no environment: A, B \| C, D \| E; to compare them, collect rewards of B, C and E in the same environment"
     with pytest.raises(NotComparable, match=f"^{message}$"):
         _ = found.best
     with pytest.raises(NotComparable, match=f"^A and D cannot be compared: {message}$"):
@@ -465,7 +465,7 @@ def test_arms_that_never_met():
     assert found.p_best["E"] is None
     assert found.arms["mean"][4] == 9.0
     minimal = Fit.from_arrays(*APART, direction="minimize")
-    assert minimal.verdict.endswith("pull A, D and E in one environment")
+    assert minimal.verdict.endswith("rewards of A, D and E in the same environment")
 
 
 def test_the_pulls_that_are_named_connect():
@@ -482,7 +482,7 @@ def test_an_arm_nobody_saw_is_a_group_of_its_own():
     assert found.shifts.to_dicts()[2] == {"environment": 3, "n": 0, "arms": 0} | dict.fromkeys(
         found.shifts.columns[3:]
     )
-    with pytest.raises(NotComparable, match="pull B and C in one environment"):
+    with pytest.raises(NotComparable, match="rewards of B and C in the same environment"):
         _ = found.best
 
 
@@ -514,11 +514,11 @@ def test_additivity_that_cannot_be_tested():
     def additivity(arm, environment, reward):
         return Fit.from_arrays(list(arm), environment, reward).additivity()
 
-    with pytest.raises(InputError, match="two rewards in one environment"):
+    with pytest.raises(InputError, match="two rewards of one arm in one environment"):
         additivity("ABAB", [1, 1, 2, 2], [1.0, 2.0, 3.0, 5.0])
     with pytest.raises(InputError, match=r"as many parameters as .*\(4\)"):
         additivity("ABBCA", [1, 1, 2, 2, 1], [1.0, 2.0, 3.0, 5.0, 6.0])
-    with pytest.raises(InputError, match="rewards of an arm never vary inside an environment"):
+    with pytest.raises(InputError, match="rewards of each arm never vary within an environment"):
         additivity("ABABAB", [1, 1, 2, 2, 1, 1], [1.0, 2.0, 3.0, 5.0, 1.0, 2.0])
 
 

@@ -63,7 +63,8 @@ def test_the_jump_is_named(fit):
     assert row["time"] == "2024-05-03 12:00"
     assert row["jump"] == pytest.approx(6.0, abs=0.8)
     assert f"({fit.tide.said})" in repr(fit)
-    assert "Around 2024-05-03 12:00 the tide jumped by +" in repr(fit)
+    assert "The shift changed abruptly by +" in repr(fit)
+    assert " around 2024-05-03 12:00 (probability" in repr(fit)
     said = fit.to_dict()["tide"]
     assert said["changes"][0]["probability"] == row["probability"] > 0.9
     points = fit.tide.points()
@@ -77,10 +78,10 @@ def test_the_report_draws_the_tide(fit):
     page = html_report(describe_fit(fit), "log.csv", "arm = arm")
     assert "The hidden tide" in page
     assert page.count('class="change"') == 1
-    assert "the tide jumped by" in page
+    assert "The shift changed abruptly by" in page
     assert "time segment by time segment" in page
     assert (
-        "Tide: hidden, estimated over time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
+        "The common shift of all arms was estimated over time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
         in describe_fit(fit).notes
     )
 
@@ -179,10 +180,10 @@ def test_it_sees_a_wave_and_names_the_label_that_would_do():
     assert inside(log, "hour(ts)") is None
     found = tp.fit(log, arm="arm", environment="day", reward="y", time="ts")
     assert found.inside.p < 1e-6
-    (warning,) = [each for each in describe_fit(found).warnings if "moves inside" in each]
+    (warning,) = [each for each in describe_fit(found).warnings if "changes within environments" in each]
     assert "--environment 'day:hour(ts)'" in warning
     found = tp.fit(days(1, 0.0), arm="arm", environment="day(ts)", reward="y", time="ts")
-    assert not any("moves inside" in each for each in describe_fit(found).warnings)
+    assert not any("changes within environments" in each for each in describe_fit(found).warnings)
 
 
 def test_dates_have_no_hours_to_look_into():

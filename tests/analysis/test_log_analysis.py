@@ -67,7 +67,7 @@ def test_the_same_cells_are_solved_once(log, monkeypatch):
         ({"time": "day", "environment": None}, {}, {}, "--time day --no-environment", "leave out {environment=None}, or"),
         ({"time": "day"}, {"robust": "cells"}, {}, "--time day --robust cells", "leave out {robust}, or"),
         ({}, {"robust": "cells"}, {"by": "day"}, "--robust cells --by day", "{robust} cannot be combined with {by}: "),
-        ({}, {"adaptive": True}, {"by": "day"}, "--adaptive --by day", "need anytime=True (--anytime)"),
+        ({}, {"adaptive": True}, {"by": "day"}, "--adaptive --by day", "require anytime=True (--anytime)"),
         ({"unit": "day"}, {"variance": "by-arm"}, {}, "--unit day --variance by-arm", "leave out variance='by-arm'"),
     ],
 )  # fmt: skip

@@ -30,8 +30,8 @@ def test_against_a_control():
     assert "A" not in found.table["arm"]
     wanted = {row["arm"]: row for row in against(fits()["latency"], "A")}["B"]
     assert rows["latency", "B"]["low"] == wanted["low"]
-    assert found.verdict.startswith("B compared with A: clicks unclear (")
-    assert "; latency worse (+" in found.verdict
+    assert found.verdict.startswith("B compared with A: no clear difference in clicks (")
+    assert "; worse in latency (+" in found.verdict
     assert found.harmed == ["latency"]
     assert found.deciding.best == "B"
 
@@ -43,7 +43,7 @@ def test_against_the_best_of_the_others():
     assert rows["sales", "A"] == "worse"
     assert rows["clicks", "A"] == "unclear"
     assert rows["latency", "B"] == "worse"
-    assert found.verdict.startswith("B compared with the best of the others: clicks unclear")
+    assert found.verdict.startswith("B compared with the best of the others: no clear difference in clicks")
     assert found.harmed == ["latency"]
 
 
@@ -66,7 +66,7 @@ def test_without_noise_it_is_unclear():
     bare = Fit.from_arrays(list("AB"), [1, 1], [1.0, 2.0])
     assert (
         combine_metrics({"sales": bare, "clicks": bare}).verdict
-        == "B compared with the best of the others: clicks unclear (+1)"
+        == "B compared with the best of the others: no clear difference in clicks (+1)"
     )
 
 

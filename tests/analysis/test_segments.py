@@ -53,7 +53,7 @@ def test_each_is_the_fit_of_its_rows():
 def test_a_winner_that_differs_is_said():
     found = judge(*draw([[0, 1, 2], [2, 1, 0]]))
     assert found.winners == {2: [0], 0: [1]} or found.winners == {0: [1], 2: [0]}
-    assert "the winner differs (95 %, all segments at once): " in found.verdict
+    assert "the winner differs between segments (95 % for all segments together): " in found.verdict
     assert "2 in 0" in found.verdict
     assert found.verdict.endswith("; differences between arms vary between segments (p < 1e-6)")
     assert found.to_dict()["segments"][0]["standing"] == "winner"
@@ -61,11 +61,13 @@ def test_a_winner_that_differs_is_said():
 
 def test_one_that_does_not_differ_is_said_too():
     found = judge(*draw([[0, 1, 2]] * 3, seed=1, rows=600))
-    assert found.verdict.startswith("2 is best in all 3 segments (95 %, all segments at once); no evidence")
+    assert found.verdict.startswith(
+        "2 is best in all 3 segments (95 % for all segments together); no evidence"
+    )
     open_race = judge(*draw([NEVER, NEVER]))
-    assert open_race.verdict.startswith("none of 2 segments has a winner")
+    assert open_race.verdict.startswith("no winner in any segment")
     part = judge(*draw([[0, 0, 9], NEVER]))
-    assert part.verdict.startswith("best (95 %, all segments at once): 2 in 0; the other")
+    assert part.verdict.startswith("winners (95 % for all segments together): 2 in 0; no winner in the other")
 
 
 def test_what_all_say_holds_at_once():
@@ -86,7 +88,7 @@ def test_a_segment_with_one_arm_is_left_out_and_named():
     found = judge(*(x[kept] for x in (arm, day, country, reward)))
     assert found.left_out == {2: "its only arm is 1"}
     assert set(found.fits) == {0, 1}
-    assert "left out: 2, its only arm is 1" in repr(found)
+    assert "not analyzed: 2, because its only arm is 1" in repr(found)
     few = [(country == c) & (arm == c) for c in range(3)]
     with pytest.raises(InputError, match="no segment of 'country' has two arms"):
         judge(*(x[np.any(few, axis=0)] for x in (arm, day, country, reward)))
@@ -114,8 +116,8 @@ def test_an_adaptive_run_is_judged_at_any_time_by_bonferroni_or_not_at_all():
         assert (mine.low, mine.high) == pytest.approx((wanted.low, wanted.high))
     assert found.pooled.adaptive
     assert found.heterogeneity is None
-    assert "all segments at once, at any time)" in found.verdict
-    with pytest.raises(InputError, match="segments of an adaptive run"):
+    assert "all segments together, at every look)" in found.verdict
+    with pytest.raises(InputError, match="segments of an adaptive experiment"):
         judge(*log, adaptive=True)
 
 
@@ -179,7 +181,7 @@ def test_a_segment_that_speaks_against_the_scale_of_all_keeps_its_own_and_that_i
     found = tp.segments(log, by="country", arm="arm", environment="day", reward="sales")
     assert found.pooled.lifts
     assert [found.fits[place].scale for place in (0, 1)] == ["ratio", "difference"]
-    said = "Compared by differences, because ratios do not fit their rewards: 1."
+    said = "In 1, arms are compared by differences instead of ratios; the scale was selected from the rewards there."
     assert said in segment_lines(found)
 
 

@@ -29,7 +29,7 @@ def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
     assert means(confidence=0.8).verdict == (
         f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
-        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (arms taken as exchangeable)"
+        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (exchangeable prior)"
     )
 
 
@@ -71,12 +71,12 @@ def test_lifts_of_rates_are_in_percent():
 
 def test_too_few_events_are_counted():
     assert clicks((1, 199), (5, 195)).verdict == (
-        "too few events to name a best arm: 5 of 200 rewards of B and 1 of 200 rewards of A are 1; "
-        "at least 10 in total are needed"
+        "too few events to name a best arm: B and A together have 6 rewards of 1 (5 of 200 and 1 of 200); "
+        "at least 10 are needed"
     )
     assert clicks((199, 1), (195, 5)).verdict == (
-        "too few events to name a best arm: 1 of 200 rewards of A and 5 of 200 rewards of B are 0; "
-        "at least 10 in total are needed"
+        "too few events to name a best arm: A and B together have 6 rewards of 0 (1 of 200 and 5 of 200); "
+        "at least 10 are needed"
     )
     assert "too few" not in clicks((5, 195), (5, 195)).verdict
 

@@ -91,13 +91,13 @@ def test_the_verdict_comes_first(log):
     lines = result.stdout.splitlines()
     assert lines[0].startswith("B is best (95 %): +")
     verdict = " ".join(result.stdout.split("\n\n")[0].split())
-    assert verdict.endswith("best with probability > 0.999 (arms taken as exchangeable).")
+    assert verdict.endswith("best with probability > 0.999 (exchangeable prior).")
     assert "probability > 0.999 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
     wrong = run(log, *NAMES, "--prior", "none")
     assert str(wrong.exception) == "prior must be 'exchangeable' or 'flat', not 'none'"
     table = next(i for i, line in enumerate(lines) if line.startswith(" arm "))
     assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["B", "A", "C"]
-    assert "The raw mean would have picked A, the period-weighted mean B." in result.stdout
+    assert "The raw mean ranks A first. The period-weighted mean" in result.stdout
     assert "shares of the traffic changed between environments" in re.sub(r"\s+", " ", result.stdout)
     assert "guessed" not in result.stderr
 
@@ -275,7 +275,7 @@ def test_exit_codes(tmp_path, log):
     result = run(apart, *NAMES)
     assert result.exit_code == 4
     said = re.sub(r"\s+", " ", result.stdout)
-    assert "no best arm: 2 groups of arms share no environment: A, B | C, D; pull" in said
+    assert "no best arm: 2 groups of arms share no environment: A, B | C, D; to compare them, collect" in said
     rows = [line.split() for line in result.stdout.splitlines() if line[:2] in {" A", " C"}]
     assert [row[-4] for row in rows] == ["1", "2"]
     assert "can be best" not in said
@@ -416,7 +416,7 @@ def test_warnings_say_what_fails():
     assert not any("variance of rewards differs" in text for text in describe_fit(measured).warnings)
     one = noise * 0.05 + np.where((environment == 3) & (arm == "A"), 9.0, 0.0) + 0.1 * (arm == "B")
     assert any(
-        "Without 3 alone, B would lead" in text
+        "Without environment 3, B would lead" in text
         for text in describe_fit(Fit.from_arrays(arm, environment, one)).warnings
     )
     assert describe_fit(Fit.from_arrays(arm, environment, noise + (arm == "B"))).warnings == []

@@ -86,28 +86,31 @@ def test_guardrails(log):
     text = said(result)
     best = text.split()[0]
     assert best in ("B", "C")
-    assert f"{best} compared with A: clicks unclear (" in text
+    assert f"{best} compared with A: no clear difference in clicks (" in text
     both = ["--reward", "sales", "--reward", "latency", "--low", "latency", "--json"]
     slow = json.loads(run(log, *NAMES, *both).stdout)
     rows = {(r["metric"], r["arm"]): r["reading"] for r in slow["metrics"]["table"]}
     assert rows["latency", "B"] == "worse"
     two = [*NAMES, "--reward", "latency", "--reward", "sales", "--control", "A"]  # high latency decides: B
-    assert "B compared with A: sales better (" in said(run(log, *two))
-    assert "Careful: B is worse than A, the control, in sales" not in said(run(log, *two))
+    assert "B compared with A: better in sales (" in said(run(log, *two))
+    assert "Warning: B is worse than A, the control, in sales" not in said(run(log, *two))
     three = [*NAMES, "--reward", "latency", "--reward", "sales", "--low", "sales", "--control", "A"]
-    assert "Careful: B is worse than A, the control in sales." in said(run(log, *three))
+    assert "Warning: B is worse than A, the control in sales." in said(run(log, *three))
 
 
 def test_segments(log):
     result = run(log, *NAMES, "--reward", "sales", "--by", "country")
-    assert "By country: the winner differs (95 %, all segments at once): C in DE; B in FR" in said(result)
-    assert "DE: C is best, +" in said(result)
-    assert "FR: B is best, +" in said(result)
+    assert (
+        "By country: the winner differs between segments (95 % for all segments together): C in DE; B in FR"
+        in said(result)
+    )
+    assert "DE: C is best: +" in said(result)
+    assert "FR: B is best: +" in said(result)
     open_race = said(run(log, *NAMES, "--reward", "clicks", "--by", "country"))
-    assert "By country: none of 2 segments has a winner" in open_race
-    assert "FR: open, " in open_race
+    assert "By country: no winner in any segment" in open_race
+    assert "FR: no winner; " in open_race
     asked = "--by", "country", "--adaptive", "--anytime"
-    assert "all segments at once, at any time" in said(run(log, *NAMES, "--reward", "sales", *asked))
+    assert "all segments together, at every look" in said(run(log, *NAMES, "--reward", "sales", *asked))
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--by", "country", "--json").stdout)["segments"]
     assert [row["best"] for row in found["segments"]] == ["C", "B"]
     assert found["heterogeneity"]["p"] < 1e-6
@@ -145,7 +148,7 @@ def test_shares_that_were_meant(log):
     result = run(log, *NAMES, "--reward", "sales", "--expect", "A=50,B=25,C=25")
     counts = frame().variant.value_counts()
     assert f"A {counts['A']:,} instead of 1,500" in said(result)
-    assert "Careful: Arms did not receive their intended shares (p < 1e-6)" in said(result)
+    assert "Warning: Arms did not receive their intended shares of the traffic (p < 1e-6)" in said(result)
 
 
 def test_one_row_that_makes_the_difference(tmp_path):
@@ -158,14 +161,14 @@ def test_one_row_that_makes_the_difference(tmp_path):
         tp.fit(rows, arm="variant", environment="day", reward="sales", scale="difference")
         for rows in (data, data.drop(7))
     ]
-    row = f"Without one row of 3,000 (100,000 of A in {data.day[7]})"
-    assert f"{row}, {fits[1].best} would lead; winsorize=0.999 (--winsorize 99.9%) limits" in said(result)
+    row = f"One of 3,000 rows decides: without the reward 100,000 of arm A in environment {data.day[7]}"
+    assert f"{row}, {fits[1].best} would lead. winsorize=0.999 (--winsorize 99.9%) limits" in said(result)
     capped = said(run(path, *NAMES, "--reward", "sales", "--winsorize", "99.9%"))
-    assert "Without one row" not in capped
+    assert "rows decides" not in capped
     for key, fit in zip(("with_it", "without"), fits, strict=True):
         wanted = fit.contrast("A", fits[0].decision.runner_up).estimate
         assert found["single_row"][key] == pytest.approx(wanted, rel=1e-6)
-    assert "Without one row" not in said(run(path, *NAMES, "--reward", "latency"))
+    assert "rows decides" not in said(run(path, *NAMES, "--reward", "latency"))
 
 
 def test_units_that_come_back(log):
@@ -178,7 +181,7 @@ def test_units_that_come_back(log):
 BAD = {
     "unknown control": (["--control", "D"], "unknown arm 'D'"),
     "unknown segment": (["--by", "land"], "unknown column 'land'"),
-    "segments of an adaptive run": (["--by", "country", "--adaptive"], "need anytime=True (--anytime)"),
+    "segments of an adaptive run": (["--by", "country", "--adaptive"], "require anytime=True (--anytime)"),
     "winsorize": (
         ["--winsorize", "much"],
         "--winsorize must be a percentage such as 99.9% or a number such as 0.999, not 'much'",
@@ -216,7 +219,7 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     path = tmp_path / "days.csv"
     pd.DataFrame({"variant": variant, "day": day, "sales": sales}).to_csv(path, index=False)
     plain = run(path, *NAMES, "--reward", "sales")
-    assert "robust='cells' (--robust cells) excludes it." in said(plain)
+    assert "robust='cells' (--robust cells) excludes them." in said(plain)
     result = run(
         path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction", "--json"
     )

@@ -47,7 +47,7 @@ def test_the_picture_has_the_limits_of_the_fit(played):
 def test_the_table_says_the_same(played):
     demo_run, said = played
     last = said[said.rindex("day 30 of 30") :]
-    assert "tideproof ± 95 %" in re.sub(r"\s+", " ", last)
+    assert "adjusted mean, 95 % interval" in re.sub(r"\s+", " ", last)
     level = demo_run.level(30)
     for row in demo_run.fit.arms:
         reach = (row["high"] - row["low"]) / 2
@@ -93,7 +93,7 @@ def test_the_hidden_demo_shows_a_tide_that_nobody_labelled(tmp_path):
     said = " ".join(played.stdout.split())
     assert "The raw mean picks 9.90: wrong, it earns 0.90 less per visitor than 11.90" in said
     assert "tideproof picks 11.90: right" in said
-    assert said.count("the tide jumped by") == 4
+    assert said.count("The shift changed abruptly by") == 4
 
 
 def test_what_the_hidden_demo_draws_are_the_numbers_of_its_fit():

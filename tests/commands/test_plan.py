@@ -18,8 +18,8 @@ def run(*arguments):
 def test_a_sentence_and_a_table(tmp_path):
     done = run(*ASKED, "--plot", tmp_path / "plan.svg", "--csv", tmp_path / "plan.csv")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("3 arms, one ahead by 1 (sigma 1): ")
-    assert "stops when proven" in done.stdout
+    assert done.stdout.startswith("3 arms, one better by 1 (sigma 1): ")
+    assert "early stopping (proven)" in done.stdout
     assert "had a budget of 10,000 pulls" in done.stdout
     assert f"picture: {tmp_path / 'plan.svg'}" in done.stdout.replace("\n", "")
     assert (tmp_path / "plan.csv").read_text().startswith("way,budget,runs,error,low,high\ncontrast,")
@@ -39,18 +39,18 @@ def test_a_pilot_log_whose_columns_are_guessed(tmp_path):
     done = run("--from", tmp_path / "log.csv", "--gap", 6, "--error", 0.1, "--replications", 200)
     assert done.exit_code == 0, done.output
     assert "guessed: arm, environment, reward" in done.stderr
-    assert done.stdout.startswith("3 arms, one ahead by 6 (sigma 3.")
+    assert done.stdout.startswith("3 arms, one better by 6 (sigma 3.")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--gap", 0), "gap must be above 0, not 0"),
-        (("--sigma", 0), "sigma must be above 0, not 0"),
-        (("--rate", 0.1), "rate and lift are for conversions, gap and sigma for means"),
+        (("--gap", 0), "--gap must be above 0, not 0"),
+        (("--sigma", 0), "--sigma must be above 0, not 0"),
+        (("--rate", 0.1), "--rate and --lift are for conversions, --gap and --sigma for means"),
         (("--error", 0.7), "error must be above 0 and below 0.5"),
-        (("--per-environment", 1), "per_environment must be a whole number of at least 2"),
-        (("--reward", "sales"), "they need --from FILE"),
+        (("--per-environment", 1), "--per-environment must be a whole number of at least 2"),
+        (("--reward", "sales"), "can be used only with --from FILE"),
         (("--plot", "plan.txt"), "a picture must end in"),
     ],
 )

@@ -11,7 +11,7 @@ from tideproof.core import array_access
 from tideproof.core.array_layout import FloatKK, Int1, allocate
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.function_references import find_references
-from tideproof.core.kernel_linker import hole, kernel, link, use_interpreter
+from tideproof.core.kernel_linker import hole, kernel, link, use_interpreter, walk_references
 from tideproof.errors import InputError, KernelError
 
 SCALE = hole("SCALE")
@@ -60,7 +60,9 @@ def test_linking_leaves_the_original_alone():
 
 
 def test_an_open_hole_is_an_error():
-    with pytest.raises(KernelError, match=r"'scaled' \(.*test_link\.py, line \d+\) uses the hole 'SCALE'"):
+    with pytest.raises(
+        KernelError, match=r"'scaled' \(.*test_link\.py, line \d+\) uses the placeholder \(hole\) 'SCALE'"
+    ):
         link(scaled, use_interpreter)
 
 
@@ -209,7 +211,7 @@ class Fit(NamedTuple):
 
 def test_a_hole_filled_with_what_is_no_kernel():
     with pytest.raises(
-        KernelError, match="uses 'inner', the value of the hole 'inner', which is not a kernel"
+        KernelError, match="uses 'inner', the value of the placeholder 'inner', which is not a kernel"
     ):
         link(outer, use_interpreter, {"SCALE": 1.0, "inner": untagged})
 
@@ -252,3 +254,26 @@ def test_references_have_lines_and_attributes():
         2,
         True,
     ) in found  # a name around, or its own
+
+
+@kernel
+def asks_two(x):
+    return scaled(x) + asks_one(x)
+
+
+@kernel
+def asks_one(x):
+    return scaled(closed(x)) + inner(x)
+
+
+def test_references_are_walked_once_for_each_kernel_on_any_way_to_it():
+    filled = [(g.__name__, str(r)) for g, r, _ in walk_references(asks_two, {"inner": square})]
+    assert sorted(filled) == [
+        ("asks_one", "closed"),
+        ("asks_one", "inner"),
+        ("asks_one", "scaled"),
+        ("asks_two", "asks_one"),
+        ("asks_two", "scaled"),
+        ("scaled", "SCALE"),
+    ]
+    assert {g.__name__ for g, _, _ in walk_references(there, {})} == {"there", "back"}  # a cycle has an end

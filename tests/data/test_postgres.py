@@ -104,7 +104,7 @@ def test_rewards_of_other_types(postgres):
     won = expected(LOG["variant"], LOG["day"], np.array(LOG["sales"]) > 0)
     assert_same(as_dict(cells(postgres, **names, reward="won")), won)
     kept = [i for i in range(600) if LOG["n"][i] > 2]
-    with pytest.raises(InputError, match=f"600 rows have {600 - len(kept)} in 'sales'"):
+    with pytest.raises(InputError, match=f"'sales' is missing in {600 - len(kept)} of 600 rows"):
         cells(postgres, **names, reward="sales")
     found = cells(postgres, **names, reward="sales", missing="drop")
     assert (found.n.sum(), found.dropped) == (len(kept), 600 - len(kept))
@@ -190,7 +190,7 @@ def test_infinite_rewards_are_refused_wherever_they_stand(postgres, endless):
 
 def test_no_reward_at_all(postgres):
     names = table_of(postgres, "nothing", [("A", "mon", None), ("B", "mon", math.nan)])
-    with pytest.raises(InputError, match="2 rows have 2 in 'sales'"):
+    with pytest.raises(InputError, match="'sales' is missing in 2 of 2 rows"):
         cells(postgres, **names)
     with pytest.raises(InputError, match="no row is complete"):
         cells(postgres, **names, missing="drop")
@@ -207,7 +207,7 @@ def test_a_table_whose_first_row_is_not_the_same_twice(postgres):
 def test_nan_of_type_numeric_is_missing(postgres):
     query = "select variant, day, case when n = 1 then 'NaN' else sales end::numeric as sales from log"
     ones = LOG["n"].count(1)
-    with pytest.raises(InputError, match=f"600 rows have {ones} in 'sales'"):
+    with pytest.raises(InputError, match=f"'sales' is missing in {ones} of 600 rows"):
         cells(postgres, **NAMES, table=query)
     found = cells(postgres, **NAMES, table=query, missing="drop")
     kept = [i for i in range(600) if LOG["n"][i] > 1]

@@ -184,7 +184,7 @@ def test_units_of_a_quotient_add_up_to_it():
 def test_rows_that_lack_a_covariate_are_refused_or_dropped_from_all(kind, tmp_path):
     lacking = LOG.assign(before=LOG.before.where(LOG.index % 7 > 0))
     data = as_kind(kind, lacking, tmp_path)
-    with pytest.raises(InputError, match="58 in 'before'"):
+    with pytest.raises(InputError, match="'before' is missing in 58 of"):
         found(data, covariates=("before",))
     made, wanted = (
         found(data, covariates=("before",), missing="drop"),
@@ -201,7 +201,7 @@ def test_what_is_infinite_or_missing_is_not_capped(kind, tmp_path):
     with pytest.raises(InputError, match="rewards must be finite; 1 of 400 in 'sales'"):
         found(as_kind(kind, LOG.assign(sales=sales), tmp_path), winsorize=0.9)
     sales[3] = np.nan
-    with pytest.raises(InputError, match="1 in 'sales'"):
+    with pytest.raises(InputError, match="'sales' is missing in 1 of"):
         found(as_kind(kind, LOG.assign(sales=sales), tmp_path), winsorize=0.9)
 
 
@@ -249,8 +249,8 @@ def test_aggregated_rows_have_nothing_of_this():
     data = {"arm": ["A", "B"], "day": [1, 1], "mean": [1.0, 2.0], "n": [5, 5], "sd": [1.0, 1.0], "x": [1, 2]}
     request = ColumnSpec.of("arm", "day", "mean", n="n", sd="sd")
     for wish, words in {
-        ReadOptions(unit="x"): "segments, units and two factors need one row",
-        ReadOptions(by="x"): "segments, units and two factors need one row",
+        ReadOptions(unit="x"): "segments, units and two environment columns need one row",
+        ReadOptions(by="x"): "segments, units and two environment columns need one row",
         ReadOptions(covariates=("x",)): "a ratio of two columns as reward, and covariates, need",
         ReadOptions(winsorize=0.5): "winsorize needs one row for each reward",
     }.items():

@@ -34,7 +34,7 @@ def test_aggregated_rows_that_are_wrong():
         cells(data | {"n": [2.5, 1, 0]}, **names, variance="v")
     with pytest.raises(InputError, match=r"column 'v' must not be negative or infinite; it holds -1$"):
         cells(data | {"v": [-1.0, 1, 0]}, **names, variance="v")
-    with pytest.raises(InputError, match="3 rows have 1 in 'v'"):
+    with pytest.raises(InputError, match="'v' is missing in 1 of 3 rows"):
         cells(data | {"v": [None, 1, 0]}, **names, variance="v")
     assert cells(data | {"a": ["x", "y", "z"], "n": [3, 1, 4], "m": [1.0, 2.0, 3.0]}, **names, variance="v",
                  missing="drop").dropped == 1  # fmt: skip
@@ -70,10 +70,13 @@ def test_rows_of_one_reward_are_observations():
         ({"v": [4.0, math.inf, 0]}, r"column 'v' must not be negative or infinite; it holds inf$"),
         ({"v": [4.0, -0.5, 0]}, r"column 'v' must not be negative or infinite; it holds -0\.5$"),
         ({"m": [math.inf, 2.0, -math.inf]}, r"must be finite; 2 of 3 in 'm' are infinite"),
-        ({"m": [1.0, 2.0, None]}, r"3 rows have 1 in 'm'; "),
-        ({"n": [3, None, 1]}, r"3 rows have 1 in 'n'; "),
-        ({"v": [4.0, None, None]}, r"3 rows have 1 in 'v'; "),
-        ({"a": ["x", None, "x"], "e": [None, None, 1]}, r"3 rows have 1 in 'a', 2 in 'e'; "),
+        ({"m": [1.0, 2.0, None]}, r"'m' is missing in 1 of 3 rows; "),
+        ({"n": [3, None, 1]}, r"'n' is missing in 1 of 3 rows; "),
+        ({"v": [4.0, None, None]}, r"'v' is missing in 1 of 3 rows; "),
+        (
+            {"a": ["x", None, "x"], "e": [None, None, 1]},
+            r"'a' is missing in 1 of 3 rows, 'e' is missing in 2 of 3 rows; ",
+        ),
         ({"m": [1.0, 2.0]}, r"same length, not \{'a': 3, 'e': 3, 'm': 2, 'n': 3, 'v': 3\}"),
         ({name: [] for name in PLAIN}, "the data has no rows"),
     ],

@@ -82,9 +82,9 @@ def test_numbers_are_an_order_and_not_a_clock():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": [1.0, None, 3.0]}, "1 in 'y'"),
-        ({"arm": ["A", None, "B"]}, "1 in 'arm'"),
-        ({"ts": ["2024-05-01 09:00:00", None, "2024-05-01 09:01:00"]}, "1 in 'ts'"),
+        ({"y": [1.0, None, 3.0]}, "'y' is missing in 1 of 3 rows"),
+        ({"arm": ["A", None, "B"]}, "'arm' is missing in 1 of 3 rows"),
+        ({"ts": ["2024-05-01 09:00:00", None, "2024-05-01 09:01:00"]}, "'ts' is missing in 1 of 3 rows"),
         ({"arm": ["A", "A", "A"]}, "at least two arms"),
         ({"y": [1.0, float("inf"), 2.0]}, "must be finite"),
     ],

@@ -75,7 +75,7 @@ def test_rewards_in_an_open_window_can_be_repeated_corrected_and_cancelled():
     run.cancel(third)
     assert run.history()["n"] == [0, 0, 0, 0]
     assert run.pulls_out() == [first, second, fourth]
-    with pytest.raises(tp.errors.InputError, match="only a recorded reward can be corrected"):
+    with pytest.raises(tp.errors.InputError, match="has no recorded reward to correct"):
         run.correct(fourth, 1)
     clock.now = 10.0
     assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
@@ -104,7 +104,7 @@ def test_a_reward_after_the_window_is_late_and_does_not_count(tmp_path):
     assert table["n"] == [1, 1, 1]
     assert table["told_at"] == [10.0] * 3
     assert sum(isinstance(event, e.Told) for event in run.events()) == 2
-    remark = "rewards of 1 pull were told after the lease and do not count"
+    remark = "rewards of 1 pull arrived after the lease (the time limit) and do not count"
     assert any(remark in text for text in run.diagnostics().remarks)
     path = tmp_path / "shop.json"
     run.save(path)

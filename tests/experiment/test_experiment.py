@@ -211,7 +211,7 @@ def test_remaining_and_pending_pulls_are_counted():
     assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 pending>"
     run.ask(n=27)
     assert (run.remaining, run.done) == (0, True)
-    with pytest.raises(tp.errors.Finished, match=r"asked for 1 pull, 0 of 30 left"):
+    with pytest.raises(tp.errors.Finished, match=r"1 pull was requested, 0 of 30 are left"):
         run.ask()
     run.cancel(pulls[3])
     assert (run.remaining, run.done) == (1, False)
@@ -447,7 +447,9 @@ def test_an_experiment_is_done_when_its_policy_stops():
         asked += 1
         assert asked < 1000
     assert run.remaining is None
-    with pytest.raises(tp.errors.Finished, match=r"^the policy ser3\(.*\) has stopped; select C"):
+    with pytest.raises(
+        tp.errors.Finished, match=r"^the policy ser3\(.*\) has stopped; the selected arm is C"
+    ):
         run.ask(environment="next")
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
@@ -458,7 +460,7 @@ def test_several_pulls_are_asked_for_all_or_none(script, options):
     run = drive(experiment(policy="round-robin", **options), 10)
     script.arms[:] = [0, 1, -1, -1]
     before, numbers = contents(run), saved_numbers(run)
-    with pytest.raises(tp.errors.Finished, match="round-robin has stopped; select"):
+    with pytest.raises(tp.errors.Finished, match="round-robin has stopped; the selected arm is"):
         run.ask(n=5, environment="elsewhere")
     assert not run._state.damaged  # noqa: SLF001
     assert contents(run) == before
@@ -495,7 +497,7 @@ def test_a_summary_settles_the_oldest_pending_pulls():
     run.tell_summary(arm="B", environment="mon", n=4, mean=1.0, variance=0.5)
     status = run.history()["status"]
     assert [status[number(p)] for p in pulls] == ["summarised"] * 4 + ["out"] * 6
-    with pytest.raises(tp.errors.InputError, match="summarised"):
+    with pytest.raises(tp.errors.InputError, match="part of a summary"):
         run.tell(pulls[0], 1.0)
     assert run.remaining == 170
 
@@ -513,7 +515,7 @@ def test_a_summary_settles_pulls_of_its_arm_and_environment_only():
 def test_a_single_reward_needs_no_variance_and_two_do():
     run = experiment()
     run.tell_summary(arm="A", environment=1, n=1, mean=1.0)
-    with pytest.raises(tp.errors.InputError, match="a summary of 2 rewards needs their variance"):
+    with pytest.raises(tp.errors.InputError, match="a summary of 2 rewards requires variance"):
         run.tell_summary(arm="A", environment=1, n=2, mean=1.0)
     run.tell_summary(arm="A", environment=1, n=2, mean=1.0, variance=0.0)
     assert run.fit().arms["n"][0] == 3
@@ -680,7 +682,7 @@ BAD_CALLS = {
     "too few rewards": (
         lambda r, p: r.tell_many([p[0], p[2]], [1.0]),
         tp.errors.InputError,
-        "2 pulls but 1 rewards",
+        "pulls and rewards must be equally many, not 2 and 1",
     ),
     "one bad of many": (
         lambda r, p: r.tell_many([p[0], p[2]], [1.0, float("nan")]),
@@ -710,7 +712,7 @@ BAD_CALLS = {
     "no variance": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0),
         tp.errors.InputError,
-        "a summary of 3 rewards needs their variance",
+        "a summary of 3 rewards requires variance",
     ),
     "negative variance": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0, variance=-1.0),
@@ -740,12 +742,12 @@ BAD_CALLS = {
     "beyond the budget": (
         lambda r, p: r.ask(n=198),
         tp.errors.Finished,
-        r"asked for 198 pulls, 197 of 200 left",
+        r"^198 pulls were requested, 197 of 200 are left; no arm is selected .not comparable yet",
     ),
     "cancel a told pull": (
         lambda r, p: r.cancel(p[1]),
         tp.errors.InputError,
-        r"pull \w+-1 has the status 'told'",
+        r"pull \w+-1 cannot be cancelled, because it is not pending: its reward is recorded",
     ),
     "cancel an unknown pull": (lambda r, p: r.cancel(9), tp.errors.UnknownName, "unknown pull 9"),
     "a number for a pull": (lambda r, p: r.tell(True, 1.0), tp.errors.UnknownName, "unknown pull True"),
@@ -767,12 +769,12 @@ BAD_CALLS = {
     "cancel one that is told and one that is out": (
         lambda r, p: r.cancel_many([p[0], p[1]]),
         tp.errors.InputError,
-        r"pull \w+-1 has the status 'told'",
+        r"pull \w+-1 cannot be cancelled, because it is not pending: its reward is recorded",
     ),
     "correct a pull that is out": (
         lambda r, p: r.correct(p[0], 1.0),
         tp.errors.InputError,
-        "has the status 'out'; only a recorded reward",
+        "has no recorded reward to correct: it is pending",
     ),
     "an arm twice": (lambda r, p: r.add_arm("B"), tp.errors.InputError, "more than once: B"),
     "an arm that is no string": (lambda r, p: r.add_arm(4), tp.errors.InputError, "must be a string, not 4"),
@@ -809,7 +811,9 @@ def test_an_arm_too_many_for_the_budget_is_refused():
 
 def test_asking_beyond_the_budget_names_the_selection():
     run = drive(experiment(budget=18), 18)
-    with pytest.raises(tp.errors.Finished, match=f"0 of 18 left; select {run.recommend().arm}"):
+    with pytest.raises(
+        tp.errors.Finished, match=f"0 of 18 are left; the selected arm is {run.recommend().arm}"
+    ):
         run.ask()
 
 

@@ -32,13 +32,13 @@ def test_printed_diagnostics_have_a_line_for_each_test():
     found = run.diagnostics()
     lines = repr(found).split("\n")
     assert lines[:2] == [
-        "101 pulls asked for: 1 pending, 0 cancelled or expired, the oldest pending for 40 s",
+        "101 pulls: 1 pending, 0 cancelled or expired, the oldest pending for 40 s",
         "100 rewards in 5 environments",
     ]
-    assert [line.split(":")[0] for line in lines[2:]] == ["sample_ratio", "additivity", "spread"]
+    assert [line.split(" (test of ")[0] for line in lines[2:]] == ["sample ratio", "additivity", "spread"]
     assert f"p = {found.additivity.p:.3g}" in lines[3]
     assert repr(experiment().diagnostics()) == (
-        "0 pulls asked for: 0 pending, 0 cancelled or expired\n0 rewards in 0 environments"
+        "0 pulls: 0 pending, 0 cancelled or expired\n0 rewards in 0 environments"
     )
 
 
@@ -47,13 +47,13 @@ def test_printed_diagnostics_contain_the_remarks():
     for step in range(120):
         run.tell(run.ask(), step % 7)
     [remark] = run.diagnostics().remarks
-    assert repr(run.diagnostics()).endswith(f"\nCareful: {remark}")
+    assert repr(run.diagnostics()).endswith(f"\nWarning: {remark}")
 
 
 @pytest.mark.parametrize(("policy", "said"), [("contrast", True), ("round-robin+ols", False)])
 def test_the_report_of_an_adaptive_run_says_which_limits_allow_for_that(tmp_path, policy, said):
     drive(experiment(policy=policy), 100, each=20).report(tmp_path / "report.html")
-    assert ("allow for an adaptive run" in (tmp_path / "report.html").read_text()) == said
+    assert ("account for adaptive assignment" in (tmp_path / "report.html").read_text()) == said
 
 
 def test_diagnostic_tests_are_those_of_the_fit():
@@ -90,7 +90,7 @@ def test_diagnostics_contain_the_remarks():
     run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7)
-    assert "labels forgotten" in run.diagnostics().remarks[0]
+    assert "To separate environments" in run.diagnostics().remarks[0]
 
 
 def test_results_can_be_written_as_json():
@@ -117,12 +117,12 @@ def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
     path = tmp_path / "report.html"
     run.report(path)
     text = path.read_text(encoding="utf-8")
-    assert "round-robin+ols, 121 pulls, 1 pending, 0 lost" in text
-    assert '<p class="warning">All 121 pulls are in one environment, 1: were labels forgotten?' in text
+    assert "round-robin+ols, 121 pulls, 1 pending, 0 cancelled or expired" in text
+    assert '<p class="warning">All 121 pulls are in one environment, 1. To separate' in text
     assert run.fit().best in text
     assert text.count("<svg") >= 2
     run.report(path, confidence=0.5, variance="by-arm")
-    assert "50 % interval" in path.read_text(encoding="utf-8")
+    assert "50 % confidence interval" in path.read_text(encoding="utf-8")
 
 
 def test_a_report_that_cannot_be_written_raises_an_error(tmp_path):

@@ -80,9 +80,9 @@ def test_pulls_without_a_unit_need_no_exposure():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lease": None}, "needs a lease"),
+        ({"lease": None}, "it requires lease"),
         ({"reserve": 0}, "above 0"),
-        ({"reserve": 25 * HOUR}, "at most the lease"),
+        ({"reserve": 25 * HOUR}, "above 0 and at most lease"),
         ({"reserve": "soon"}, "reserve must be"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_first_ask_without_a_label_makes_the_tide_hidden():
     assert kinds(run)[:4] == ["Created", "Unlabelled", "Asked", "Told"]
     found = run.recommend()
     assert (found.arm, found.tide, found.to_dict()["tide"]) == ("C", "hidden", "hidden")
-    assert "no labels were given: the tide is estimated from the rewards alone" in str(found)
+    assert "No labels were given, so the tide is estimated from the rewards alone" in str(found)
     assert set(run.history()["environment"]) == {None}
     assert "hidden tide: about" in repr(run.diagnostics())
     assert run.diagnostics().additivity is None
@@ -114,12 +114,12 @@ def test_a_later_label_is_refused_and_changes_nothing(begun):
     before = run.events()
     for call in (run.ask, run.shares):
         with pytest.raises(
-            tp.errors.InputError, match="environment='mon' is not allowed: this experiment has no"
+            tp.errors.InputError, match="environment='mon' is not allowed: this experiment estimates"
         ):
             call(environment="mon")
-    with pytest.raises(tp.errors.InputError, match="a summary does not say when its rewards occurred: with"):
+    with pytest.raises(tp.errors.InputError, match="a summary is not accepted with tide="):
         run.tell_summary(arm="A", environment="mon", n=2, mean=1.0, variance=1.0)
-    with pytest.raises(tp.errors.InputError, match="a warm start does not say when its rewards occurred"):
+    with pytest.raises(tp.errors.InputError, match="a warm start is not accepted with tide="):
         run.warm_start(play(experiment(tide="labels"), 20, label=lambda step: 0).fit())
     assert run.events() == before
     play(run, 10)
@@ -133,14 +133,17 @@ def test_a_later_label_is_refused_and_changes_nothing(begun):
         ({"tide": [], "policy": "hidden:contrast"}, r"tide must be .* not \[\]"),
         ({"tide": np.array(["hidden", "a"]), "policy": "by-arm:contrast"}, "tide must be"),
         ({"tide": 10**5000}, "not a number of more than 4300 digits"),
-        ({"tide": "hidden", "confidence": 0.95}, "confidence=0.95 needs environment labels"),
+        ({"tide": "hidden", "confidence": 0.95}, "confidence=0.95 requires tide='labels'"),
         (
             {"tide": "both", "rewards": "conversions"},
-            "rewards='conversions' need environment labels: tide='both'",
+            "rewards='conversions' requires tide='labels': tide='both'",
         ),
         ({"tide": "hidden", "policy": "ucb1-normal"}, "ucb1-normal does not estimate shifts"),
         ({"tide": "hidden", "policy": "round-robin+mean"}, "unknown selection 'mean'"),
-        ({"tide": "labels", "policy": "hidden:contrast"}, "hidden:contrast already has a model"),
+        (
+            {"tide": "labels", "policy": "hidden:contrast"},
+            "policy hidden:contrast has tide='hidden', which contradicts",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, message):
@@ -278,7 +281,7 @@ def test_equal_and_enormous_rewards_give_no_probability():
         run.tell(run.ask(), 1.0)
     found = run.recommend()
     assert found.p_best is None
-    assert "rewards do not vary" in str(found)
+    assert "Rewards do not vary" in str(found)
     for reward in (1e50, -1e50, 3.0, 0.0):
         run.tell(run.ask(), reward)
     assert "cannot show a hidden tide" in str(run.recommend())  # forty equal ones of 44
@@ -303,7 +306,7 @@ def test_rewards_that_cannot_show_a_tide_have_no_margin(kind, tide):
     assert (found.arm, found.runner_up, found.margin, found.low, found.high, found.p_best) == (None,) * 6
     assert found.groups == (tuple(ARMS),)
     assert found.remarks[0].startswith("single rewards of this kind")
-    assert str(found).startswith("no arm can be selected; ")
+    assert str(found).startswith("no arm can be selected. Single rewards of this kind")
     with pytest.raises(tp.errors.NotComparable, match="single rewards of this kind"):
         run.fit()
     with pytest.raises(tp.errors.NotComparable, match="single rewards of this kind"):
@@ -389,7 +392,7 @@ def test_tide_both_uses_labels_and_estimates_drift():
 
 def test_tide_both_needs_a_label():
     run = experiment(policy="contrast", tide="both")
-    with pytest.raises(tp.errors.InputError, match="tide='both' needs an environment label"):
+    with pytest.raises(tp.errors.InputError, match="tide='both' requires a label for the first pull"):
         run.ask()
     first = run.ask(environment="mon")
     run.tell(run.ask(environment="tue"), 1.0)
@@ -437,9 +440,9 @@ def test_the_fit_is_that_of_the_filter():
     assert fit.noise == pytest.approx(1.0, abs=0.3)
     assert fit.best == fit.names[int(np.argmax(fit.now))]
     assert run.recommend().margin == fit.contrast("C", "B").estimate
-    with pytest.raises(tp.errors.InputError, match="variance, scale and anytime need environment labels"):
+    with pytest.raises(tp.errors.InputError, match="variance, scale and anytime require tide='labels'"):
         run.fit(variance="common")
-    with pytest.raises(tp.errors.InputError, match="confidence must be between 0 and 1"):
+    with pytest.raises(tp.errors.InputError, match="confidence of intervals must be between 0 and 1"):
         run.fit(confidence=95)
     with pytest.raises(tp.errors.InputError, match="unknown arm 'X'"):
         fit.contrast("A", "X")

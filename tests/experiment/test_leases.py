@@ -197,7 +197,7 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
         ({"lease": -1}, "lease must be a finite number of at least 0, not -1"),
         ({"lease": math.inf}, "lease must be a finite number of at least 0, not inf"),
         ({"lease": "1h"}, "lease must be a finite number of at least 0, not '1h'"),
-        ({"lease": None, "default": 0.0}, "it needs a lease"),
+        ({"lease": None, "default": 0.0}, "it requires lease"),
         ({"default": 1e200}, "default must be between -1e.50 and 1e.50, not 1e.200"),
         ({"default": 2.0, "limits": (0, 1)}, "default must be between 0 and 1, not 2.0"),
         ({"clock": lambda: math.nan}, "clock must be a finite number, not nan"),

@@ -60,7 +60,7 @@ def test_reserved_pulls_are_cancelled_when_the_time_of_their_unit_is_exactly_ove
 
 def test_a_reserve_may_be_as_long_as_the_lease():
     assert checked_lease(5.0, None, 5.0) == {"lease": 5.0, "reserve": 5.0}
-    with pytest.raises(tp.errors.InputError, match=r"at most .* 5\b.* not 5.1"):
+    with pytest.raises(tp.errors.InputError, match=r"at most lease \(5\), not 5.1"):
         checked_lease(5.0, None, 5.1)
     assert checked_lease(1e-9, 0.0) == {"lease": 1e-9, "default": 0.0}
 
@@ -115,7 +115,7 @@ def test_shares_are_of_100_pulls_by_default():
     assert tp.Experiment(ARMS, policy="round-robin").shares(environment=0)["A"] == 0.34
     spent = tp.Experiment(ARMS, policy="round-robin", budget=3)
     spent.ask(environment=0, n=3)
-    with pytest.raises(tp.errors.Finished, match="1 pull, 0 of 3"):
+    with pytest.raises(tp.errors.Finished, match="1 pull was requested, 0 of 3"):
         spent.shares()
 
 
@@ -168,6 +168,14 @@ def test_values_of_each_kind_of_reward(rewards, allowed, refused):
         with pytest.raises(tp.errors.InputError, match=f"not {value}"):
             run.tell(run.ask(environment=1), value)
     assert run.recommend().told == len(allowed)
+
+
+def test_a_summary_with_successes_is_refused_if_a_reward_of_0_or_1_is():
+    run = experiment(limits=(1.0, 5.0))
+    events = len(run.events())
+    with pytest.raises(tp.errors.InputError, match=r"summary with successes must be between 1 and 5, not 0"):
+        run.tell_summary(arm="A", environment=1, n=10, successes=3)
+    assert len(run.events()) == events
 
 
 def test_a_summary_may_have_no_success_or_only_successes():

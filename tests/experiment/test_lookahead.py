@@ -84,7 +84,7 @@ def test_a_retired_arm_has_a_share_of_zero():
 
 def test_shares_raise_the_errors_of_ask():
     run = tp.Experiment(ARMS, budget=5)
-    with pytest.raises(tp.errors.Finished, match=r"asked for 6 pulls, 5 of 5 left"):
+    with pytest.raises(tp.errors.Finished, match=r"6 pulls were requested, 5 of 5 are left"):
         run.shares(n=6)
     with pytest.raises(tp.errors.InputError, match="n must be a whole number of at least 1, not 0"):
         run.shares(n=0)

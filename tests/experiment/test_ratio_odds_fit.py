@@ -150,7 +150,9 @@ def test_the_margin_is_on_the_scale_of_the_experiment():
     found, gap = run.recommend(), run.fit().contrast("C", "B", picked=True)
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
     assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
-    assert f"select C: {100 * found.margin:+.0f} % against B (95 % interval" in str(found)
+    assert f"select C. Estimated lead over B: {100 * found.margin:+.0f} % (95 % confidence interval" in str(
+        found
+    )
     assert found.to_dict()["scale"] == "ratio"
     less = told(conversions(direction="minimize")).recommend()
     assert (less.arm, less.runner_up) == ("A", "B")
@@ -159,7 +161,7 @@ def test_the_margin_is_on_the_scale_of_the_experiment():
     assert f"{100 * less.margin:.3g} % below B" in str(less)
     odds = told(conversions(scale="odds")).recommend()
     assert odds.margin > found.margin  # the larger, the higher the rates
-    assert "% in odds against" in str(odds)
+    assert "% in odds (95 % confidence interval" in str(odds)
     raw = told(conversions(scale="difference")).recommend()
     assert raw.margin < 0.2
     assert raw.scale == "difference"
@@ -344,31 +346,43 @@ REFUSED = [
         lambda: conversions(policy="round-robin", scale="ratio"),
         "by the fit alone, such as 'contrast'; round-robin does not",
     ),
-    (lambda: conversions(lease=10.0, default=0.5), "default of conversions must be 0 or 1, not 0.5"),
-    (lambda: tell(conversions(), 0.5), "reward of conversions must be 0 or 1, not 0.5: it is refused"),
-    (lambda: tell(conversions(), 2), "reward of conversions must be 0 or 1, not 2"),
+    (
+        lambda: conversions(lease=10.0, default=0.5),
+        "default must be 0 or 1 with rewards='conversions', not 0.5",
+    ),
+    (lambda: tell(conversions(), 0.5), "reward must be 0 or 1 with rewards='conversions', not 0.5$"),
+    (lambda: tell(conversions(), 2), "reward must be 0 or 1 with rewards='conversions', not 2"),
     (
         lambda: tell(conversions(rewards="counts"), 1.5),
-        "reward of counts must be a whole number of at least 0, not 1.5",
+        "reward must be a whole number of at least 0 with rewards='counts', not 1.5",
     ),
-    (lambda: tell(conversions(rewards="money"), -1), "reward of money must be at least 0, not -1"),
-    (lambda: summary(mean=0.2, variance=0.1), "a summary of conversions needs its successes, not mean=0.2"),
-    (lambda: summary(), "mean must be a finite number, not None, unless successes or a total are given"),
+    (
+        lambda: tell(conversions(rewards="money"), -1),
+        "reward must be at least 0 with rewards='money', not -1",
+    ),
+    (
+        lambda: summary(mean=0.2, variance=0.1),
+        "a summary with rewards='conversions' requires successes, not mean=0.2",
+    ),
+    (lambda: summary(), "a summary requires successes, total or mean"),
     (lambda: summary(successes=-1), "successes must be a whole number from 0 to 10, not -1"),
     (
         lambda: summary(successes=11),
         r"at most n=10, not 11; .* rewards='counts'\) and tell_summary\(total=\.\.\.\)",
     ),
-    (lambda: summary(successes=1, mean=0.1), "a summary needs exactly one of successes, a total or a mean"),
-    (lambda: summary("counts", total=1, variance=0.1), "a variance only with a mean"),
+    (lambda: summary(successes=1, mean=0.1), "a summary takes exactly one of successes, total and mean;"),
+    (lambda: summary("counts", total=1, variance=0.1), "variance is allowed only with mean"),
     (lambda: summary(total=3), "total=3 is for rewards='counts', not 'conversions'"),
     (lambda: summary("counts", total=2.5), "total must be a whole number of at least 0, not 2.5"),
-    (lambda: summary("money", mean=-1, variance=0), "mean of money must be from 0 to inf, not -1"),
+    (
+        lambda: summary("money", mean=-1, variance=0),
+        "mean must be from 0 to inf with rewards='money', not -1",
+    ),
     (
         lambda: conversions().warm_start(
             {"a": ["A", "B"], "d": [1, 1], "r": [2.0, 1.0]}, arm="a", environment="d", reward="r"
         ),
-        "mean of conversions must be from 0 to 1, not 2",
+        "mean must be from 0 to 1 with rewards='conversions', not 2",
     ),
 ]
 

@@ -122,21 +122,21 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure, low, stronger):
     fields = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
     text = str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **fields))
-    assert f"95 % interval, valid at all inspections: {low:+.1f} to +2.0" in text
+    assert f"95 % confidence interval, valid at every look: {low:+.1f} to +2.0" in text
     assert ("stronger test" in text) == stronger
-    assert ("not yet sure at 95 %" in text) == (not sure)
-    assert ("sure at 95 % (proven)" in text) == sure
+    assert ("not yet confirmed as the best at confidence level 95 %" in text) == (not sure)
+    assert (", confirmed as the best at confidence level 95 % (proven)" in text) == sure
 
 
 @pytest.mark.parametrize(
     ("found", "chance", "words", "absent"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         ("select A", "+1.2 against B", "95 % interval +0.5 to +2.0", "probability 0.988"), ("all inspections", "sure")),
-        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("-0.25 against B", "-1.0 to +0.5", "0.250"), ("sure",)),
-        (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "+1 against B"), ("interval", "probability")),
-        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("+1.0 against B", "+0.0 to +2.0"), ("probability",)),
-        (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("+1 against B", "0.500", "exchangeable"), ("interval",)),
+         ("select A", "over B: +1.2", "95 % confidence interval: +0.5 to +2.0", "probability 0.988"), ("every look", "confirmed")),
+        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("over B: -0.25", "-1.0 to +0.5", "0.250"), ("confirmed",)),
+        (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "over B: +1"), ("interval", "probability")),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("over B: +1.0", "+0.0 to +2.0"), ("probability",)),
+        (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("over B: +1", "0.500", "exchangeable"), ("interval",)),
         ((None, None, None, None, None, 9, TWO), None, ("not comparable yet", "A, B | C have no environment in common"), ("select A",)),
         ((None, None, None, None, None, 9, ONE), None, ("no arm can be selected",), ("comparable",)),
         ((None, None, None, None, None, 0, TWO), None, ("no reward",), ("select",)),
@@ -147,7 +147,7 @@ def test_the_text_of_a_recommendation(found, chance, words, absent):
     assert [word for word in words if word not in text] == []
     assert [word for word in absent if word in text] == []
     remarked = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
-    assert str(remarked) == f"{text}; look twice"
+    assert str(remarked) == f"{text}. Look twice"
 
 
 @pytest.mark.parametrize(("cells", "named", "more"), [(0, 0, ""), (1, 1, ""), (3, 3, ""), (4, 3, "1 more")])
@@ -155,7 +155,7 @@ def test_the_text_names_up_to_three_excluded_cells(cells, named, more):
     left_out = tuple(f"cell {number}" for number in range(cells))
     text = str(tp.Recommendation("A", "B", 1.0, 0.5, 2.0, 9, ONE, adaptive=True, left_out=left_out))
     assert text.count("cell ") == named
-    assert ("left out" in text) == (cells > 0)
+    assert ("Excluded outlying cells" in text) == (cells > 0)
     assert more in text
     assert ("more" in text) == bool(more)
 
@@ -163,7 +163,7 @@ def test_the_text_names_up_to_three_excluded_cells(cells, named, more):
 def test_the_text_gives_percentages_on_the_scales_of_ratios_and_odds():
     for scale, unit in (("ratio", "%"), ("odds", "% in odds")):
         text = str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, scale=scale))
-        assert f"+10 {unit} against B" in text
+        assert f"over B: +10 {unit} (95 %" in text
     assert "labels" in str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, tide="hidden"))
 
 
@@ -174,7 +174,9 @@ def test_the_text_says_how_far_below_the_runner_up_an_arm_is():
     found = run.recommend()
     assert (found.arm, found.direction, found.to_dict()["direction"]) == ("A", "minimize", "minimize")
     assert found.margin > 0.0
-    assert str(found).startswith(f"select A: {found.margin:.1f} below B (95 % interval {found.low:.1f} to")
+    assert str(found).startswith(
+        f"select A. Estimated lead: {found.margin:.1f} below B (95 % confidence interval: {found.low:.1f} to"
+    )
 
 
 def test_the_probability_is_computed_once_and_only_if_it_is_read():
@@ -194,7 +196,10 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     monkeypatch.setattr(
         "tideproof.experiment.read_model.Fit", lambda *_, **__: pytest.fail("nobody asked for it")
     )
-    with pytest.raises(tp.errors.Finished, match=r"0 of 9 left; select \w$"):
+    with pytest.raises(
+        tp.errors.Finished,
+        match=r"budget is used up: 1 pull was requested, 0 of 9 are left; the selected arm is \w$",
+    ):
         run.ask()
 
 

@@ -121,9 +121,15 @@ def test_bounds_do_not_continue_a_policy_that_stops():
         ({"floors": {"A": -0.1}}, "floors of 'A' must be a finite number of at least 0, not -0.1"),
         ({"floors": {"A": 20}}, "floors of 'A' must be a share from 0 to 1, not 20"),
         ({"caps": {"A": float("nan")}}, "caps of 'A' must be a finite number of at least 0, not nan"),
-        ({"floors": {"A": 0.6, "B": 0.6}}, "floors must add up to at most 1, not 1.2"),
-        ({"floors": {"A": 0.6}, "caps": {"A": 0.5}}, "the floor of 'A', 0.6, is above its cap, 0.5"),
-        ({"caps": dict.fromkeys(ARMS, 0.2)}, "caps of the arms that are played must add up to at least 1"),
+        ({"floors": {"A": 0.6, "B": 0.6}}, r"floors \(minimum shares\) must add up to at most 1, not 1.2"),
+        (
+            {"floors": {"A": 0.6}, "caps": {"A": 0.5}},
+            r"the floor .* of 'A' must be at most its cap \(maximum share\) 0.5, not 0.6",
+        ),
+        (
+            {"caps": dict.fromkeys(ARMS, 0.2)},
+            r"caps \(maximum shares\) of the active arms must add up to at least 1, not 0.8",
+        ),
         ({"floors": 0.2}, "floors must be shares by arm, such as {'A': 0.2}, not 0.2"),
     ],
 )
@@ -134,7 +140,7 @@ def test_invalid_bounds_are_refused(options, words):
 
 def test_an_arm_is_not_retired_if_caps_forbid_the_others():
     run = experiment(caps={"A": 0.3, "B": 0.3, "C": 0.3})
-    with pytest.raises(tp.errors.InputError, match="caps of the arms that are played"):
+    with pytest.raises(tp.errors.InputError, match=r"caps .* of the active arms must add up"):
         run.retire_arm("D")
     assert len(run.events()) == 1
 

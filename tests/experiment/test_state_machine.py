@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
         arms = [self.naive.arms[i % len(self.naive.arms)] for i in range(len(rewards))]
         log = {"arm": arms, "day": [label] * len(rewards), "sales": rewards}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.errors.InputError, match="does not say when its rewards occurred"):
+            with pytest.raises(tp.errors.InputError, match="it lacks the times of its rewards"):
                 self.run.warm_start(log, arm="arm", environment="day", reward="sales")
             return
         self.run.warm_start(log, arm="arm", environment="day", reward="sales")
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from([None, "a", "b", "#1"]))
         told = {"arm": arm, "environment": label, "n": n, "mean": mean, "variance": variance, "key": key}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.errors.InputError, match="does not say when its rewards occurred"):
+            with pytest.raises(tp.errors.InputError, match="it lacks the times of its rewards"):
                 self.run.tell_summary(**told)
             return
         if key in self.keys:

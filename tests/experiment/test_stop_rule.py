@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -73,14 +74,18 @@ def test_the_recommendation_describes_the_rule():
     play(run, 20)
     found = run.recommend()
     assert (found.confidence, found.rule, found.sure) == (0.95, "proven", False)
-    assert str(found).startswith("select B, not yet sure at 95 %: +")
+    assert str(found).startswith(
+        "select B, not yet confirmed as the best at confidence level 95 %. Estimated lead"
+    )
     play(run)
     found = run.recommend()
     assert found.sure
     assert found.arm == "B"
     assert found.to_dict()["sure"]
-    assert str(found).startswith("select B, sure at 95 % (proven for any number of checks): +")
-    with pytest.raises(Finished, match=r"no further pull is needed: select B, sure at 95 % \(proven"):
+    confirmed = "B, confirmed as the best at confidence level 95 % (error rate guaranteed by a theorem, "
+    assert str(found).startswith(f"select {confirmed}for any number of tests). Estimated lead over ")
+    words = re.escape(f"no further pull is needed: the selected arm is {confirmed}")
+    with pytest.raises(Finished, match=words):
         run.ask()
     with pytest.raises(Finished, match="no further pull is needed"):
         run.shares()
@@ -292,7 +297,7 @@ def test_a_policy_may_set_the_rule():
     assert run.events()[0].options["confidence"] == 0.9
     assert run.events()[0].options["rule"] == "proven"
     assert tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", label="mine")).policy.label == "mine"
-    with pytest.raises(InputError, match=r"already has confidence=.*: omit both"):
+    with pytest.raises(InputError, match=r"policy sure:contrast has confidence=.*: omit these options"):
         tp.Experiment(["A", "B"], policy="sure:contrast", confidence=0.99)
     for option in ("confidence", "rule"):
         with pytest.raises(InputError, match=f"^(unknown )?{option} "):
@@ -370,11 +375,11 @@ def test_a_summary_is_one_check():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"confidence": 0.5}, InputError, "confidence must be above 0.5 and below 1"),
-        ({"confidence": 95}, InputError, "confidence must be above 0.5"),
-        ({"confidence": 1.0}, InputError, "confidence must be above 0.5"),
+        ({"confidence": 0.5}, InputError, "confidence of the stopping rule must be above 0.5 and below 1"),
+        ({"confidence": 95}, InputError, "confidence of the stopping rule must be above 0.5"),
+        ({"confidence": 1.0}, InputError, "confidence of the stopping rule must be above 0.5"),
         ({"rule": "certain"}, UnknownName, "unknown rule 'certain'"),
-        ({"rule": "proven", "confidence": None}, InputError, "rule='proven' needs a confidence"),
+        ({"rule": "proven", "confidence": None}, InputError, "rule='proven' requires confidence"),
         ({"policy": "lucb"}, InputError, "lucb does not estimate shifts"),
         ({"policy": "ser3"}, InputError, "ser3"),
         ({"policy": "round-robin+raw"}, UnknownName, "unknown selection"),
@@ -411,12 +416,12 @@ def test_a_file_with_impossible_stops_is_refused(tmp_path):
             rebuild_state(wrong, None)
 
 
-def test_the_promise_for_conversions_mentions_the_fit():
+def test_the_promise_for_conversions_is_approximate():
     run = sure(rewards="conversions")
     for day in range(3):
         for arm, successes in zip("ABC", (10, 60, 11), strict=True):
             run.tell_summary(arm=arm, environment=day, n=200, successes=successes)
     found = run.recommend()
     assert found.sure
-    assert "up to 2,000 pulls, as far as the intervals of fit() are valid for such rewards)" in str(found)
+    assert "up to 2,000 pulls, and approximate for this kind of reward)" in str(found)
     assert found.anytime

@@ -194,11 +194,11 @@ def test_keys_are_of_one_pull_and_cannot_change():
         run.tell_many([ann, ann], [5.0, 6.0], keys=["2", "2"])
     plain = run.ask(environment="mon")
     before = run.events()
-    with pytest.raises(tp.errors.InputError, match="belongs to no unit: key='k'"):
+    with pytest.raises(tp.errors.InputError, match="key='k' is only for pulls of a unit"):
         run.tell(plain, 1.0, key="k")
     with pytest.raises(tp.errors.InputError, match="a key must be a string, not 3"):
         run.tell(ann, 1.0, key=3)
-    with pytest.raises(tp.errors.InputError, match="2 pulls but 1 keys"):
+    with pytest.raises(tp.errors.InputError, match="pulls and keys must be equally many, not 2 and 1"):
         run.tell_many([ann, bob], [1.0, 1.0], keys=["z"])
     assert run.events() == before
 
@@ -250,7 +250,7 @@ def test_units_keep_their_arms_while_arms_are_added_and_retired():
 def test_units_keep_their_arms_when_nothing_more_can_be_asked():
     run = tp.Experiment(ARMS, budget=7)
     pulls = [run.ask(unit=i, environment="mon") for i in range(7)]
-    with pytest.raises(tp.errors.Finished, match="0 of 7 left"):
+    with pytest.raises(tp.errors.Finished, match="0 of 7 are left"):
         run.ask(unit="new")
     run.pause()
     with pytest.raises(tp.errors.Finished, match="paused"):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from golden import experiment_cases, fit_cases, study_cases
+from golden import experiment_cases, fit_cases, state_cases, study_cases
 from golden.stored_values import read, write
 
 FOLDER = Path(__file__).parent
@@ -27,6 +27,7 @@ FILES: dict[str, tuple[list[str], Callable]] = {
     "experiments": ([*experiment_cases.RUNS], experiment_cases.stored_run),
     "worlds": ([*study_cases.WORLDS], study_cases.stored_world),
     "replays": (study_cases.replay_names(), study_cases.stored_replay),
+    "states": (state_cases.state_names(), state_cases.stored_state),
     "studies": ([*study_cases.STUDIES], study_cases.stored_study),
 }
 

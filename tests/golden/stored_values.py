@@ -57,11 +57,15 @@ def _columns(table):
 def _listed(values):
     if len(values) <= LONGEST or not all(each is None or isinstance(each, (int, float)) for each in values):
         return values if len(values) <= LONGEST else _grouped(values)
-    numbers = np.array([math.nan if each is None else float(each) for each in values])
+    return fingerprint(np.array([math.nan if each is None else float(each) for each in values]))
+
+
+def fingerprint(numbers):
+    """Return the length of an array, how many numbers are finite, and three sums over these."""
     known = np.flatnonzero(np.isfinite(numbers))
     weight = np.cos(1.0 + known)
     sums = numbers[known].sum(), np.abs(numbers[known]).sum(), weight @ numbers[known]
-    return {"length": len(values), "known": int(known.size), "sums": [float(x) for x in sums]}
+    return {"length": len(numbers), "known": int(known.size), "sums": [float(x) for x in sums]}
 
 
 def _grouped(values):

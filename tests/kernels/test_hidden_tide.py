@@ -179,6 +179,21 @@ def test_jumps_of_which_nothing_is_known_are_fixed_effects():
                 np.testing.assert_allclose(V, variance, **CLOSE)
 
 
+@pytest.mark.parametrize(
+    ("age", "chance", "counted", "later"),
+    [(0.0, 0.25, 0, 1.0), (3.0, 0.75, 3, 0.0), (3.0, 0.5, 3, 4.0), (AGES + 4.0, 0.0, AGES - 1, AGES + 5.0)],
+)
+def test_an_age_is_counted_once_and_begins_anew_with_a_likely_jump(age, chance, counted, later):
+    paths = allocate(Paths, ARMS).view
+    paths.age[2], paths.chance[2] = age, chance
+    update_age(paths, 2)
+    assert paths.age.tolist() == [0.0, 0.0, later, *([0.0] * (len(paths.age) - 3))]
+    assert paths.lasted[2].tolist() == [float(a == counted) for a in range(AGES)]
+    assert paths.ended[2].tolist() == [chance * (a == counted) for a in range(AGES)]
+    assert paths.lasted.sum() == 1.0
+    assert paths.ended.sum() == chance
+
+
 def test_both_possibilities_are_made_one_by_mean_and_covariance():
     random = np.random.default_rng(6)
     calm, jumped, both = Path(), Path(), Path()
@@ -306,6 +321,23 @@ def test_one_arm_alone_and_arms_never_seen():
     assert freedom(fit) == 29
     assert fit.mu[0] == 0.0
     assert fit.group.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("seen", [(0,), (3,), (0, 2), (1, 2), (1, 3), (0, 1, 3)])
+def test_of_arms_never_seen_nothing_is_known_and_they_change_nothing_else(seen):
+    """What is known of the others is what is known where the unseen arms do not exist."""
+    random = np.random.default_rng(2)
+    arm = random.integers(0, len(seen), 25)
+    arm[: len(seen)] = np.arange(len(seen))
+    reward = 20.0 + 0.5 * arm + 9.0 * (np.arange(25) > 12) + random.normal(size=25)
+    few, fit = hidden(arm, reward, arms=len(seen)), hidden(np.array(seen)[arm], reward)
+    others = np.setdiff1d(np.arange(ARMS), seen)
+    np.testing.assert_allclose(fit.mu[list(seen)], few.mu, **CLOSE)
+    np.testing.assert_allclose(fit.P[np.ix_(seen, seen)], few.P, **CLOSE)
+    assert not fit.mu[others].any()
+    assert not fit.P[others].any()
+    assert not fit.P[:, others].any()
+    assert (fit.joins[0], fit.told[0], fit.rss[0]) == (len(seen) - 1, 25, pytest.approx(few.rss[0]))
 
 
 def test_a_kind_of_tide_whose_time_comes_later_is_found():

@@ -132,6 +132,44 @@ def test_an_arm_that_is_far_off_by_itself_is_believed_when_it_was_seen_often():
     cells.check({(3, 5)})
 
 
+@pytest.mark.parametrize("off", [-40.0, 40.0])
+@pytest.mark.parametrize("first", [0, 1])
+def test_where_an_arm_was_left_out_by_the_same_amount_is_counted(first, off):
+    """Environments come back: the first to be numbered may be the first with an outlying cell."""
+    cells = Cells()
+    cells.tell(0, first)
+    for j in range(2, 7):  # the arms are known well
+        cells.play(j, 8)
+    doubt = cells.fit.doubt
+    assert cells.slot(first).epoch[0] == 1
+    assert doubt.seen.tolist() == [5, 5, 5, 5]
+    assert not doubt.where.any()
+
+    def leave_out(environment, off, again=1):
+        for _ in range(again):
+            cells.tell(2, environment, off)
+        assert cells.left_out(environment) == [2]
+        where, times = doubt.where.tolist(), doubt.times.tolist()
+        assert where == [0, 0, int(cells.slot(environment).epoch[0]), 0]
+        assert times[:2] + times[3:] == [0, 0, 0]
+        others, counts = (0, 1, 3), cells.slot(environment).counts
+        n = np.array([counts[i] for i in others])
+        means = np.array([cells.slot(environment).means[i] for i in others])
+        gap = doubt.mu[2] - n @ doubt.mu[list(others)] / n.sum()
+        assert doubt.off[2] == pytest.approx(cells.slot(environment).means[2] - n @ means / n.sum() - gap)
+        return times[2]
+
+    cells.tell(1, first)
+    cells.tell(3, first)
+    assert leave_out(first, off) == 1
+    assert leave_out(first, off, again=3) == 1  # once for each environment
+    for j, amount, times in ((9, off, 2), (10, off + 30.0, 1), (11, off + 30.0, 2), (12, off, 1)):
+        for arm in (0, 1, 3):
+            cells.tell(arm, j)
+        assert leave_out(j, amount) == times
+    cells.check({(2, j) for j in (first, 9, 10, 11, 12)})
+
+
 @pytest.mark.parametrize("arms", [2, 3, 5, 6])
 def test_the_median_of_others(arms):
     median = link(outlying_cells.median_estimate, use_interpreter)

@@ -73,7 +73,7 @@ def test_reading_a_study_wrongly(study):
     with pytest.raises(tp.errors.UnknownName, match="unknown measure 'samples'"):
         study.difference("linlucb", "round-robin", "samples")
     with pytest.raises(
-        tp.errors.InputError, match=r"confidence must be between 0 and 1, such as 0.95, not 95"
+        tp.errors.InputError, match=r"confidence of intervals must be between 0 and 1, such as 0.95, not 95"
     ):
         study.interval("linlucb", confidence=95)
 

@@ -36,13 +36,18 @@ def test_what_is_promised_is_kept_under_shifts(found):
 
 
 def test_it_says_so_in_a_sentence_and_a_table(found):
-    assert found.sentence.startswith("3 arms, one ahead by 1 (sigma 1): ")
+    assert found.sentence.startswith("3 arms, one better by 1 (sigma 1): ")
     assert f"An even split needs {found.even_split:,}" in found.sentence
     assert "in at most 10 % of runs" in found.sentence
-    assert "stops when 90 % sure" in found.sentence
+    assert "With early stopping at confidence level 90 %, a run takes" in found.sentence
     assert "\n" not in found.sentence
     assert repr(found) == f"{found.sentence}\n{found.power}\n{found.table!r}"
-    assert found.table["way"] == ["contrast", "even split", "stops when sure", "stops when proven"]
+    assert found.table["way"] == [
+        "contrast",
+        "even split",
+        "early stopping (calibrated)",
+        "early stopping (proven)",
+    ]
     assert found.table["pulls"][0] == found.budget
     assert found.table["environments"][0] == math.ceil(found.budget / 20)
     for row in found.table:
@@ -51,7 +56,7 @@ def test_it_says_so_in_a_sentence_and_a_table(found):
     assert found.power == (
         "For analyze --scale difference to name the winner in 80 % of tests, an even split needs about "
         f"{found.pulls_for_power:,} pulls "
-        f"({math.ceil(found.pulls_for_power / 20)} environments), by a formula."
+        f"({math.ceil(found.pulls_for_power / 20)} environments; approximation)."
     )
 
 
@@ -73,7 +78,7 @@ def test_the_same_question_in_other_units_is_not_played_again(found, monkeypatch
     monkeypatch.setattr(module, "_simulate_plan", lambda *_: pytest.fail("played again"))
     again = tp.plan(**ASKED | {"gap": 7.0, "sigma": 7.0}, replications=2000)
     assert again.budget == found.budget
-    assert "one ahead by 7 (sigma 7)" in again.sentence
+    assert "one better by 7 (sigma 7)" in again.sentence
 
 
 def test_ten_to_one_needs_next_to_nothing():
@@ -84,11 +89,11 @@ def test_pulls_that_fit_would_refuse_are_not_promised():
     """Three arms in pairs: with five pulls nothing is left to measure the noise by."""
     few = tp.plan(arms=3, gap=50, sigma=1, per_environment=2, error=0.45, replications=200)
     assert few.pulls_for_power == 6
-    assert "an even split needs about 6 pulls (3 environments)" in few.power
+    assert "an even split needs about 6 pulls (3 environments; " in few.power
 
 
 def test_one_is_not_a_plural(found):
-    assert "about 1 pull (1 environment)" in replace(found, pulls_for_power=1).power
+    assert "about 1 pull (1 environment; " in replace(found, pulls_for_power=1).power
 
 
 def test_rates_are_analyzed_as_they_are(found):
@@ -106,7 +111,7 @@ def test_without_a_compiler_the_extra_is_named(monkeypatch):
 def test_of_many_arms_and_of_rates_nothing_is_proven(asked):
     found = tp.plan(**asked, per_environment=30, error=0.1, replications=200)
     assert found.proven_stop is None
-    assert found.table["way"] == ["contrast", "even split", "stops when sure"]
+    assert found.table["way"] == ["contrast", "even split", "early stopping (calibrated)"]
     assert found.to_dict()["proven"] is None
 
 

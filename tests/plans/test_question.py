@@ -73,3 +73,25 @@ def test_bad_input_is_one_clear_line(changed, said):
         make_question(**{"arms": 5, "gap": 0.3, "lengths": 20} | changed)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"arms": None}, "<arms> is missing"),
+        ({"arms": 1}, "<arms> must be a whole number"),
+        ({"error": 1}, "<error> must be above 0"),
+        ({"gap": None}, "<gap> is missing: .* give <rate> and <lift>"),
+        ({"gap": 0}, "<gap> must be above 0"),
+        ({"sigma": 0}, "<sigma> must be above 0"),
+        ({"rate": 0.1}, "<rate> and <lift> are for conversions, <gap> and <sigma> for means"),
+        ({"gap": None, "rate": 0.1}, "<lift> is missing"),
+        ({"gap": None, "rate": 2, "lift": 0.1}, "<rate> must be above 0"),
+        ({"gap": None, "rate": 0.1, "lift": 0}, "<lift> must be above 0"),
+        ({"lengths": None}, "<per_environment> is missing"),
+        ({"lengths": 1}, "<per_environment> must be a whole number"),
+    ],
+)
+def test_messages_spell_parameters_as_users_know_them(changed, said):
+    with pytest.raises(InputError, match=f"^{said}"):
+        make_question(**{"arms": 5, "gap": 0.3, "lengths": 20, "spell": "<{}>".format} | changed)

@@ -427,7 +427,11 @@ def wrong_weigh(params, state, data, arm):
             "calls arm_choice.argmax as an attribute.*write `from tideproof.kernels.choose.arm_choice import argmax`",
             "# by attribute",
         ),
-        (asks_a_hole, "uses the hole 'missing', which has no value.*holes=", "# nobody fills it"),
+        (
+            asks_a_hole,
+            r"uses the placeholder .hole. 'missing', which has no value.*holes=",
+            "# nobody fills it",
+        ),
         (
             asks_with_a_keyword,
             r"keyword-only parameters \(y\).*remove the \*",
@@ -533,9 +537,9 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
         ),
         (
             {"holes": {"FIT": True}},
-            "policy 'coin' fills the hole 'FIT', which is reserved for tideproof.*names: BY_ARM, .*, tell and weigh",
+            r"policy 'coin' defines the placeholder .hole. 'FIT', which is reserved for tideproof.*names: BY_ARM, .*, tell and weigh",
         ),
-        ({"holes": {"ask": ask}}, "fills the hole 'ask'.*Rename"),
+        ({"holes": {"ask": ask}}, "defines the placeholder .hole. 'ask'.*Rename"),
         (
             {"reads": frozenset({"fits"})},
             "unknown statistic 'fits' in `reads` of policy 'coin'; did you mean 'fit'",
@@ -570,7 +574,9 @@ def test_a_selection_rule_that_is_wrong_is_refused_when_it_is_made():
         tp.errors.KernelError, match=r"select of selection rule 'own' is not a kernel.*test_plugin\.py"
     ):
         Selection("own", "", helper, MEAN.identified, frozenset())
-    with pytest.raises(tp.errors.KernelError, match="selection rule 'own' fills the hole 'select'"):
+    with pytest.raises(
+        tp.errors.KernelError, match=r"selection rule 'own' defines the placeholder .hole. 'select'"
+    ):
         dataclasses.replace(MEAN, name="own", holes={"select": MEAN.select})
     with pytest.raises(
         tp.errors.UnknownName, match="unknown statistic 'mean' in `reads` of selection rule 'own'"
@@ -698,9 +704,12 @@ def test_holes_of_its_own():
     policy = dataclasses.replace(POLICY, ask=asks_its_hole, holes={"limit": 2})
     assert set(tp.replay(tp.mdm(3), policy, budget=9).arm.tolist()) == {2}
     rule = dataclasses.replace(MEAN, holes={"limit": 1})
-    with pytest.raises(tp.errors.KernelError, match="fill the hole 'limit' with two"):
+    with pytest.raises(tp.errors.KernelError, match=r"give the placeholder .hole. 'limit' two"):
         tp.policy(dataclasses.replace(policy, selections=(rule,))).program()
-    with pytest.raises(tp.errors.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
+    with pytest.raises(
+        tp.errors.KernelError,
+        match=r"'coin' cannot be used with the prefix 'reduce:': it defines the placeholder .hole. 'SQUARES'",
+    ):
         tideproof.policies.reduce_to_mab.reduce_policy(dataclasses.replace(POLICY, holes={"SQUARES": True}))
 
 
@@ -739,10 +748,10 @@ def test_a_hole_that_is_ours_is_not_filled_by_us_for_others():
         "SUMS'": chained,
     }.items():
         policy = dataclasses.replace(POLICY, **change)
-        message = rf"kernel 'asks.* uses the reserved hole '{name.strip(chr(39))}'.*Rename the hole"
+        message = rf"kernel 'asks.* uses the reserved placeholder .hole. '{name.strip(chr(39))}'.*Rename the placeholder"
         with pytest.raises(tp.errors.KernelError, match=message):
             tp.replay(tp.mdm(3), policy, budget=9)
-    with pytest.raises(tp.errors.KernelError, match="uses the reserved hole 'SQUARES'"):
+    with pytest.raises(tp.errors.KernelError, match=r"uses the reserved placeholder .hole. 'SQUARES'"):
         tideproof.policies.reduce_to_mab.reduce_policy(
             dataclasses.replace(POLICY, ask=asks_for_a_hole_of_reduce)
         )
@@ -755,7 +764,7 @@ def asks_its_hole_as_a_kernel(params, state, data, slot, draw):
 
 def test_a_hole_filled_with_nothing():
     with pytest.raises(
-        tp.errors.KernelError, match="policy 'coin' fills the hole 'limit' with None: give a kernel"
+        tp.errors.KernelError, match=r"placeholder .hole. 'limit' of policy 'coin' must be a kernel"
     ):
         dataclasses.replace(POLICY, holes={"limit": None})
 

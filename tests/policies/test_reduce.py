@@ -114,7 +114,7 @@ def test_an_environment_never_begins_with_one_arm_twice(policy):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("reduce:exp4p", "exp4p cannot be reduced"),
+        ("reduce:exp4p", "exp4p cannot be used with the prefix 'reduce:'"),
         ("reduce:nonsense", "unknown policy 'nonsense'"),
         ("reduce:round-robin+period", "known: 'mean', 'ols'"),
         ("reduce:reduce:lucb", "write reduce:lucb"),

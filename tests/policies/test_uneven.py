@@ -96,7 +96,7 @@ def test_noise_that_differs_explores_less_unless_one_says_so():
             {"robust": "cells", "noise": "by-arm"},
             "cannot be combined with noise= or interaction=",
         ),
-        ("contrast", {"interaction": "auto", "tide": "hidden"}, "need tide='labels', not tide='hidden'"),
+        ("contrast", {"interaction": "auto", "tide": "hidden"}, "require tide='labels', not tide='hidden'"),
         ("contrast", {"noise": "by-arm", "confidence": 0.9}, "no stopping rule is calibrated"),
         ("sure:contrast", {"interaction": True}, "no stopping rule is calibrated"),
         ("hidden:contrast", {"noise": "by-arm"}, "cannot be added to hidden:contrast"),

@@ -80,24 +80,27 @@ def test_groups_have_numbers():
     assert (plain["best"], plain["candidates"], plain["doubt"]) == (None, None, "groups")
 
 
+PERIOD_MEAN = "period-weighted mean (average over environments, weighted by traffic)"
+
+
 def test_notes_say_what_naive_averages_pick():
     balanced = describe_fit(Fit.from_arrays(*log())).notes
     assert balanced == [
         "60 rewards of 3 arms in 4 environments.",
         Fit.from_arrays(*log()).choice.sentence,
-        "The raw and the period-weighted mean pick the same arm.",
+        f"The raw mean and the {PERIOD_MEAN} also rank B first.",
     ]
     # A ran on the good day, and on the large bad day with few: raw and period-weighted means both prefer it.
     arm = ["A"] * 9 + ["B"] + ["A"] + ["B"] * 9
     both = Fit.from_arrays(arm, [1] * 10 + [2] * 10, [9.0] * 9 + [10.0, 1.0] + [2.0] * 8 + [2.5])
     assert both.best == "B"
-    assert describe_fit(both).notes[-1] == "The raw mean would have picked A, the period-weighted mean B."
+    assert describe_fit(both).notes[-1] == f"The raw mean ranks A first. The {PERIOD_MEAN} ranks B first."
     third = Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0]
     )
     assert third.best == "B"
-    assert "The raw mean and the period-weighted mean would both have picked A." in describe_fit(third).notes
-    assert "The raw mean and the period-weighted mean would both have picked B." in describe_fit(Fit.from_arrays(
+    assert f"The raw mean and the {PERIOD_MEAN} rank A first." in describe_fit(third).notes
+    assert f"The raw mean and the {PERIOD_MEAN} rank B first." in describe_fit(Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0], direction="minimize",
     )).notes  # fmt: skip
 
@@ -107,7 +110,7 @@ def test_notes_count_what_says_nothing():
     fit = Fit.from_arrays([*arm, "A", "B", "B"], [*day, "lone", "other", "other"], [*reward, 1.0, 2.0, 3.0])
     assert (
         describe_fit(fit).notes[-1]
-        == "No information comes from 2 environments with a single arm: lone and other."
+        == "2 environments with a single arm contribute nothing to comparisons of arms: lone and other."
     )
     c = fit.cells
     dropped = Fit(Cells(c.arms, c.environments, c.arm, c.environment, c.n, c.mean, c.squares, dropped=1))
@@ -132,8 +135,8 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
 
     monkeypatch.setattr(Fit, "additivity", broken)
     (said,) = describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings
-    assert said.startswith("Shifts are not the same for all arms (test of additivity, p = 0.001). ")
-    assert "arm C in environment tue, 4.3 standard errors" in said
+    assert said.startswith("Shifts are not the same for all arms (test of additivity, p = 0.001): ")
+    assert "arm C in environment tue (4.3 standard errors)" in said
     assert ("variance='interaction' (--variance interaction) allows" in said) == advice
     assert asked == [1]
 
@@ -172,7 +175,7 @@ def test_a_winner_that_hangs_on_single_environments(monkeypatch):
     quiet(monkeypatch, influence=without("B", None, "B"))
     assert describe_fit(Fit.from_arrays(*log())).warnings == []
     monkeypatch.setattr(Fit, "influence", without("B", "A", None))
-    assert describe_fit(Fit.from_arrays(*log())).warnings == ["Without t alone, A would lead."]
+    assert describe_fit(Fit.from_arrays(*log())).warnings == ["Without environment t, A would lead."]
     monkeypatch.setattr(Fit, "influence", without("A", "B", "C"))
     start = "The winner depends on single environments: without any one of"
     assert describe_fit(Fit.from_arrays(*log())).warnings == [f"{start} m or w, another arm would lead."]
@@ -231,7 +234,7 @@ def test_a_scale_that_was_asked_for_is_tested():
 
     def said(**options):
         found = describe_fit(Fit.from_arrays(arm, day, reward, **options)).warnings
-        return [text for text in found if "depend on the shift of the environment" in text]
+        return [text for text in found if "grow or shrink with the shift of the environment" in text]
 
     (warned,) = said(scale="difference")
     assert warned.startswith("Differences between arms")
@@ -253,7 +256,7 @@ def test_two_arms_name_both_readings():
     (said,) = [text for text in describe_fit(fit).notes if "two-sided (p" in text]
     assert f"(p = {p:.2g})" in said
     assert "whether B beats A" in said
-    assert said.endswith(f" p = {p / 2:.2g}.")
+    assert said.endswith(f"(p = {p / 2:.2g}).")
     low = Fit.from_arrays(["A"] * 4 + ["B"] * 4, [1] * 8, a + b, direction="minimize")
     assert any("whether A is below B" in text for text in describe_fit(low).notes)
     assert not any("two-sided (p" in text for text in describe_fit(Fit.from_arrays(*log())).notes)
@@ -274,13 +277,13 @@ def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monke
     several = "several candidates"
     assert seeming(monkeypatch, {"A": 0.3, "B": 0.6, "C": 0.1}, doubt=several) == []
     (likely,) = seeming(monkeypatch, {"A": 0.04, "B": 0.95, "C": 0.01}, doubt=several)
-    assert "“cannot be excluded”" in likely
+    assert "“Cannot be excluded”" in likely
     assert "wrong in at most 5 % of logs" in likely
     (unlikely,) = seeming(monkeypatch, {"A": 0.01, "B": 0.9, "C": 0.09}, doubt=several)  # below 0.05 / 3
     assert unlikely == likely
     assert seeming(monkeypatch, {"A": 0.017, "B": 0.9, "C": 0.0}, doubt=several) == []
     (winner,) = seeming(monkeypatch, {"A": 0.06, "B": 0.94, "C": 0.0}, candidates=("B",))
-    assert "“is best”" in winner
+    assert "“Is best”" in winner
     assert "wrong in at most 5 % of logs" in winner
     assert seeming(monkeypatch, {"A": 0.05, "B": 0.95, "C": 0.0}, candidates=("B",)) == []
     assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no degrees of freedom") == []
@@ -294,9 +297,9 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     quiet(monkeypatch, additivity=lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
     fit = Fit.from_arrays(arm, day, reward, scale="auto")
     fit.choice = choose_scale(fit.cells)
-    assert fit.choice.sentence.startswith("Ratios between arms are the same at every level")
+    assert fit.choice.sentence.startswith("The scale tests reject differences (p < 0.0001)")
     assert (
-        "Ratios between arms fit better than differences (p < 0.0001), but the data reject them, too."
+        "Ratios between arms fit better than differences (p < 0.0001), but the test of additivity rejects them, too."
         in describe_fit(fit).notes
     )
     (said,) = describe_fit(fit).warnings

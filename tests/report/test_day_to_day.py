@@ -23,16 +23,16 @@ def fitted(omega=1.2, wrong=None, days=12, **options):
 
 def test_the_warning_points_to_interactions_and_the_report_answers():
     (warning,) = describe_fit(fitted()).warnings
-    assert "; variance='interaction' (--variance interaction) allows" in warning
+    assert "variance='interaction' (--variance interaction) allows" in warning
     assert "robust" not in warning
     found = describe_fit(fitted(variance="interaction"))
     assert found.warnings == []
     size, winner, questions = found.answers
-    assert size.startswith("Arms differ from environment to environment: ")
+    assert size.startswith("Differences between arms vary between environments. ")
     assert " omega = 1." in size
     assert winner.startswith("No arm wins nearly everywhere: C leads in about ")
     assert " of 12 environments (" in winner
-    assert "in a new one with probability 0." in winner
+    assert ". Probability that C leads in a new environment: 0." in winner
     assert questions.startswith(
         "In an average environment, C leads and B cannot be excluded. In the observed"
     )
@@ -46,7 +46,7 @@ def test_none_open_and_untold_are_said_as_such():
     calm = fitted(omega=0.0, variance="interaction")
     said = interaction_sentences(calm)[0]
     assert calm.interaction.low == 0.0
-    assert said.startswith(("Arms do not seem to differ", "Arms may or may not differ"))
+    assert said.startswith(("There is no sign that", "The data do not show whether"))
     lonely = Fit.from_arrays(list("ABAB"), list("xxyy"), [1.0, 2.0, 4.0, 4.5], variance="interaction")
     (said,) = interaction_sentences(lonely)
     assert "cannot be separated from noise" in said
@@ -63,26 +63,27 @@ def test_unequal_noise_beside_interactions_names_the_model_for_both():
 
 def test_what_was_left_out_is_named_first_and_advised_before():
     advised = [said for said in describe_fit(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
-    assert advised[0].endswith("robust='cells' (--robust cells) excludes it.")
+    assert advised[0].endswith("robust='cells' (--robust cells) excludes them.")
     found = describe_fit(fitted(omega=0.0, wrong=4, robust="cells"))
     assert found.warnings[0].startswith("Excluded, because they are more than 5 standard errors")
     assert ": A in day 4 (" in found.warnings[0]
-    assert "1 cell of 36" in found.warnings[0]
+    assert "This is 1 of 36 cells" in found.warnings[0]
     clean = describe_fit(fitted(omega=0.0, robust="cells"))
     assert any(
-        note.startswith("robust: none of 36 cells is more than 5 standard errors") for note in clean.notes
+        note.startswith("None of 36 cells (each one arm in one environment) is more than 5 standard errors")
+        for note in clean.notes
     )
     torn = fitted(omega=0.0, robust="cells").left_out
     from dataclasses import replace
 
     assert exclusion_sentences(replace(torn, torn=True))[0].startswith(
-        "More than 33 % of 36 cells are more than 5 standard"
+        "More than 33 % of 36 cells (each one arm in one environment) are more than 5 standard"
     )
 
 
 def test_the_picture_shows_the_first_environments():
     found = fitted(days=DRAWN + 5, variance="interaction").interaction
-    assert f"Only the first {DRAWN} of {DRAWN + 5} are drawn." in leads_explanation(found)
+    assert f"Only the first {DRAWN} of {DRAWN + 5} environments are drawn." in leads_explanation(found)
     assert draw_leads(found).count("day 0: C") == 1
 
 
@@ -101,4 +102,4 @@ def test_advice_is_given_where_it_can_be_followed():
     table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
     two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")
     (said,) = [said for said in describe_fit(two).warnings if "additivity" in said]
-    assert said.endswith("standard errors.")
+    assert said.endswith("standard errors).")

@@ -48,7 +48,7 @@ def test_a_huge_row_is_named_with_who_would_lead_as_a_fit_without_it_says(scale)
     assert row.with_it == fit.contrast("A", fit.decision.runner_up).estimate
     assert row.without == pytest.approx(rest.contrast("A", fit.decision.runner_up).estimate, rel=1e-2)
     said = decisive_row_warning(row, fit, winsorized=False)
-    assert f"{rest.best} would lead; winsorize=0.999 (--winsorize 99.9%) limits" in said
+    assert f"{rest.best} would lead. winsorize=0.999 (--winsorize 99.9%) limits" in said
     assert "winsorize" not in decisive_row_warning(row, fit, winsorized=True)
 
 
@@ -87,12 +87,14 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     one = SingleRow("C", 3, 99.0, 1.0, 0.25, "C", 360)
     second = fit.decision.runner_up
     assert decisive_row_warning(one, fit, winsorized=False) == (
-        f"Without one row of 360 (99 of C in 3), C is +0.25 over {second} instead of +1; "
+        f"One of 360 rows decides: without the reward 99 of arm C in environment 3, the lead of C over {second} is "
+        f"+0.25 instead of +1. "
         f"winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
     )
     low = fitted({**data, "reward": -data["reward"]}, direction="minimize")
     assert decisive_row_warning(one._replace(with_it=-1.0, without=-0.25), low, winsorized=False) == (
-        f"Without one row of 360 (99 of C in 3), C is 0.25 below {second} instead of 1."
+        f"One of 360 rows decides: without the reward 99 of arm C in environment 3, C is 0.25 below {second} "
+        f"instead of 1."
     )
 
 

@@ -49,5 +49,5 @@ def test_the_tide_is_what_is_left_of_rewards():
     run, told = played(1.0)
     card = tide_card(run.fit(), told)
     assert card.picture.count("<circle") == 90 // EACH
-    assert "about 2 jumps" in card.words
+    assert "about 2 abrupt changes" in card.words
     assert tide_card(run.fit(), OrderedRewards(told.arm[:9], told.reward[:9])) is None

@@ -41,11 +41,11 @@ def test_a_report_of_a_winner():
     heading = tree.find("body/header/h1")
     assert (heading.get("class"), heading.text) == ("winner", fit.verdict + ".")
     assert tree.find("body/header/p").text == "log <1>.csv · arm = a & b"
-    limits = "with its 80 % interval."
+    limits = "with its 80 % confidence interval."
     assert cards(tree) == {
         "Arms": (
-            f"Dot and bar: the adjusted mean, as if the arm had run in every environment, {limits} Cross: the raw "
-            "mean, which includes the tide. Green: can be the best.",
+            "The dot is the adjusted mean; the bar is its 80 % confidence interval. "
+            "The cross is the raw mean, which includes the shifts. Green arms can be the best.",
             "adjusted means with intervals, raw means as crosses",
         ),
         "The tide": (
@@ -53,8 +53,8 @@ def test_a_report_of_a_winner():
             "the shift of each environment",
         ),
         "B against " + str(fit.decision.runner_up) + ", environment by environment": (
-            f"Dot and bar: one environment alone, {limits} Line and band: all of them together. If one shift for all "
-            "arms describes the data, the points scatter around the line no more than their bars suggest.",
+            f"Each dot is the estimate from one environment alone, {limits} The line and the band are the estimate "
+            "from all of them together. If environments shift all arms equally, most bars cross the line.",
             f"B minus {fit.decision.runner_up} in each environment with both arms",
         ),
     }
@@ -62,7 +62,7 @@ def test_a_report_of_a_winner():
     assert [e.find("summary").text for e in tree.iter("details")] == [
         "Raw and period-weighted means",
         "Shifts",
-        "Each arm against the best of the others, simultaneous intervals",
+        "Each arm against the best of the others, simultaneous confidence intervals",
         "Influence of environments: the lead without each of them",
     ]
     assert f"tideproof {__version__}." in tree.find("body/footer").text
@@ -73,16 +73,16 @@ def test_a_report_of_a_winner():
     assert [p.text for p in tree.findall("body/p[@class='warning']")] == describe_fit(fit).warnings
     heads = [[th.text for th in table.iter("th")] for table in tree.iter("table")]
     assert heads[0] == [
-        "arm", "adjusted mean", "80 % interval", "can be best", "chance to be best", "raw mean",
+        "arm", "adjusted mean", "80 % confidence interval", "can be best", "chance to be best", "raw mean",
         "raw minus adjusted", "rewards",
     ]  # fmt: skip
-    assert heads[2] == ["environment", "shift", "80 % interval", "rewards", "arms"]
+    assert heads[2] == ["environment", "shift", "80 % confidence interval", "rewards", "arms"]
 
 
 def test_clustered_bars_allow_for_less():
     words = [said for said, _ in cards(page(Fit.from_arrays(*log(), variance="clustered"))[0]).values()]
     assert sum("only the noise within environments" in said for said in words) == 1
-    assert not any("no more than" in said for said in words)
+    assert not any("most bars cross" in said for said in words)
 
 
 def test_a_report_of_groups():
@@ -100,9 +100,7 @@ def test_without_freedom_nothing_is_said_of_intervals():
     tree, _ = page(Fit.from_arrays(list("ABBC"), [1, 1, 2, 2], [1.0, 2.0, 4.0, 7.0]))
     found = cards(tree)
     assert list(found) == ["Arms", "The tide", "Which arms shared environments"]
-    assert found["Arms"][0].startswith(
-        "Dot: the adjusted mean, as if the arm had run in every environment. Cross"
-    )
+    assert found["Arms"][0].startswith("The dot is the adjusted mean. The cross")
     assert found["The tide"][0].endswith("all arms alike.")
 
 
@@ -113,7 +111,7 @@ def test_who_met_whom_is_drawn_where_not_all_did():
     assert title not in cards(page(Fit.from_arrays(arm[kept], day[kept], reward[kept]))[0])
     chain = np.where(day < 3, arm != "C", arm != "A")
     words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])[title]
-    assert "Other pairs are compared through a third arm." in words
+    assert "Other pairs are compared through other arms." in words
     assert picture == "arms in the same environment are joined by a line"
 
 

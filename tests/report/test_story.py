@@ -47,15 +47,15 @@ def test_all_that_happened(run):
     assert [row["number"] for row in told] == list(range(1, len(run.events()) + 1))
     assert lines[0] == "created: arms A and B; budget 60; policy contrast"
     assert lines[1] == f"assigned {ids[0]} ({arms[0]}, 'monday')"
-    assert lines[2] == f"received 1.5 for {ids[0]} ({arms[0]}, 'monday')"
+    assert lines[2] == f"recorded 1.5 for {ids[0]} ({arms[0]}, 'monday')"
     assert lines[3].startswith(f"assigned {ids[1]}, {ids[2]} and {ids[3]} in 'monday': ")
-    assert lines[4] == f"received 1, 2 and 3 for {ids[1]}, {ids[2]} and {ids[3]}"
+    assert lines[4] == f"recorded 1, 2 and 3 for {ids[1]}, {ids[2]} and {ids[3]}"
     assert lines[5] == "assigned 4 pulls in 'monday': 2 of A and 2 of B"
-    assert lines[6] == "received 4 rewards, 2 on average"
+    assert lines[6] == "recorded 4 rewards, mean 2"
     assert (told[7]["by"], told[8]["said"]) == ("ann", f"cancelled {ids[8]} ({arms[8]}, 2)")
     assert f"expired: {ids[9]} ({arms[9]}, 2)" in lines
-    assert f"corrected to 1.25: {ids[0]} ({arms[0]}, 'monday')" in lines
-    assert "received 10 rewards of A in 2, aggregated: mean 2, variance 1 (key 'night')" in lines
+    assert f"reward corrected to 1.25: {ids[0]} ({arms[0]}, 'monday')" in lines
+    assert "recorded 10 rewards of A in 2, aggregated: mean 2, variance 1 (key 'night')" in lines
     assert any(line.startswith("shares of the next ") and line.endswith(" %") for line in lines)
     assert f"assigned {ids[10]} ({arms[10]}, 2) to a unit" in lines
     assert lines[-9:] == [
@@ -74,7 +74,10 @@ def test_the_others():
     book = SimpleNamespace(arms=["A", "B"])
     for event, said in (
         (e.Opened(0.0, None, "ab"), "opened by a process whose pull IDs begin with ab"),
-        (e.Sure(0.0, None, 1, "proven", 0.9), "reached 90 % confidence (proven): B"),
+        (
+            e.Sure(0.0, None, 1, "proven", 0.9),
+            "the stopping rule found that B is best (90 % confidence, rule: proven)",
+        ),
         (
             e.Warmed(0.0, None, ((0, 1, 3, 1.0, 2.0), (1, 1, 2, 1.0, 2.0))),
             "5 rewards from before the experiment",
@@ -100,13 +103,16 @@ def closed(rewards):
 
 
 def test_rewards_that_were_told_before_their_window_closed_are_counted():
-    some = "windows closed: 5 pulls, 2 with a reward received, the others count as 0"
+    some = "attribution windows ended for 5 pulls: 2 with a recorded reward, other rewards set to 0"
     assert closed([1, None, 0, None, None])[0] == some
-    assert closed([1, 1, 0, 1])[0] == "windows closed: 4 pulls, 4 with a reward received"
-    assert closed([None] * 4)[0] == "windows closed: 4 pulls, 0 with a reward received, all count as 0"
-    for reward, ends in ((1, "with a reward received"), (None, "counts as 0")):
+    assert closed([1, 1, 0, 1])[0] == "attribution windows ended for 4 pulls: 4 with a recorded reward"
+    assert (
+        closed([None] * 4)[0]
+        == "attribution windows ended for 4 pulls: 0 with a recorded reward, all rewards set to 0"
+    )
+    for reward, ends in ((1, "its recorded reward counts"), (None, "reward set to 0")):
         said, (pull,) = closed([reward])
-        assert said == f"window closed: {pull.id} ({pull.arm}, 'monday'), {ends}"
+        assert said == f"attribution window ended for {pull.id} ({pull.arm}, 'monday'): {ends}"
 
 
 def test_no_kind_is_forgotten():

@@ -318,7 +318,7 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
         ("--suite --replications 0", "replications must be a whole number of at least 1"),
         ("--suite --csv nowhere/t.csv", "there is no folder 'nowhere'"),
         ("--suite --worlds odd", "unknown collection of worlds 'odd'"),
-        ("--worlds uneven", "--worlds needs --suite"),
+        ("--worlds uneven", "--worlds can be used only with --suite"),
     ],
 )
 def test_command_refuses(arguments, message):

@@ -74,14 +74,14 @@ def test_a_name_twice(shop):
         ({"policy": "auto:contrast", "confidence": 0.95}, 400, "is not possible with auto:contrast"),
         ({"budget": 1.5}, 400, "budget"),
         ({"budget": True}, 400, "budget"),
-        ({"reserve": 5}, 400, "needs a lease"),
+        ({"reserve": 5}, 400, "requires lease"),
         ({"colour": "red"}, 400, "colour"),
         ({"policy_options": {"no": 1}}, 400, "no"),
         ({"policy_options": {"tide": []}}, 400, "unknown tide []"),
         ({"policy_options": {"tide": {}}}, 400, "unknown tide {}"),
         ({"policy_options": {"rule": []}}, 400, "unknown rule []"),
         ({"policy_options": {"robust": {}}}, 400, "robust must be None or 'cells', not {}"),
-        ({"policy_options": {"name": "x"}}, 400, "'name' is not an option"),
+        ({"policy_options": {"name": "x"}}, 400, "must not contain 'name'"),
         ({"policy_options": {"label": 5}}, 400, "label must be text, not 5"),
         ({"policy_options": {"selection": []}}, 400, "selection must be text, not []"),
         ({"policy": "reduce:auto:contrast"}, 400, "auto:contrast or reduce:contrast"),
@@ -180,7 +180,9 @@ def test_rewards_are_all_told_or_none(shop):
     )
     assert shop.post(at("/correct"), {"pull": one["id"], "reward": 2.0}).status_code == 204
     assert shop.post(at("/cancel"), {"pulls": [two["id"]]}).status_code == 204
-    assert "has the status 'told'" in refused(shop.post(at("/cancel"), {"pulls": [one["id"]]}), 400)
+    assert "is not pending: its reward is recorded" in refused(
+        shop.post(at("/cancel"), {"pulls": [one["id"]]}), 400
+    )
     assert shop.get(at()).json()["remaining"] == 99
 
 

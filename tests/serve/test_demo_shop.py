@@ -64,6 +64,7 @@ def test_six_days_are_over_when_the_page_opens_and_the_others_follow(begin):
     seen = begin(check, "--days", "10", "--seconds", "2", "--port", "9")
     assert seen.addresses == [("127.0.0.1", 9)]
     assert seen.opened == [f"http://here:9{PAGE}"]
+    wait_until(lambda: len(seen.pauses) == 40)  # the shop's thread pauses after the last reward, too
     assert seen.pauses == pytest.approx([0.2] * 40)  # ten groups of four visitors on each of four days
 
 

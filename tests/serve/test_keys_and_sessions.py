@@ -229,7 +229,7 @@ def test_what_takes_too_long_is_said(begin, monkeypatch):
     monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.5))
     found = here.get("/v1/experiments")
     assert found.status_code == 503
-    assert "may still complete" in found.json()["detail"]
+    assert "may still have been executed" in found.json()["detail"]
 
 
 def test_too_many_that_wait(begin, monkeypatch):

@@ -192,7 +192,7 @@ def test_an_experiment_says_what_matters(team):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said))
     assert re.search(r"C (leads|is best)", text)
     for part in ("stopping rule", "budget", "best raw mean", "The tide", "Shares", "The lead over time", "History",
-                 "received 10 rewards", "Notes", "Settings", "Pending pulls", "contrast"):  # fmt: skip
+                 "recorded 10 rewards", "Notes", "Settings", "Pending pulls", "contrast"):  # fmt: skip
         assert part in text
     page = check_page(said)
     assert len(page.all("svg")) >= 5
@@ -266,7 +266,7 @@ def test_a_new_arm_leaves_the_headline_of_the_others(here):
 def test_on_a_phone_who_can_be_best_comes_before_the_interval(here):
     said = here.app.state.service.views.get(played(here, "shop"), "shop")
     heads = [column.header for column in said["columns"]]
-    assert heads[:4] == ["arm", "adjusted mean", "can be best", "95 % interval"]
+    assert heads[:4] == ["arm", "adjusted mean", "can be best", "95 % confidence interval"]
     assert len(set(heads)) == len(heads) > 6
 
 
@@ -360,7 +360,7 @@ def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
         )
         check_page(page)
     _, _, answers = pages[1].partition('id="answers"')
-    assert "differ from environment to environment" in answers
+    assert "vary between environments" in answers
 
 
 def test_an_experiment_is_planned(here, monkeypatch):
@@ -379,7 +379,11 @@ def test_an_experiment_is_planned(here, monkeypatch):
     assert answer.status_code == 200, answer.text
     assert "contrast selects a wrong arm in at most" in answer.text
     check_page(answer.text)
-    assert send(here, "/new", fields | {"gap": "0"}).status_code == 400
+    refused = send(here, "/new", fields | {"gap": "0"})
+    assert refused.status_code == 400
+    labels = form_routes.PLAN_LABELS
+    assert f"“{labels['gap']}” must be above 0" in refused.text
+    assert [label for label in labels.values() if f">{label}</label>" not in refused.text] == []
 
 
 def test_people_log_in_and_out(begin):
@@ -458,7 +462,7 @@ def test_a_file_of_counted_rows_is_analysed(here):
     assert page.status_code == 200, page.text
     assert "successes = orders, n = visits" in page.text
     assert re.search(r"<h1[^>]*>B is best", page.text)
-    assert "<option selected>ratio</option>" in page.text
+    assert '<option value="ratio" selected>ratios (relative lifts)</option>' in page.text
     wrong = drop(here, counted, successes="orders", n="visits", variance="loud")
     assert wrong.status_code == 400
     assert "&#39;loud&#39;" in wrong.text
@@ -479,6 +483,80 @@ def test_a_file_that_cannot_be_read_says_why(here):
         assert "tideproof-" not in answer.text  # where it lay
         check_page(answer.text)
         assert said in answer.text or "choose" in said
+
+
+def test_a_message_names_options_by_the_labels_of_the_form(here):
+    """The page names no option of the command line that its form has."""
+    nothing = html.unescape(drop(here, "x\n1\n").text)
+    assert "use “Column of the arms”" in nothing
+    missing = html.unescape(drop(here, LOG + "A,day 1,\n").text)
+    assert "“Skip rows with a missing value” skips these rows" in missing
+    odd = [
+        (2.0 * day if arm == "A" else 1.0 * (day % 2) * 30.0, arm, day) for day in range(8) for arm in "AB"
+    ]
+    shifts = "arm,day,reward\n" + "".join(
+        f"{arm},d{day},{mean + 0.1 * (i % 5)}\n" for mean, arm, day in odd for i in range(20)
+    )
+    warned = html.unescape(drop(here, shifts).text)
+    assert "“Variance model”: arms respond differently to days" in warned
+    for page in (nothing, missing, warned):
+        assert not re.search(r"(?<!analyze )--[a-z]", page)
+
+
+def test_the_labels_cover_all_choices():
+    from typing import get_args
+
+    from tideproof.analysis.scale_choice import ScaleChoice
+    from tideproof.serve.pages.log_uploads import UploadForm
+    from tideproof.serve.pages.option_labels import LABELS, SCALES, VARIANCES
+    from tideproof.stats.variance.variance_models import Variance
+
+    assert list(SCALES) == list(get_args(ScaleChoice))
+    assert list(VARIANCES) == [
+        name for name in get_args(Variance) if name != "by-unit"
+    ]  # needs a column of units
+    assert set(LABELS) == set(UploadForm._fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("use --environment, or --no-environment", "use “Column of the days”, or tideproof analyze --no-environment"),
+        ("use --successes a --n b", "use “For aggregated rows: column of successes”: a and “For aggregated rows: "
+         "column of trials”: b"),
+        ("the ones (successes, --successes)", "the ones (“For aggregated rows: column of successes”)"),
+        ("use environment='hour(ts)' (--environment 'hour(ts)').", "use “Column of the days”: hour(ts)."),
+        ("use variance='auto' with scale='auto' (--variance auto --scale auto)",
+         "use “Variance model”: automatic and “Scale on which arms are compared”: automatic"),
+        ("winsorize=0.999 (--winsorize 99.9%) limits", "tideproof analyze --winsorize 99.9% limits"),
+        ("a - b -- c (d=1) e", "a - b -- c (d=1) e"),
+    ],
+)  # fmt: skip
+def test_options_have_the_labels_of_the_form(text, said):
+    from tideproof.serve.pages.option_labels import name_by_labels
+
+    assert name_by_labels(text) == said
+
+
+def test_an_error_is_a_sentence_with_a_capital_letter_and_a_full_stop(here):
+    """Also an error of a form, whose field is named, and not the kind of change."""
+    missing = look(here, "/nothing").text
+    assert "The path /nothing does not exist." in missing
+    played(here, "shop")
+    note = send(here, "/experiments/shop", {"change": "note", "text": ""})
+    assert (note.status_code, "The note is missing." in note.text) == (400, True)
+    name = html.unescape(send(here, "/new", {"name": "a/b", "arms": "A"}).text)
+    assert (
+        "Name must not contain slashes or control characters, but is 'a/b'; arms must have at least 2 entries, "
+        "not 1." in name
+    )
+
+
+def test_a_page_counts_the_pulls_that_are_used(here):
+    run = played(here, "shop")
+    run.cancel(run.ask(environment="day 9"))
+    for path in ("/", "/experiments/shop"):
+        assert "40 of 400 pulls used (1 cancelled or expired)" in look(here, path).text
 
 
 def test_a_file_may_be_so_large_only(begin):
@@ -529,6 +607,9 @@ def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
         assert all("too" in each["raw"] for each in said[: demo_shop.JOIN_DAY - demo_shop.DAYS_BEFORE])
         for each in said[-4:]:
             assert each["arm"] == "Bold"
-            assert each["raw"].startswith("Playful has the best raw mean, but only because of shifts")
+            assert each["raw"].startswith(
+                "Playful has the best raw mean. After the shifts are removed, Bold leads."
+            )
+            assert each["raw_differs"]
     finally:
         here.close()

@@ -145,13 +145,13 @@ def test_joining_and_beginning(remote, served):
         remote("joined", ARMS, budget=60)
     with pytest.raises(tp.errors.UnknownName, match="no experiment named 'nobody'"):
         remote("nobody")
-    with pytest.raises(tp.errors.InputError, match="budget needs arms"):
+    with pytest.raises(tp.errors.InputError, match="options such as budget can be set only"):
         remote("nobody", budget=5)
     with pytest.raises(tp.errors.InputError, match="uses its own clock"):
         remote("nobody", ARMS, clock=lambda: 0.0)
     with pytest.raises(tp.errors.InputError, match="valid API key"):
         remote("joined", key="tp_wrong")
-    with pytest.raises(tp.errors.InputError, match="must be named once"):
+    with pytest.raises(tp.errors.InputError, match="give the name of the experiment either"):
         tp.connect(served.url, ADMIN)
     itself = tp.connect(f"{served.url}/v1/experiments/joined", ADMIN)
     assert itself.budget == 50

@@ -116,4 +116,4 @@ def test_a_report_of_the_service_needs_labels(here, played):
     played[0](tide="hidden")
     answer = here.get("/experiments/shop/report", headers=HTML)
     assert answer.status_code == 400
-    assert "a report needs environment labels" in answer.text
+    assert "A report needs environment labels" in answer.text

@@ -77,8 +77,9 @@ def test_a_verdict_says_how_few_buyers_there_are():
     both, rarer = count_events(fit.cells).worth(0, 1)
     assert both >= FEWEST_EVENTS
     assert fit.verdict == (
-        f"too few events to name a best arm: B has too little traffic: if B and A were equally good, it would have "
-        f"{rarer:.2g} of {both:.2g} equal rewards, and 2 are needed; assign more pulls to it"
+        f"too few events to name a best arm: B has too little traffic: if B and A were equally good, its "
+        f"expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; at least 2 are "
+        f"needed; assign more pulls to B"
     )
 
 
@@ -86,8 +87,8 @@ def test_a_verdict_says_that_a_few_large_ones_decide():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
     both, _ = count_events(fit.cells).worth(0, 1)
     assert fit.verdict == (
-        f"too few events to name a best arm: the rewards of B and A are worth as much as {both:.2g} equal rewards, and 10 are "
-        f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try winsorize=0.999 "
+        f"too few events to name a best arm: the effective number of nonzero rewards of B and A together "
+        f"is {both:.2g}, because few are above 0 or a few large ones dominate; at least 10 are needed; collect more rewards, or try winsorize=0.999 "
         f"(--winsorize 99.9%)"
     )
     assert describe_fit(fit).arms["p_best"] == [None, None]

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
+from tideproof.stats.pairs.exact_odds_distribution import solve_tail
 from tideproof.stats.pairs.exact_pairs import MOST_EXACT_EVENTS
 
 
@@ -76,3 +77,23 @@ def test_all_events_of_one_arm_leave_one_side_open():
     assert found.low > 0.0
     assert found.high is None
     assert np.isfinite(found.p)
+
+
+INCREASING = {
+    "Gumbel": (lambda x: math.exp(-math.exp(-x)), lambda p: -math.log(-math.log(p))),
+    "Gompertz": (lambda x: -math.expm1(-math.exp(x)), lambda p: math.log(-math.log1p(-p))),
+    "Cauchy": (lambda x: 0.5 + math.atan(x) / math.pi, lambda p: math.tan(math.pi * (p - 0.5))),
+}
+
+
+@pytest.mark.parametrize("chance", [0.025, 0.3, 0.6])
+@pytest.mark.parametrize("start", [-2.0, 3.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("law", INCREASING)
+def test_the_root_of_a_tail_that_is_not_logistic(law, sign, start, chance):
+    """Found in a few steps, though the logit is not straight and the start is on either side."""
+    tail, inverse = INCREASING[law]
+    asked = []
+    found = solve_tail(lambda x: asked.append(x) or tail(sign * x), chance, start, sign)
+    assert sign * found == pytest.approx(inverse(chance), abs=1e-11)
+    assert len(asked) < 30

@@ -6,7 +6,7 @@ from scipy import stats
 
 from hidden_tide_logs import rounds
 from tideproof.stats.tide import tide_law
-from tideproof.stats.tide.hidden_tide_estimate import follow_tide, move_codes
+from tideproof.stats.tide.hidden_tide_estimate import follow_tide, moment_labels, move_codes
 from tideproof.stats.tide.tide_curve import TideCurve, find_jumps
 
 ARMS = 4
@@ -124,3 +124,53 @@ def test_a_long_log_is_studied_in_stretches():
     assert found.sigma == pytest.approx(1.0, rel=0.03)
     assert found.found.mu[3] - found.found.mu[0] == pytest.approx(1.5, abs=0.06)
     assert len(found.changes) > 0.6 * np.count_nonzero(np.diff(moved))
+
+
+def test_a_jump_is_named_from_one_half_on():
+    none = np.zeros(60)
+    for chance, named in ((0.5, [30]), (0.4999999, [])):
+        chances = none.copy()
+        chances[30] = chance
+        found = find_jumps(TideCurve(none, none, none, none, chances, none + 2.0, np.arange(60)))
+        assert [each.place for each in found] == named
+    chances = none.copy()
+    chances[20:41] = 0.5 / 21  # every neighbour of the likeliest moment counts, ten on either side
+    chances[30] += 1e-9
+    found = find_jumps(TideCurve(none, none, none, none, chances, none - 3.0, np.arange(60)))
+    assert [each.place for each in found] == [30]
+    assert found[0][1:] == pytest.approx((0.5, -3.0))
+
+
+@pytest.mark.parametrize("level", [0.0, 500.0])
+def test_without_the_tide_rewards_keep_their_mean_and_lose_their_jump(level):
+    random = np.random.default_rng(5)
+    arm = np.concatenate([random.permutation(ARMS) for _ in range(60)])
+    tide = np.where(np.arange(240) >= 150, 12.0, 0.0)
+    found = followed(arm, level + 0.5 * arm + tide + 0.1 * random.normal(size=240))
+    still = found.still
+    mean, size = still.by_arm(still.n * still.mean), still.by_arm(still.n)
+    assert mean.sum() / size.sum() == pytest.approx(level + 0.75 + tide.mean(), abs=0.1)
+    assert mean / size - mean[0] / size[0] == pytest.approx(0.5 * np.arange(ARMS), abs=0.15)
+    assert np.ptp(still.mean - 0.5 * still.arm) < 0.6
+    assert found.found.readout.mean == pytest.approx(level + tide.mean() + 0.5 * np.arange(ARMS), abs=0.1)
+
+
+def test_names_of_moments():
+    day = 86400.0
+    midnights = 19845.0 * day + day * np.arange(3)
+    assert moment_labels(midnights, True) == ["2024-05-02", "2024-05-03", "2024-05-04"]
+    assert moment_labels(midnights[:2], True, span=3.0 * day) == ["2024-05-02 00:00", "2024-05-03 00:00"]
+    assert moment_labels(midnights + 3600.0, True)[0] == "2024-05-02 01:00"
+    assert moment_labels(midnights[0] + np.array([0.0, 60.0]), True)[1] == "2024-05-02 00:01"
+    assert moment_labels(midnights[0] + np.array([0.0, 59.0]), True)[1] == "2024-05-02 00:00:59"
+    assert moment_labels(midnights[0] + np.array([0.0, 1.0]), True)[1] == "2024-05-02 00:00:01"
+    assert moment_labels(midnights[0] + np.array([0.0, 0.5]), True)[1] == "2024-05-02 00:00:00.500000"
+    noon = midnights[:1] + 43200.0
+    for span, name in (
+        (86400.0, "12:00"),
+        (86399.0, "12:00:00"),
+        (1440.0, "12:00:00"),
+        (1439.0, "12:00:00.000000"),
+    ):
+        assert moment_labels(noon, True, span=span) == [f"2024-05-02 {name}"]
+    assert moment_labels(np.array([3.0, 17.5, -2.0]), False) == [3, 17.5, -2]

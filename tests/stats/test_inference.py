@@ -187,3 +187,10 @@ def test_of_many_arms_those_without_a_chance_are_left_out(monkeypatch):
     assert near.sum() == pytest.approx(1.0)
     same, _ = probabilities_of_best(np.zeros(12), 1.0, np.eye(12), 30.0)  # none can be left out
     assert same == pytest.approx(np.full(12, 1.0 / 12.0), abs=0.01)
+
+
+def test_a_point_at_an_end_of_the_lattice_is_the_last_quantile_that_a_float_has():
+    for end, quantile in ((0.5, stats.norm.ppf(2.0**-53)), (0.0, -stats.norm.ppf(2.0**-53))):
+        z = np.array([quantile, stats.norm.ppf(0.4)])
+        (v,) = student_inference.directions(1, np.array([end, 0.3]))
+        assert v == pytest.approx(z / np.linalg.norm(z), rel=1e-12)

@@ -286,7 +286,7 @@ def test_what_cannot_be_done_is_refused():
     with pytest.raises(InputError, match="anytime=True is not supported with variance='interaction'"):
         Fit.from_arrays(arm, environment, reward, variance="interaction", anytime=True)
     many = np.repeat(np.arange(41), 4)
-    with pytest.raises(InputError, match="40 arms at most; there are 41"):
+    with pytest.raises(InputError, match="at most 40 arms; there are 41"):
         Fit.from_arrays(many, np.tile([0, 0, 1, 1], 41), np.random.default_rng(0).normal(size=164),
                         variance="own-interaction")  # fmt: skip
     with pytest.raises(InputError, match="variance='interaction' requires scale='difference'"):

@@ -9,6 +9,7 @@ from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
+from tideproof.stats.pairs.vectorised_pair_tests import upper_bounds
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import estimate
 
@@ -103,3 +104,31 @@ def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypat
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))
     assert np.any(rough.low < exact.low)
     assert rough.high == pytest.approx(exact.high, nan_ok=True)
+
+
+def test_upper_limits_of_scores_that_are_known():
+    """Straight ones, bent ones, and limits that are hit exactly: at the start, one way up, one way down."""
+
+    def deviate(gap):
+        return np.array([0.0, 0.0, 0.0, 2.0, -3.0, 0.0, 1.0, -4.0]) - curve(gap)
+
+    def curve(gap):
+        return np.where(np.arange(8) == 5, gap**3, gap)
+
+    z = np.array([0.0, 1.0, 3.0, 1.0, 0.0, 8.0, 1.5, 0.5])
+    step = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.3, 0.7])
+    found = upper_bounds(deviate, np.zeros(8), step, z, 20, 1e-12)
+    assert found == pytest.approx([0.0, 1.0, 3.0, 3.0, -3.0, 2.0, 2.5, -3.5], abs=1e-11)
+    moved = upper_bounds(deviate, np.full(8, 0.25), step, z, 20, 1e-12)
+    assert moved == pytest.approx(found, abs=1e-11)
+
+
+def test_upper_limits_that_have_no_end_or_are_unknown():
+    def deviate(gap):
+        return np.array([0.5, -9.0, np.nan, 0.0, 0.0]) - np.array([0.0, 0.0, 1.0, 1.0, 1.0]) * gap
+
+    middle = np.array([0.0, 0.0, 0.0, np.nan, np.inf])
+    found = upper_bounds(deviate, middle, np.ones(5), np.full(5, 2.0), 12, 1e-9)
+    assert found.tolist()[:2] == [np.inf, -np.inf]
+    assert np.isnan(found[2:4]).all()
+    assert found[4] == np.inf

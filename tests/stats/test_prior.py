@@ -120,7 +120,7 @@ def test_a_recommendation_says_its_prior():
     run.tell_many(pulls, [float(i % 7) + (pull.arm == "C") for i, pull in enumerate(pulls)])
     usual, flat = run.recommend(), run.recommend(prior="flat")
     assert (usual.prior, flat.prior, flat.to_dict()["prior"]) == ("exchangeable", "flat", "flat")
-    assert str(usual).endswith("(arms taken as exchangeable)")
+    assert str(usual).endswith("(exchangeable prior)")
     assert str(flat).endswith("(flat prior)")
     assert usual.p_best < flat.p_best
     with pytest.raises(InputError, match="prior must be"):

@@ -163,3 +163,25 @@ def test_the_winner_is_not_picked_by_wrong_cells():
         robust += np.argmax(robust_means(n, mean + off, squares).mu) != 3
     assert plain > 40 > 4 * clean
     assert robust <= clean + 4
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e-3, 1e4, 1e7])
+@pytest.mark.parametrize("omega", [0.0, 0.5])
+def test_the_unit_of_the_rewards_does_not_matter(unit, omega):
+    n, mean, squares = log(seed=9, omega=omega, empty=0.0)
+    mean[2, 1] += 30.0
+    one = find_outlying_cells(cells_of(n, mean, squares))
+    other = find_outlying_cells(cells_of(n, unit * mean, unit**2 * squares))
+    assert np.flatnonzero(~one.cells).tolist() == [2 * 4 + 1]
+    assert np.array_equal(one.cells, other.cells)
+    assert other.z == pytest.approx(one.z, rel=1e-6)
+
+
+def test_few_cells_that_nothing_checks_are_not_torn():
+    n, mean, squares = np.full((2, 2), 5.0), np.array([[0.0, 9.0], [0.0, 0.0]]), np.full((2, 2), 4.0)
+    n[1, 1] = 0.0
+    found = find_outlying_cells(cells_of(n, mean, squares))
+    assert found.cells.all()
+    assert np.isnan(found.z).all()
+    assert not found.environments.any()
+    assert not found.torn

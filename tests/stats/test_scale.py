@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import get_args
 
@@ -144,9 +145,7 @@ def test_additive_tides_keep_differences():
     choice = choose_scale(cells)
     assert (choice.name, choice.told) == ("difference", True)
     assert set(choice.tests) == {"difference", "ratio", "odds"}
-    assert choice.sentence.startswith(
-        "Differences between arms are the same at every level of the environments"
-    )
+    assert choice.sentence.startswith("The scale tests reject ")
 
 
 def test_odds_are_found_where_rates_are_high():
@@ -157,8 +156,8 @@ def test_odds_are_found_where_rates_are_high():
     assert choice.tests["difference"].p < 1e-4
     assert choice.tests["ratio"].p < 1e-4
     assert choice.sentence == (
-        "Odds ratios between arms are the same at every level of the environments; ratios (p < 0.0001) and "
-        "differences (p < 0.0001) are not."
+        "The scale tests reject ratios (p < 0.0001) and differences (p < 0.0001) but not odds ratios; arms are "
+        "compared by odds ratios."
     )
 
 
@@ -168,8 +167,7 @@ def test_one_environment_tells_nothing_and_conversions_are_compared_by_ratios():
     assert (choice.name, choice.told) == ("ratio", False)
     assert [test.p for test in choice.tests.values()] == [1.0, 1.0]
     assert choice.sentence == (
-        "The data cannot tell whether ratios or differences are the same at every level of the environments; "
-        "ratios are shown."
+        "The scale tests do not reject ratios or differences; arms are compared by ratios."
     )
 
 
@@ -177,14 +175,16 @@ def test_scales_that_are_not_told_apart_are_named_beside_the_one_shown():
     events = np.array([[10, 12], [21, 22], [30, 37]])
     choice = choose_scale(from_events(np.full((3, 2), 400), events))
     assert choice.possible == ("ratio", "difference")
-    assert choice.sentence.endswith("ratios are shown. Confidence intervals allow for differences, too.")
+    assert choice.sentence.endswith(
+        "The verdict and the intervals of comparisons also hold on the scale of differences."
+    )
 
 
 def test_scales_of_very_many_arms_are_not_tested():
     events = np.random.default_rng(1).binomial(100, 0.1, (3, 501))
     choice = choose_scale(from_events(np.full((3, 501), 100), events))
     assert (choice.name, choice.tests, choice.possible) == ("ratio", {}, ("ratio",))
-    assert choice.sentence == "With more than 500 arms scales are not tested; ratios are shown."
+    assert choice.sentence == "With more than 500 arms, scales are not tested; arms are compared by ratios."
 
 
 def test_rewards_below_zero_are_compared_by_differences():
@@ -274,10 +274,14 @@ def test_without_repeats_the_right_scale_is_called_wrong_in_one_log_of_twenty_an
 def test_without_repeats_scales_are_chosen_and_named():
     found = choose_scale(once(2, 0.1, multiplies=True))
     assert (found.name, found.possible) == ("ratio", ("ratio",))
-    assert found.sentence.endswith("differences (p = 0.00029) grow with the level.")
+    assert found.sentence.endswith(
+        "(p = 0.00029), which are larger where rewards are higher, but not ratios; arms are compared by ratios."
+    )
     assert choose_scale(once(2, 0.1, multiplies=False)).name == "difference"
     weak = choose_scale(once(2, 0.0, multiplies=True))
-    assert weak.sentence.endswith("differences are shown. Confidence intervals allow for ratios, too.")
+    assert weak.sentence.endswith(
+        "The verdict and the intervals of comparisons also hold on the scale of ratios."
+    )
 
 
 def test_without_repeats_too_little_or_zeros_tell_nothing():
@@ -293,3 +297,28 @@ def test_without_repeats_too_little_or_zeros_tell_nothing():
     assert (
         run_scale_test(zero, "difference", "ratio").p < 1e-6
     )  # they shrink by exactly as much as levels rise
+
+
+def test_levels_of_environments_are_shrunk_and_stay_above_half_a_reward():
+    """By the formulas of Efron and Morris; the first environment has only zeros."""
+    n = np.array([[2.0, 2.0], [8.0, 4.0], [5.0, 5.0], [3.0, 9.0]])
+    c = Cells.design(n)
+    mean = np.array([0.0, 0.0, 9.0, 7.0, 20.0, 18.0, 31.0, 33.0])
+    for factor in (1.0, 0.02):
+        c = replace(c, mean=factor * mean, squares=np.array([0.0, 0.0, 7.0, 3.0, 9.0, 2.0, 1.0, 30.0]))
+        m, x = n.sum(axis=1), (n * c.mean.reshape(4, 2)).sum(axis=1) / n.sum(axis=1)
+        overall = np.average(x, weights=m)
+        variance = np.where(c.n > 1, c.squares / (c.n - 1), 0.0)
+        noise = np.sum(c.n * variance) / m.sum()
+        between = max(0.0, (m @ (x - overall) ** 2 - 3 * noise) / (m.sum() - m @ m / m.sum()))
+        kept, reward = between / (between + noise / m), noise / overall
+        low = np.minimum(0.5 * reward / m, 0.5 * overall)
+        here = np.maximum(overall + kept * (x - overall), low)
+        less = np.maximum(overall + kept * (x - reward / m - overall), 0.5 * low)
+        found = module.estimate_levels(c)
+        assert found.reward == pytest.approx(reward)
+        assert found.here == pytest.approx(here)
+        assert found.less == pytest.approx(less)
+        assert found.less[0] == pytest.approx(0.25 * min(reward / 4, overall))
+        below = module.estimate_levels(replace(c, mean=c.mean - 40.0 * factor))
+        assert below.here == pytest.approx(overall - 40.0 * factor + kept * (x - overall))

@@ -122,3 +122,16 @@ def test_other_models_of_the_noise_are_refused(variance):
         Fit(cells_of(arm, cow, period, reward), variance=variance)
     with pytest.raises(InputError, match="leaving environments out needs"):
         Fit(cells_of(arm, cow, period, reward)).influence()
+
+
+def test_cells_that_are_selected_keep_both_factors_of_their_environments():
+    c = cells_of(*draw(0, rows=30))
+    kept = np.flatnonzero(c.environment % 2 == 1)
+    some = c.select(kept)
+    assert some.environments == [label for j, label in enumerate(c.environments) if j % 2 == 1]
+    assert [
+        tuple(pair) for pair in zip(*(x.tolist() for x in some.factors), strict=True)
+    ] == some.environments
+    assert [some.environments[j] for j in some.environment] == [
+        c.environments[c.environment[k]] for k in kept
+    ]

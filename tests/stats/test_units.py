@@ -128,7 +128,7 @@ def test_bad_units():
     with pytest.raises(InputError, match="variance='by-unit' needs a column of units"):
         clustered_covariance(c, solve(c))
     one = with_units(arm, day, 0 * unit, reward)
-    with pytest.raises(InputError, match=r"needs at least two units; .* and . have 1"):
+    with pytest.raises(InputError, match=r"needs at least two units; the group of arms .* and . has only 1"):
         clustered_covariance(one, solve(one))
 
 
@@ -168,5 +168,20 @@ def test_units_of_one_environment_leave_as_many_degrees_of_freedom_as_rows_of_th
 
 
 def test_the_arms_with_too_few_units_are_named():
-    with pytest.raises(InputError, match="arms C and D have 2 units in 1 env"):
+    with pytest.raises(InputError, match="arms C and D has 2 units in 1 env"):
         tp.fit(unit_log(ENOUGH_UNITS + TOO_FEW_UNITS), **COLUMNS)
+
+
+def test_units_of_several_environments_are_no_part_of_one_whatever_their_numbers():
+    """Two units and three environments, as few pairs of them as may be."""
+    day, unit = np.array([0, 0, 1, 2]).repeat(6), np.array([0, 1, 0, 0]).repeat(6)
+    random = np.random.default_rng(4)
+    arm, reward = np.tile(np.arange(2), 12), random.normal(size=24) + 3.0 * unit
+    c = with_units(arm, day, unit, reward)
+    X = np.hstack([np.eye(2)[arm], np.eye(3)[day][:, 1:]])
+    ols = sm.OLS(reward, X).fit(cov_type="cluster", cov_kwds={"groups": unit})
+    found = clustered_covariance(c, solve(c)).covariance
+    want = ols.cov_params()
+    assert found[0, 0] + found[1, 1] - 2 * found[0, 1] == pytest.approx(
+        want[0, 0] + want[1, 1] - 2 * want[0, 1], rel=1e-8
+    )

@@ -212,7 +212,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return the estimates of a group of comparable arms, as the input of comparisons with the best arm."""
+    """Return a group of comparable arms, with the estimates needed to compare each with the best of them."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(
@@ -225,7 +225,7 @@ def _comparison_field(
 
 
 def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
-    """Return for each arm the smallest degrees of freedom of its differences from other arms of its group."""
+    """Return each arm's smallest degrees of freedom in comparisons with the other arms of `group`."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)
     return np.asarray(freedom.min(axis=1))

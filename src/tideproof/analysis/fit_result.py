@@ -242,7 +242,7 @@ class Fit:
 
     @property
     def p_best_error(self) -> float | None:
-        """Largest standard error, from numerical integration, of an arm's probability of being the best."""
+        """Largest standard error of the arms' probabilities of being the best, from numerical integration."""
         return finite_or_none(self._chances[1])
 
     @cached_property
@@ -328,7 +328,7 @@ class Fit:
 
     @cached_property
     def _others(self) -> dict[ScaleName, Estimate]:
-        """Estimates of the arms on scales (such as ratios) that fit the data, except the chosen scale."""
+        """Estimates of the arms on every scale that fits the data (such as ratios) but was not chosen."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
             return {}  # always so with a hidden tide, which has no least-squares solution
@@ -337,7 +337,7 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """Estimates of the arms on the chosen scale; tests allow for every scale that fits the data."""
+        """Estimates of the arms on the chosen scale, with tests valid on every scale that fits the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -364,9 +364,9 @@ class Fit:
         return next((other for other in group if other != arm), None)
 
     def lead(self, arm: Any) -> float:
-        """Return the smallest z statistic of the lead of `arm` over any other arm, on any possible scale.
+        """Return the smallest z statistic of comparisons of `arm` with every other arm; positive if better.
 
-        The scales (difference, ratio, odds or log) are those that fit the data.
+        All scales (difference, ratio, odds or log) that fit the data are used.
 
         It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """
@@ -433,7 +433,7 @@ class Fit:
         return self._contrasts[asked]
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
-        """Return confidence bounds for repeated analyses of growing data; None if they were not requested."""
+        """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""
         if not self.anytime:
             return None
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)

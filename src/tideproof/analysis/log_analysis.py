@@ -239,7 +239,7 @@ class LogAnalysis:
 
     @property
     def cells(self) -> Cells:
-        """Statistics, by arm and environment, of the reward that decides, before outliers are excluded."""
+        """Statistics by arm and environment of the deciding metric, before outlying cells are excluded."""
         return self.reading.found.cells
 
     @property

@@ -166,14 +166,18 @@ class AnalysisOptions:
         if statistics.variance not in ("auto", "common"):
             given.append(f"variance={statistics.variance!r}")
         if given:
+            time, environment = self.spell("time"), self.spell("environment")
             raise InputError(
-                f"an analysis with a hidden tide uses only arm, time and reward: leave out "
-                f"{join_names(given)}, or give the environment"
+                f"an analysis with a hidden tide ({time} without {environment}) uses only arm, time and "
+                f"reward: leave out {join_names(given)}, or name a column of environments"
             )
 
 
 class LogOptions(TypedDict, total=False):
-    """Options for reading a log, taken by the functions `segments` and `metrics` and described in `fit`."""
+    """Options for reading a log, which the functions `fit`, `segments` and `metrics` share.
+
+    `fit` describes each option.
+    """
 
     n: str | None
     sample_variance: str | None
@@ -192,13 +196,13 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
     """Raise an error if the options do not allow separate analyses of segments, such as countries."""
     if adaptive and not anytime:
         raise InputError(
-            "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
-            "budget are calibrated for whole runs only"
+            "segments of an adaptive experiment require anytime=True (--anytime), because without it "
+            "intervals of adaptive experiments hold only for the whole experiment"
         )
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if no metric is given, if one is given twice, or if `low` names an unknown metric."""
+    """Raise an error if metrics are missing or repeated, or if `low` names a metric that is not analyzed."""
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
             f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"

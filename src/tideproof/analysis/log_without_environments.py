@@ -49,7 +49,7 @@ class TideEstimate:
             "difference",
             {},
             False,
-            "Arms are compared by differences, because a hidden tide adds the same shift to all arms.",
+            "Arms are compared by differences, because the model adds the same shift to all arms.",
         )
 
     @property
@@ -108,12 +108,12 @@ class TideEstimate:
     @property
     def said(self) -> str:
         """Short description of the tide, which summaries show instead of the number of environments."""
-        return "tide: hidden, estimated over time"
+        return "common shift estimated over time"
 
     def said_of_changes(self) -> list[str]:
         """Return one sentence for each jump of the tide: its time, its size and its probability."""
         return [
-            f"Around {row['time']} the tide jumped by {_format_signed(row['jump'])} (probability "
+            f"The shift changed abruptly by {_format_signed(row['jump'])} around {row['time']} (probability "
             f"{format_probability(row['probability'])})."
             for row in self.changes
         ]
@@ -124,14 +124,17 @@ class TideEstimate:
 
     def sentences(self, most: int = 5) -> list[str]:
         """Return sentences that describe how the tide was estimated and name its largest jumps."""
-        said = [f"Tide: hidden, estimated over time ({self.column}, from {self.first} to {self.last})."]
+        said = [
+            f"The common shift of all arms was estimated over time ({self.column}, from {self.first} to "
+            f"{self.last})."
+        ]
         if self.still():
-            said.append("The tide does not seem to move.")
+            said.append("No change of the shift was detected.")
         found, all_said = self._followed.changes, self.said_of_changes()
         largest = sorted(range(len(found)), key=lambda i: -abs(found[i].jump))[:most]
         said += [all_said[i] for i in sorted(largest)]
         if len(found) > most:
-            said.append(f"{len(found) - most:,} smaller jumps are listed by --json and Fit.tide.changes.")
+            said.append(f"--json and Fit.tide.changes list {len(found) - most:,} smaller abrupt changes.")
         if self.bin:
             said.append(self._binned())
         return said
@@ -141,9 +144,9 @@ class TideEstimate:
         unit = " s" if self._clock else ""
         compiled = "" if _can_compile() else " pip install 'tideproof[lab]' allows more rows without bins."
         return (
-            f"There are too many rows to estimate the tide row by row, so times were rounded to bins of "
-            f"{format_rounded(self.bin)}{unit}. Movement of the tide inside a bin counts as noise: intervals "
-            f"are wider, and jumps are located less precisely.{compiled}"
+            f"There are too many rows to estimate the shift row by row, so times were rounded to bins of "
+            f"{format_rounded(self.bin)}{unit}. Changes of the shift within a bin count as noise: intervals "
+            f"are wider, and abrupt changes are located less precisely.{compiled}"
         )
 
     def to_dict(self) -> dict[str, Any]:

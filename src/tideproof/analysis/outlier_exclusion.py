@@ -44,11 +44,11 @@ class ExcludedCells:
 
     @property
     def notable(self) -> bool:
-        """Whether to warn users, because outlying cells were excluded or are too many to be excluded."""
+        """Whether to warn users of outlying arm-by-environment cells, excluded or too many to be excluded."""
         return self.torn or len(self.table) > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the excluded cells, and the number of tested cells, as a dictionary of plain values."""
+        """Return the excluded arm-by-environment cells, and the number tested, as a dictionary for JSON."""
         return {
             "cells": to_json_values(self.table),
             "environments": list(self.environments),

@@ -5,7 +5,7 @@ Users request it with "auto".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ from tideproof.stats.scales.scale_test import (
 )
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
+from tideproof.text import join_names
 
 ScaleChoice = Literal["auto", ScaleName]
 
@@ -75,7 +76,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         )
     if scale == "log":
         require_logs(cells)
-    return ScaleDecision(scale, {}, False, f"scale={scale!r} was requested.")
+    said = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
+    return ScaleDecision(scale, {}, False, said)
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:
@@ -92,11 +94,12 @@ def choose_scale(cells: Cells) -> ScaleDecision:
         test = run_scale_test(cells, "difference", "ratio")
         said = "Arms are compared by differences, because some rewards are below 0."
         if test.p < REJECTION_P:
-            said += f" Differences are not the same at every level of the environments ({_p_text(test.p)})."
+            said += f" The scale test rejects differences ({_p_text(test.p)})."
         return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
-        said = f"With more than {_MANY} arms scales are not tested; {_plural(conventional)} are shown."
+        used = _plural(conventional)
+        said = f"With more than {_MANY} arms, scales are not tested; arms are compared by {used}."
         return ScaleDecision(conventional, {}, False, said, (conventional,))
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
     multiplies = cells.binary or noise_grows(cells)
@@ -112,7 +115,9 @@ def choose_scale(cells: Cells) -> ScaleDecision:
     possible = tuple(scale for scale in scales if scale == name or REJECTION_P <= tests[scale].p < 1.0)
     sentence = _sentence(name, tests, wrong, right)
     if len(possible) > 1:
-        sentence += f" Confidence intervals allow for {_join_scales(possible, name)}, too."
+        others = [_plural(scale) for scale in possible if scale != name]
+        where = f"scale{'s' if len(others) > 1 else ''} of {' and of '.join(others)}"
+        sentence += f" The verdict and the intervals of comparisons also hold on the {where}."
     return ScaleDecision(name, tests, bool(wrong) and bool(right), sentence, possible)
 
 
@@ -132,15 +137,17 @@ def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
 
 def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
     """Return the sentence on which scale for comparing arms was chosen, and on which were rejected."""
-    every = "at every level of the environments"
+    used = f"arms are compared by {_plural(name)}"
+    kept = join_names(map(_plural, right), "or")
     if not wrong:
-        either = f"{_plural(name)} or {_join_scales(tests, name)}"
-        return f"The data cannot tell whether {either} are the same {every}; {_plural(name)} are shown."
-    said = [f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong]
+        return f"The scale tests do not reject {kept}; {used}."
+    said = join_names(f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong)
     if not right:
-        return f"Neither {' nor '.join(said)} are the same {every}; {_plural(name)} fit best."
-    verb = "grow with the level" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
-    return f"{_plural(name).capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
+        return f"The scale tests reject all scales: {said}; {used}, which fit best."
+    # Against odds, a positive statistic means larger differences near a rate of 1/2.
+    grow = wrong == ["difference"] and "odds" not in tests and tests["difference"].z > 0.0
+    how = ", which are larger where rewards are higher," if grow else ""
+    return f"The scale tests reject {said}{how} but not {kept}; {used}."
 
 
 def explain_misfits(choice: ScaleDecision) -> str:
@@ -150,12 +157,7 @@ def explain_misfits(choice: ScaleDecision) -> str:
         return choice.sentence
     worse = " and ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
     chosen = _plural(choice.name).capitalize()
-    return f"{chosen} between arms fit better than {worse}, but the data reject them, too."
-
-
-def _join_scales(scales: Iterable[Scale], name: Scale) -> str:
-    """Return the names of all given scales (such as "ratios") except the scale `name`, joined by "and"."""
-    return " and ".join(_plural(scale) for scale in scales if scale != name)
+    return f"{chosen} between arms fit better than {worse}, but the test of additivity rejects them, too."
 
 
 def _plural(scale: ScaleName) -> str:
@@ -169,7 +171,7 @@ def _p_text(p: float) -> str:
 
 
 def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether to read logarithms of rewards: True, False, or None for "only if they may help"."""
+    """Return whether to read logarithms of rewards; None means only if these may improve the analysis."""
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False

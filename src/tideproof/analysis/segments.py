@@ -94,17 +94,17 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally in all segments."""
-        sure = f"{100 * self.confidence:g} %, all segments at once{anytime_suffix(self.pooled.anytime)}"
+        sure = f"{100 * self.confidence:g} % for all segments together{anytime_suffix(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
-            who = f"the winner differs ({sure}): {said}"
+            who = f"the winner differs between segments ({sure}): {said}"
         elif not winners:
-            who = f"none of {format_count(len(self.fits), 'segment')} has a winner ({sure})"
+            who = f"no winner in any segment ({sure})"
         elif len(next(iter(winners.values()))) == len(self.fits):
             who = f"{next(iter(winners))} is best in all {format_count(len(self.fits), 'segment')} ({sure})"
         else:
-            who = f"best ({sure}): {said}; the other segments have no winner"
+            who = f"winners ({sure}): {said}; no winner in the other segments"
         return f"{who}{self._alike}"
 
     @property
@@ -140,7 +140,7 @@ class Segments:
 
     def _missing(self) -> list[str]:
         """Return one line for each segment that could not be analyzed, with the reason."""
-        return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
+        return [f"not analyzed: {segment}, because {why}" for segment, why in self.left_out.items()]
 
 
 def segments(

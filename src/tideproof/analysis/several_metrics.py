@@ -67,7 +67,7 @@ class Metrics:
             return f"{arm}, the control, leads, so guardrails are not compared"
         than = "the best of the others" if self.control is None else self.control
         mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
-        said = [f"{metric} {_comparison_text(mine[metric])}" for metric in metrics[1:]]
+        said = [_comparison_text(metric, mine[metric]) for metric in metrics[1:]]
         return f"{arm} compared with {than}: {'; '.join(said)}"
 
     @property
@@ -182,11 +182,13 @@ def _best_reading(row: dict[str, Any], direction: str) -> str:
     return read_interval(low or high, high or low, direction)
 
 
-def _comparison_text(row: dict[str, Any]) -> str:
+def _comparison_text(metric: str, row: dict[str, Any]) -> str:
     """Return the comparison of an arm with the control or the best arm, in one metric, as text."""
+    reading = "no clear difference" if row["reading"] == "unclear" else row["reading"]
+    said = f"{reading} in {metric}"
     if row["estimate"] is None:
-        return "not comparable"
+        return said
     if row["low"] is None:
-        return f"{row['reading']} ({row['estimate']:+.3g})"
+        return f"{said} ({row['estimate']:+.3g})"
     interval = f"from {format_rounded(row['low'])} to {format_rounded(row['high'])}"
-    return f"{row['reading']} ({row['estimate']:+.3g}, {interval})"
+    return f"{said} ({row['estimate']:+.3g}, {interval})"

@@ -1,4 +1,4 @@
-"""Time bins that serve as environments if single rewards, such as 0 or 1, cannot show shifts over time."""
+"""Grouping of the rows of a log into time bins, used as environments for mostly equal or skewed rewards."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class TimeBins(NamedTuple):
         """Note for users on why rows were grouped into time bins, and which option may be better."""
         label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
         return (
-            f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide. Rows were grouped "
+            f"Single rewards of this kind (mostly equal, or skewed) cannot show the shift. Rows were grouped "
             f"into {format_count(self.bins, 'time bin')} ({self.column}, about {self.each:,} rewards "
-            f"each), which serve as environments; movement of the tide inside a bin counts as noise. If you "
-            f"know when the tide changes, use {label}."
+            f"each), which serve as environments; changes of the shift within a bin count as noise. If you "
+            f"know when the shift changes, use {label}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def _statistic(help: str, *names: str, metavar: str = "", **more: Any) -> Any:
 
 
 def _choice(help: str) -> Any:
-    """Return a command-line option of the analysis whose value is one of the names in its help text.
+    """Return a command-line option of the analysis that takes one of several names, listed in its help text.
 
     The first name in the help text is the default.
     """
@@ -64,20 +64,22 @@ def analyze_command(
         typer.Argument(metavar="FILE", help="A table file, a database, or - for stdin."),
     ],
     arm: Annotated[str | None, _column("The arm (variant) of each row.")] = None,
-    environment: Annotated[str | None, _column("Day or batch; or derived: 'day(ts)', 'a:b'.")] = None,
+    environment: Annotated[str | None, _column("Day or batch column, or 'day(ts)', 'a:b' (above).")] = None,
     no_environment: Annotated[
-        bool, _column("All rows share one environment.", "--no-environment", metavar="")
+        bool, _column("No adjustment for shifts.", "--no-environment", metavar="")
     ] = False,
-    time: Annotated[str | None, _column("The time, for logs without environments.")] = None,
-    reward: Annotated[list[str] | None, _column("The reward or ratio 'a / b'; repeat: guardrails.")] = None,
+    time: Annotated[str | None, _column("Time of each row; can replace --environment.")] = None,
+    reward: Annotated[list[str] | None, _column("Reward or ratio 'a / b'; repeat it for guardrails.")] = None,
     successes: Annotated[str | None, _column("Aggregated 0/1 rewards: number of ones.")] = None,
     n: Annotated[str | None, _column("Aggregated rows: number of rewards.")] = None,
     sample_variance: Annotated[str | None, _column("Aggregated rows: sample variance.")] = None,
     sd: Annotated[str | None, _column("Aggregated rows: standard deviation.")] = None,
     wide: Annotated[str | None, _column("One column of rewards per arm.", metavar="A,B,...")] = None,
     unit: Annotated[str | None, _column("User or unit ID; clusters standard errors.")] = None,
-    covariate: Annotated[list[str] | None, _column("A number known before the assignment.")] = None,
-    table: Annotated[str | None, _column("Table, query or sheet of a database.", metavar="TEXT")] = None,
+    covariate: Annotated[
+        list[str] | None, _column("Covariate measured before assignment; repeatable.")
+    ] = None,
+    table: Annotated[str | None, _column("Table, SQL query or Excel sheet.", metavar="TEXT")] = None,
     time_zone: Annotated[
         str | None, _column("Time zone of days and hours (default: UTC).", metavar="ZONE")
     ] = None,
@@ -87,30 +89,48 @@ def analyze_command(
     ] = False,
     minimize: Annotated[bool, _statistic("Lower rewards are better.", "--minimize")] = False,
     confidence: Annotated[
-        float, _statistic("Confidence level.", metavar="NUMBER", parser=parse_number)
+        float, _statistic("Confidence level, between 0 and 1.", metavar="NUMBER", parser=parse_number)
     ] = 0.95,
-    scale: Annotated[str, _choice("auto, difference, ratio, odds or log.")] = "auto",
-    variance: Annotated[str, _choice("auto, common, by-arm, ... (docs/reference/log.md).")] = "auto",
-    prior: Annotated[str, _choice("exchangeable (default) or flat.")] = "exchangeable",
-    adaptive: Annotated[bool, _statistic("A policy chose arms by earlier rewards.", "--adaptive")] = False,
-    anytime: Annotated[bool, _statistic("Results stay valid if you look repeatedly.", "--anytime")] = False,
-    robust: Annotated[str | None, _statistic("cells: exclude outlying cells.", metavar="cells")] = None,
+    scale: Annotated[str, _choice("auto, difference, ratio, odds or log (above).")] = "auto",
+    variance: Annotated[str, _choice("Variance model of the noise (above).")] = "auto",
+    prior: Annotated[str, _choice("exchangeable or flat (above).")] = "exchangeable",
+    adaptive: Annotated[bool, _statistic("Arms were assigned adaptively (bandit).", "--adaptive")] = False,
+    anytime: Annotated[
+        bool, _statistic("Intervals are valid at every look at the data.", "--anytime")
+    ] = False,
+    robust: Annotated[
+        str | None, _statistic("'cells' excludes outlying arm-environment pairs.", metavar="cells")
+    ] = None,
     winsorize: Annotated[
         str | None, _statistic("Winsorizing quantile, such as 99.9%.", metavar="SHARE")
     ] = None,
     control: Annotated[
         str | None, _comparison("Compare all other arms with this one.", metavar="ARM")
     ] = None,
-    by: Annotated[str | None, _comparison("Analyze each segment separately.")] = None,
-    low: Annotated[list[str] | None, _comparison("A reward of which lower values are better.")] = None,
+    by: Annotated[str | None, _comparison("Column of segments; each is analyzed separately.")] = None,
+    low: Annotated[list[str] | None, _comparison("Reward or guardrail to minimize.")] = None,
     expect: Annotated[
-        str | None, _comparison("Intended shares, such as A=50,B=50.", metavar="SHARES")
+        str | None, _comparison("Intended traffic: A=50,B=50 or 50:50.", metavar="SHARES")
     ] = None,
     html: Annotated[Path | None, _output("Write an HTML report to this file.", metavar="PATH")] = None,
     as_json: Annotated[bool, _output("Print the results as JSON.", "--json")] = False,
     no_progress: Annotated[bool, _output("Show no progress bar.", "--no-progress")] = False,
 ) -> None:
-    """Find the best arm in a log of rewards after adjusting for the shifts of environments."""
+    """Find the best arm in a log of rewards after adjusting for the shifts of environments.
+
+    An environment is a group of rows whose rewards share one shift, such as a day. Columns that are not named
+    are guessed where that is safe. Guardrails are further rewards that should not get worse.
+
+    * --environment 'day(ts)' takes the day from the times in ts; 'a:b' combines two columns
+    * --time without --environment estimates the shift as a curve over time
+    * --scale is how shifts act: difference (added), ratio (multiplied), odds (on the odds of 0/1 rewards),
+      log (multiplied, for rewards above 0), or by default auto (as the data say)
+    * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, by-unit (with
+      --unit), interaction, interaction+by-arm, interaction+by-environment, own-interaction or
+      own-interaction+by-arm
+    * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
+      normal distribution) or flat (all differences are equally likely)
+    """
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
         AnalysisOptions,

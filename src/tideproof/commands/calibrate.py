@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,7 +39,7 @@ SETTINGS, SIMULATION = "Settings", "Simulation"
 
 
 def calibrate_command(
-    part: Annotated[str, text_option("Part to check (listed above).", SETTINGS, "NAME")] = "logs",
+    part: Annotated[str, text_option("Part to check (above).", SETTINGS, "NAME")] = "logs",
     only: Annotated[str, text_option("Rows to check by name: 'money*'.", SETTINGS, "PATTERN")] = "*",
     worlds: Annotated[int | None, whole_option("stops and ends: number of random worlds.", SETTINGS)] = None,
     caps: Annotated[
@@ -63,16 +64,24 @@ def calibrate_command(
 ) -> None:
     """Check error rates and the coverage of confidence intervals by simulation, where true values are known.
 
-    A result is marked with ! if it breaks its promise by more than chance explains (probability below 0.001).
+    A result counts as broken, and is marked with !, if it is worse than promised and random error explains
+    this with a probability below 0.001 only.
 
-    The parts are logs, stops (stopping rules), ends (final estimates of adaptive runs), looks (repeated
-    analyses), chances (probabilities of being the best), plans, interactions, wrong_cells (outlying cells)
-    and times (logs without environments). A description that starts with the name of a part means that the
-    option is only for that part.
+    Each part (--part) checks other promises:
 
-    By default, logs has 2,000 logs of each setting, stops 200 worlds (20 for the budget 5000), ends 40 worlds
-    besides those of the paper. --heavy uses Student's t distribution with 5 degrees of freedom. By default,
-    there is one worker per core; plans always uses all cores.
+    * logs: answers of tideproof analyze; by default for 2,000 logs of each setting
+    * stops: stopping rules; by default in 200 worlds, or in 20 for the budget 5000
+    * ends: final estimates of adaptive runs; by default in 40 worlds besides those of the paper
+    * looks: intervals that are valid at every look at a growing log
+    * chances: probabilities of being the best
+    * plans: error rates of the tests that tideproof plan suggests
+    * interactions: intervals if environments shift some arms more than others
+    * wrong_cells: answers with --robust cells if some arm-environment pairs are outlying
+    * times: logs with times instead of environments
+
+    If the description of an option starts with a part, the option is only for that part. --heavy uses
+    Student's t distribution with 5 degrees of freedom. By default, there is one worker per core; plans always
+    uses all cores.
     """
     given: dict[str, Any] = {
         "logs": logs,
@@ -113,7 +122,7 @@ def _read_caps(text: str) -> tuple[int, ...]:
 
 
 def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Raise `InputError` if an option was given that has no effect on the chosen part of the command."""
+    """Raise `InputError` if a given option has no effect on the simulated checks that `--part` selects."""
     for name in given:
         if name not in allowed:
             options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
@@ -121,7 +130,7 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 
 
 def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
-    """Analyse simulated logs of rewards, print error rates, and exit with code 3 if a promise is broken."""
+    """Analyze simulated logs, print error rates, and exit with code 3 if a result is worse than promised."""
     from rich.console import Console
 
     from tideproof.research.trust.log_runs import calibrate
@@ -153,7 +162,7 @@ def _check_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Run one part of `tideproof calibrate` (not the part `logs`), print its results, and save its table.
+    """Run the simulated checks that `--part` selects (other than `logs`), print and save their results.
 
     The exit code is 3 if a promise is broken.
     """
@@ -217,8 +226,13 @@ def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
     from tideproof.research.trust.trust_ledger import display_tables, title
 
     for columns in display_tables(played):
-        first, *others = (Column(name, cells) for name, cells in columns.items())
+        first, *others = (Column(_fold(name), cells) for name, cells in columns.items())
         yield from make_tables(first._replace(left=True), others, width, title=title(played))
+
+
+def _fold(header: str) -> str:
+    """Break the header of a column into lines of about 15 characters."""
+    return "\n".join(wrap(header, 15, break_long_words=False, break_on_hyphens=False))
 
 
 def _create_folder(folder: Path | None) -> Path | None:
@@ -239,5 +253,5 @@ COMMAND = Command(
         "tideproof calibrate --part logs --only 'money*' --logs 500",
         "tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300",
     ),
-    hint="docs/trust.md explains what each number promises",
+    hint="--out FOLDER writes all counts to CSV files",
 )

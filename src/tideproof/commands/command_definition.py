@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
     @property
     def epilogue(self) -> str:
-        """Last line of the help of the command, which lists its exit codes.
+        """Last line of a command's help page: the list of exit codes and their meanings.
 
         >>> Command("greet", print, {3: "no answer"}).epilogue
         'Exit codes: 0 done; 2 bad input; 3 no answer; 130 interrupted.'

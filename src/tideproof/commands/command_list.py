@@ -20,9 +20,9 @@ from tideproof.commands import (
 )
 
 GROUPS = {
-    "A first look": (demo.COMMAND,),
-    "A log": (analyze.COMMAND, plan.COMMAND),
-    "A live test": (
+    "Demonstration": (demo.COMMAND,),
+    "Analysis and planning": (analyze.COMMAND, plan.COMMAND),
+    "Running experiments": (
         serve.COMMAND,
         experiments.COMMAND,
         show.COMMAND,

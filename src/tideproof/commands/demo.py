@@ -10,16 +10,14 @@ from tideproof.commands.option_types import OUTPUT, flag_option, number_option, 
 
 
 def demo_command(
-    picture: Annotated[
-        Path | None, text_option("File for the picture.", OUTPUT, "FILE", default="demo.png")
-    ] = None,
+    picture: Annotated[Path | None, text_option("File for the picture.", OUTPUT, "FILE")] = None,
     pace: Annotated[float, number_option("Seconds for which each day is shown.", OUTPUT)] = 0.12,
-    hidden: Annotated[bool, flag_option("--hidden", "Analyse a log without environments.", "Test")] = False,
+    hidden: Annotated[bool, flag_option("--hidden", "Analyze a log without environments.", "Test")] = False,
 ) -> None:
     """Show a simulated test of five prices in which raw means select a wrong price and tideproof does not.
 
-    With --hidden, a finished log without environments is analysed: the shift is estimated from the time, and
-    the picture is hidden.png unless another file is given.
+    With --hidden, a finished log without environments is analyzed: the shift is estimated from the time.
+    Without --picture, the picture is saved as demo.png, or as hidden.png with --hidden.
     """
     from rich.console import Console
 

@@ -12,7 +12,7 @@ from tideproof.commands.experiments import Url
 from tideproof.commands.show import Name
 from tideproof.text import format_count
 
-File = Annotated[Path, typer.Argument(metavar="FILE.json", help="File in the format of Experiment.save.")]
+File = Annotated[Path, typer.Argument(metavar="FILE.json", help="JSON file to write.")]
 
 
 def export_command(url: Url, name: Name, file: File) -> None:

@@ -25,10 +25,15 @@ def fsck_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a store for damage: hashes, order of events, snapshots and chosen arms.
+    """Check whether the experiments in a store are damaged.
 
-    All events are replayed, and the results are compared with what is stored. Nothing is written or repaired,
-    and other programs can use the store meanwhile.
+    The hashes and the order of all events are checked. All events are then replayed, and the stored arms and
+    snapshots are compared with this replay. Nothing is written or repaired, and other programs can use the
+    store meanwhile.
+
+    Choices and snapshots that other code (another version of tideproof or of a policy) wrote are not
+    compared, because that code may choose differently. Choices for units, such as users, are not recomputed,
+    because they depend on a secret that may have been deleted.
     """
     from rich.console import Console
 
@@ -79,6 +84,12 @@ def show(console: Console, found: StoreFindings) -> None:
         names = Column("experiment", [escape_control_characters(row.name) for row in rows], left=True)
         for table in make_tables(names, columns, console.width, space=2, **PLAIN):
             console.print(table)
+        if any(row.trusted or row.others for row in rows):
+            console.print(
+                "not recomputed: choices by other code and for units; not compared: snapshots of other code",
+                style="dim",
+                highlight=False,
+            )
         console.print()
     faults = found.all_faults
     for fault in faults:

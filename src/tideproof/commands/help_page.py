@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
     usage = " ".join([context.command_path, *_usage_words(command)])
     console.print(Padding(Text.assemble("Usage: ", (usage, "bold")), (0, 1)))
     for paragraph in _paragraphs(command.help):
-        console.print(Padding(Text(paragraph), (1, 1, 0, 1)))
+        space = (0, 1, 0, 3) if paragraph.startswith("* ") else (1, 1, 0, 1)
+        console.print(Padding(Text(paragraph), space))
     if examples:
         console.print(Padding(Text("Examples:"), (1, 1, 0, 1)))
     for example in examples:
@@ -55,7 +57,7 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
 
 
 def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return the options on the help page in their framed groups, each with its name and its description."""
+    """Return a command's options, grouped as on its help page, each with its name and its description."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
@@ -87,7 +89,7 @@ def _default_text(parameter: Any) -> str:
         return ""
     if isinstance(default, (list, tuple)):
         return ",".join(map(str, default))
-    return f"{default:,}" if isinstance(default, int) else str(default)
+    return str(default)
 
 
 def _usage_words(command: TyperCommand) -> Iterator[str]:
@@ -99,9 +101,10 @@ def _usage_words(command: TyperCommand) -> Iterator[str]:
 
 
 def _paragraphs(text: str | None) -> list[str]:
-    r"""Return the paragraphs of a docstring, each as one line.
+    r"""Return the paragraphs and the list items of a docstring, each as one line.
 
-    >>> _paragraphs("One\nline.\n\nTwo.")
-    ['One line.', 'Two.']
+    >>> _paragraphs("One\nline.\n\nTwo:\n\n* a\n  b\n* c")
+    ['One line.', 'Two:', '* a b', '* c']
     """
-    return [" ".join(part.split()) for part in inspect.cleandoc(text or "").split("\n\n") if part.strip()]
+    parts = re.split(r"\n\n|\n(?=\* )", inspect.cleandoc(text or ""))
+    return [" ".join(part.split()) for part in parts if part.strip()]

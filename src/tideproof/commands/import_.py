@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.commands.export import File
 from tideproof.commands.show import Name
 from tideproof.text import format_count
+
+File = Annotated[Path, typer.Argument(metavar="FILE.json", help="JSON file to read.")]
 
 
 def import_command(file: File, url: Url, name: Name) -> None:
     """Create an experiment in a store that continues the experiment of a JSON file.
 
-    Rewards of pending pulls of the file can be recorded. New pulls get IDs that differ from those of a
-    program that continues with the file itself.
+    tideproof export and Experiment.save write such files. Rewards of pending pulls of the file can be
+    recorded. New pulls get IDs that differ from those of a program that continues with the file itself.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import import_file

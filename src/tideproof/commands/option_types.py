@@ -26,7 +26,10 @@ def whole_option(help: str, panel: str | None = None, default: str | bool = True
 
 
 def number_option(help: str, panel: str | None = None, default: str | bool = True) -> Any:
-    """Return a typer option whose value must be a number; the parameters are those of `whole_option`."""
+    """Return a typer option whose value must be a number.
+
+    The parameters are those of `whole_option`.
+    """
     return typer.Option(
         parser=parse_number, metavar="NUMBER", help=help, rich_help_panel=panel, show_default=default
     )
@@ -127,7 +130,7 @@ def read_share(text: str) -> float:
 
 
 def read_expected(text: str) -> dict[str, float] | list[float]:
-    """Parse the intended shares of the arms, by name or in the order of the arms.
+    """Parse the intended share of pulls of each arm, given by name or in the order of the arms.
 
     >>> read_expected("50:30:20"), read_expected("B=1, A=2")
     ([50.0, 30.0, 20.0], {'B': 1.0, 'A': 2.0})

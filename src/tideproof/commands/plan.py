@@ -14,6 +14,7 @@ from tideproof.commands.option_types import (
     AsJson,
     Progress,
     number_option,
+    spell_option,
     text_option,
     whole_option,
 )
@@ -35,8 +36,10 @@ PILOT = "Pilot log"
 def plan_command(
     arms: Annotated[int | None, whole_option("Number of arms.", "Test")] = None,
     per_environment: Annotated[int | None, whole_option("Pulls in one environment (a day).", "Test")] = None,
-    error: Annotated[float, number_option("Allowed risk of a wrong arm.", "Test")] = 0.05,
-    gap: Annotated[float | None, number_option("Lead of the best mean over the others.", "Means")] = None,
+    error: Annotated[float, number_option("Allowed probability of error.", "Test")] = 0.05,
+    gap: Annotated[
+        float | None, number_option("Best mean minus the mean of the other arms.", "Means")
+    ] = None,
     sigma: Annotated[
         float | None, number_option("Standard deviation of the noise.", "Means", default="1")
     ] = None,
@@ -44,44 +47,59 @@ def plan_command(
         float | None, number_option("Conversion rate of all arms but the best.", "Conversions")
     ] = None,
     lift: Annotated[
-        float | None, number_option("Relative lead of the best: 0.1 is 10 %.", "Conversions")
+        float | None, number_option("Relative lift of the best arm: 0.1 means 10 %.", "Conversions")
     ] = None,
     log: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FILE", help="Pilot log, as for tideproof analyze.", rich_help_panel=PILOT
+            "--from",
+            metavar="FILE",
+            help="Log of a pilot test, as for tideproof analyze.",
+            rich_help_panel=PILOT,
         ),
     ] = None,
     arm: Annotated[str | None, text_option("Column with the arm.", PILOT, "COLUMN")] = None,
     environment: Annotated[str | None, text_option("Column with the environment.", PILOT, "COLUMN")] = None,
     reward: Annotated[str | None, text_option("Column with the reward.", PILOT, "COLUMN")] = None,
     table: Annotated[str | None, text_option("Table, SQL query or Excel sheet.", PILOT)] = None,
-    replications: Annotated[int | None, whole_option("Simulated runs of each budget.", "Simulation")] = None,
+    replications: Annotated[
+        int | None, whole_option("Simulated tests for each budget.", "Simulation")
+    ] = None,
     seed: Annotated[int, whole_option("Random seed.", "Simulation")] = 0,
-    plot: Annotated[Path | None, text_option("Save a picture of error by budget.", OUTPUT, "FILE")] = None,
-    csv: Annotated[Path | None, text_option("Save error by budget as a CSV file.", OUTPUT, "FILE")] = None,
+    plot: Annotated[
+        Path | None, text_option("Save a chart of the error rate by budget.", OUTPUT, "FILE")
+    ] = None,
+    csv: Annotated[
+        Path | None, text_option("Save the error rates by budget as a CSV file.", OUTPUT, "FILE")
+    ] = None,
     as_json: AsJson = False,
     progress: Progress = True,
 ) -> None:
-    """Find how many pulls a test needs, and how many environments these pulls fill.
+    """Find how many pulls a test needs, and how many environments (such as days) it lasts.
 
-    The test is simulated in the least favourable case: one best arm, and all others equal. A pilot log
-    provides the numbers that are not given: arms, lengths of environments, noise or rate. By default, there
-    are as many replications as a few seconds allow.
+    Required are --arms, --per-environment, and either --gap for means or --rate and --lift for conversions.
+    --gap or --lift is the smallest lead of the best arm that the test must find. With --from, a pilot log
+    provides the numbers of arms and of pulls in each environment, and --sigma or --rate, unless they are
+    given.
+
+    The test is simulated in the least favourable case: one best arm, and all others equal. The probability
+    that the test selects a wrong arm is then at most --error. By default, there are as many replications as a
+    few seconds allow.
     """
     from rich.console import Console
 
-    from tideproof.plans.planner import plan
+    from tideproof.plans.planner import plan_with_names
 
     check_writable(csv)
     if plot is not None:
         check_picture_path(plot)
     if log is None and any(each is not None for each in (arm, environment, reward, table)):
         raise InputError(
-            "--arm, --environment, --reward and --table describe a pilot log: they need --from FILE"
+            "--arm, --environment, --reward and --table can be used only with --from FILE, the pilot log"
         )
     pilot = None if log is None else _read_pilot(log, arm, environment, reward, table)
-    found = plan(
+    found = plan_with_names(
+        spell_option,
         arms=arms,
         gap=gap,
         sigma=sigma,
@@ -120,7 +138,7 @@ COMMAND = Command(
 
 
 def show(console: Console, found: Plan) -> None:
-    """Print a plan of how many pulls a test needs: its sentences and its table."""
+    """Print how many pulls a planned test needs: a summary, its statistical power, and a table of designs."""
     from rich.text import Text
 
     console.print(Text(escape_control_characters(found.sentence)))
@@ -139,7 +157,7 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
         Column(
-            "nine of ten\nend by", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]
+            "90th per-\ncentile", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]
         ),
         Column("environ-\nments", [f"{row['environments']:,}" for row in rows]),
         Column("% wrong in simulation", errors),
@@ -155,7 +173,7 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
 def _read_pilot(
     file: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
 ) -> Pilot:
-    """Read the log of a pilot study; columns that are not given are guessed and reported."""
+    """Read the log of a pilot study; guess and report the names of columns that are not specified."""
     from tideproof.plans.pilot_study import pilot_of
     from tideproof.report.terminal_report import TerminalObserver
 

@@ -21,7 +21,10 @@ NARROW = 76  # terminal width below which a list replaces the table
 def policies_command(
     as_json: AsJson = False,
 ) -> None:
-    """List all policies: references, whether they must know the budget, and whether they allow for shifts."""
+    """List all policies, whether they need to know the budget in advance, and whether they adjust for shifts.
+
+    Policies that are "not affected" by shifts choose arms without looking at rewards.
+    """
     from tideproof.report.policy_pages import overview
 
     table = overview()
@@ -31,7 +34,8 @@ def policies_command(
     from rich.console import Console
 
     console = Console()
-    console.print(_as_list(table) if console.width < NARROW else _as_table(table))
+    rows = _display_rows(table)
+    console.print(_as_list(rows) if console.width < NARROW else _as_table(rows))
     console.print()
     console.print("A suffix such as +ols chooses the selection rule: round-robin+ols.", highlight=False)
     console.print(
@@ -48,27 +52,46 @@ COMMAND = Command(
 )
 
 
-def _as_table(table: Table) -> RenderableType:
+def _display_rows(table: Table) -> list[dict[str, str]]:
+    """Return the overview of all policies as rows for display, with readable headers and values."""
+    from tideproof.report.policy_pages import shift_text
+
+    return [
+        {
+            "name": row["name"],
+            "idea": row["idea"],
+            "needs budget": "yes" if row["horizon"] == "needed" else "no",
+            "adjusts for shifts": shift_text(row["shifts"]),
+            "reference": row["reference"],
+        }
+        for row in table
+    ]
+
+
+def _as_table(rows: list[dict[str, str]]) -> RenderableType:
     """Return the overview of all policies as a table for a wide terminal."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for column in table.columns:
+    for column in rows[0]:
         shown.add_column(column, no_wrap=column == "name")
-    for row in table:
+    for row in rows:
         shown.add_row(*map(Text, row.values()))
     return shown
 
 
-def _as_list(table: Table) -> RenderableType:
+def _as_list(rows: list[dict[str, str]]) -> RenderableType:
     """Return the overview of all policies as a list for a narrow terminal."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
     parts: list[RenderableType] = []
-    for row in table:
-        facts = f"{row['idea']}. Horizon: {row['horizon']}; shifts: {row['shifts']}. {row['reference']}."
+    for row in rows:
+        facts = (
+            f"{row['idea']}. Needs budget: {row['needs budget']}; adjusts for shifts: "
+            f"{row['adjusts for shifts']}. {row['reference']}."
+        )
         parts += [Text(row["name"], style="bold"), Padding(Text(facts), (0, 0, 0, 2))]
     return Group(*parts)

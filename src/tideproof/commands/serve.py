@@ -41,7 +41,9 @@ def serve_command(
     connections from other machines; the port 0 chooses a free one.
 
     The environment variables TIDEPROOF_STORE, TIDEPROOF_HOST and TIDEPROOF_PORT replace the defaults, and
-    TIDEPROOF_ADMIN_KEY sets the admin key. docs/serve.md lists other variables.
+    TIDEPROOF_ADMIN_KEY sets the admin key. There are further variables for the settings of the service, such
+    as TIDEPROOF_TIME_ZONE, TIDEPROOF_ORIGINS, TIDEPROOF_TRUSTED_PROXIES, TIDEPROOF_LOG_FORMAT and
+    TIDEPROOF_REQUESTS_PER_SECOND; the online documentation lists all of them.
     """
     from tideproof.serve.server import start
     from tideproof.serve.service_settings import from_environment

@@ -73,16 +73,16 @@ def show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
     budget = "no budget" if found["budget"] is None else f"budget {found['budget']:,}"
-    facts = [
-        found["policy"],
-        budget,
+    counts = [
         format_count(found["pulls"], "pull"),
         format_count(found["told"], "reward"),
+        f"{len(found['pending']):,} pending",
+        f"{found['lost']:,} cancelled or expired",
     ]
-    facts += [f"{len(found['pending']):,} pending", f"{found['lost']:,} lost", found["standing"]]
+    facts = [found["standing"], f"policy {found['policy']}", budget, ", ".join(counts)]
     console.print(
-        Text(escape_control_characters(found["name"]), style="bold"),
-        Text(escape_control_characters(", ".join(facts)), style="dim"),
+        Text(escape_control_characters(f"{found['name']}:"), style="bold"),
+        Text(escape_control_characters("; ".join(facts)), style="dim"),
     )
     console.print(Text(escape_control_characters(found["sentence"])))
     _print_table(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
@@ -140,7 +140,7 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        """Return a function that formats the mean that a row of the table contains in column `name`."""
+        """Return a function that takes an arm's row of values and formats the mean stored under `name`."""
         return lambda row: (
             _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
         )

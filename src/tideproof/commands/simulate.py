@@ -49,11 +49,13 @@ SUITE_PARAMETERS = (
 def simulate_command(
     context: typer.Context,
     arms: Annotated[int, whole_option("Number of arms.", "World")] = 5,
-    configuration: Annotated[str, text_option("Means: mdm or slippage.", "World", "NAME")] = "mdm",
-    scenario: Annotated[str, text_option("Environments (see above).", "World", "NAME")] = "general",
-    delta: Annotated[float, number_option("Difference between successive means.", "World")] = 0.5,
+    configuration: Annotated[str, text_option("Means: mdm or slippage (above).", "World", "NAME")] = "mdm",
+    scenario: Annotated[str, text_option("Environments (above).", "World", "NAME")] = "general",
+    delta: Annotated[float, number_option("Difference of means (above).", "World")] = 0.5,
     sigma: Annotated[float, number_option("Standard deviation of the noise.", "World")] = 1.0,
-    suite: Annotated[bool, flag_option("--suite", "Use a fixed collection of worlds.", "World")] = False,
+    suite: Annotated[
+        bool, flag_option("--suite", "Use a fixed collection of worlds (above).", "World")
+    ] = False,
     worlds: Annotated[str, text_option("Worlds of --suite: even or uneven.", "World", "NAME")] = "even",
     policies: Annotated[
         list[str],
@@ -67,21 +69,38 @@ def simulate_command(
     engine: Annotated[str, text_option("cpu, cuda (a GPU) or auto.", "Simulation", "NAME")] = "auto",
     scheduler: Scheduler = None,
     csv: Annotated[Path | None, text_option("Save the table as a CSV file.", OUTPUT, "FILE")] = None,
-    save: Annotated[Path | None, text_option("Save the study, for tp.Study.load.", OUTPUT, "FILE")] = None,
-    plot: Annotated[Path | None, text_option("Save a picture of error by budget.", OUTPUT, "FILE")] = None,
+    save: Annotated[
+        Path | None, text_option("Save the study as a file for tp.Study.load.", OUTPUT, "FILE")
+    ] = None,
+    plot: Annotated[
+        Path | None, text_option("Save a chart of the error rate by budget.", OUTPUT, "FILE")
+    ] = None,
     as_json: AsJson = False,
     progress: Progress = True,
 ) -> None:
     """Simulate policies that choose among arms, and print how often each policy selects a wrong arm.
 
-    Each policy is simulated many times in a world of the paper. By default, contrast, linlucb,
-    round-robin+ols and round-robin are compared. --policies may be repeated. In mdm, each arm is better than
-    the one before by --delta; in slippage, only the best arm differs. The scenarios are worst-case,
-    cannot-sample-all-arms, sample-1-to-10, general and stationary.
+    Each policy is simulated many times in one world, which defines the means of the arms and the shifts of
+    the environments. The worlds are those of the ECAI 2024 paper that introduced LinLUCB. By default,
+    contrast, linlucb, round-robin+ols and round-robin are compared. --policies may be repeated.
+
+    Means of the arms (--configuration):
+
+    * mdm: each arm is better than the one before by --delta
+    * slippage: the best arm is better than all others by --delta; the others are equal
+
+    Number of pulls in an environment (--scenario), for K arms:
+
+    * worst-case: 2
+    * cannot-sample-all-arms: 2 to K - 1
+    * sample-1-to-10: K to 10 K
+    * general: 2 to 10 K
+    * stationary: all pulls are in one environment, without shifts
 
     With --suite, the first policy is compared with the others, or with default policies, in a fixed
-    collection of worlds, each with its own budget. This takes some minutes. The collection "uneven" has
-    unequal noise, interactions and outlying cells.
+    collection of worlds, each with its own budget. This takes some minutes. In the collection "uneven", arms
+    have unequal noise, environments shift some arms more than others, or the rewards of some arms are wrong
+    in some environments.
     """
     from contextlib import nullcontext
 
@@ -98,7 +117,9 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     if worlds != "even" and not suite:
-        raise InputError(f"--worlds needs --suite: {worlds!r} names a collection of worlds of the suite")
+        raise InputError(
+            f"--worlds can be used only with --suite: {worlds!r} names a collection of worlds of the suite"
+        )
     if suite:
         given = _given_parameters(context)
         _check_suite_parameters(context, given)
@@ -186,7 +207,8 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
         Column(f"{budget:,}", column)
         for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
     ]
-    title = f"PICS ± standard error\n{world}, {format_count(study.replications, 'replication')}"
+    quantity = "Probability of incorrect selection (PICS) ± standard error"
+    title = f"{quantity}\n{world}, {format_count(study.replications, 'replication')}"
     return make_tables(Column("policy", study.policies, left=True), columns, width, title)
 
 

@@ -90,7 +90,7 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
         Column("world", [*found.studies, "geometric mean"], left=True),
         columns,
         width,
-        title="PICS relative to the best policy of each world",
+        title="Probability of incorrect selection (PICS)\nrelative to the best policy of each world",
         caption=f"{_LEFT_OUT} left out: too slow with so many arms" if left_out else None,
         space=1,
         box=None,
@@ -100,7 +100,7 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
 
 
 def format_ratio(relative: float) -> str:
-    """Format a policy's error rate relative to the best policy, or a dash if the policy was left out."""
+    """Format a policy's error rate relative to the best policy, or return a dash if it was not simulated."""
     return _LEFT_OUT if math.isnan(relative) else f"{relative:.2f}"
 
 

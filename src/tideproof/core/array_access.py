@@ -65,7 +65,7 @@ def fetch(P, i, row):
 
 @kernel
 def fetched(P, i, row, k):
-    """Return element k of the row i of a symmetric matrix that `fetch(P, i, row)` has prepared.
+    """Return element k of row i of the symmetric matrix P, after `fetch(P, i, row)` has prepared that row.
 
     k must be a loop variable.
     """
@@ -80,7 +80,7 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Return g'x and g'Pg for the contrast g between one arm and a weighted average of all arms.
+    """Return g'x and g'Pg for a vector x, a matrix P and the contrast g of an arm with the average arm.
 
     g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
 
@@ -130,22 +130,18 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Return weighted sums of squares for all rows of a matrix; this version returns 0 to postpone them.
+    """Return 0, so that `weighted_squares` computes the weighted sum of squares of a row when it is needed.
 
-    After a 0, `weighted_squares` computes the sum of each row when it is needed.
-
-    The results are those with base = P[k, a] - x[k]. The version for plain Python numbers may return them.
+    The version for plain Python numbers may return the sums of all rows a, with base = P[k, a] - x[k].
     """
     return 0
 
 
 @kernel
 def weighted_squares(rows, P, a, x, base, weights):
-    """Return the weighted sum of squares of row a of a matrix minus a vector and minus a constant.
+    """Return the sum of weights[i] (P[a, i] - x[i] - base)^2 over all columns i of a symmetric matrix P.
 
-    This is the sum of weights[i] (P[a, i] - x[i] - base)^2 over i. a must be a loop variable.
-
-    `rows` is the result of `square_rows`. Weights that are not positive are skipped.
+    a must be a loop variable. `rows` is the result of `square_rows`. Weights that are not positive are skipped.
     """
     total = 0.0
     for i in range(x.size):

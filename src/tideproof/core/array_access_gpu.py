@@ -1,4 +1,4 @@
-"""GPU versions of the functions in `array_access`, which use constant indices and half of each matrix.
+"""Functions by which GPU kernels access arrays by constant indices, and half of each symmetric matrix.
 
 An index known only at run time becomes a sum over all indices with one coefficient 1 and the others 0. A
 conditional expression would not do: the compiler would turn it into a computed address again.
@@ -63,7 +63,7 @@ def fetch(P, i, row):
 
 @kernel
 def fetched(P, i, row, k):
-    """Return element k of the row i of a matrix, from the copy of the row that `fetch` made."""
+    """Return P[i, k] of a symmetric matrix from `row`, the copy of its row i that `fetch` made."""
     return row[k]
 
 
@@ -77,7 +77,7 @@ def put(P, i, k, value):
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """Return g'x and g'Pg for the contrast g between one arm and a weighted average of all arms.
+    """Return g'x and g'Pg for a vector x, a matrix P and the contrast g of an arm with the average arm.
 
     g = (unit vector of `arm`) - each * counts. Pg is written to `out`.
     """

@@ -80,7 +80,7 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
 
 
 def count_elements(kind: Any, arms: int) -> tuple[int, int]:
-    """Return the number of floats and the number of integers in a state of type `kind`."""
+    """Return how many floats and how many integers the arrays of a state of type `kind` contain."""
     leaves = list_arrays(kind, arms)
     floats, ints = (
         sum(math.prod(shape) for dtype, shape in leaves if dtype is wanted)

@@ -122,7 +122,7 @@ def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[s
     `play_one` for each replication that `score` has space for.
     """
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "play_one": play_one}
-    text = "\n".join(_lines(kind, arms, scope))
+    text = "\n".join(thread_source_lines(kind, arms, scope))
     exec(compile(text, f"<a thread's program for {arms} arms>", "exec"), scope)
     access: Mapping[Any, Any] = REGISTER_REPLACEMENTS if arms <= MOST_ARMS_IN_REGISTERS else {}
     filled = {**fill, **access, "rsqrt": _reciprocal_root(), "add_to_count": add_shared, "TRACE": False}
@@ -131,7 +131,7 @@ def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[s
     )
 
 
-def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
+def thread_source_lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
     """Yield the source code, line by line, of the program that each GPU thread runs.
 
     The state types that the code refers to are added to `scope`.
@@ -152,7 +152,7 @@ def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
 
 
 def _constructor(kind: Any, names: Iterator[str], counter: Iterator[int], scope: dict[str, Any]) -> str:
-    """Return source code that builds a kernel's state from the arrays with these names.
+    """Return source code of an expression that constructs a state from arrays with the given names.
 
     The state types that the code refers to are added to `scope`.
     """

@@ -14,7 +14,7 @@ from numba.core.compiler import Compiler
 
 
 class _UnoptimisedLibrary(JITCodeLibrary):
-    """Code library whose code is not optimised, only made ready to be linked into its callers."""
+    """numba library with the code of one kernel, which is not optimised before it is linked into callers."""
 
     def _optimize_final_module(self) -> None:
         pass

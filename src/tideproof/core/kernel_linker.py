@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Kernel)
 
 
 def kernel(f: F) -> F:
-    """Mark a plain function as a kernel, which `link` copies wherever other kernels call it."""
+    """Mark a plain function as a kernel, which can be compiled together with the kernels that it calls."""
     if not isinstance(cast(object, f), types.FunctionType):
         raise KernelError(f"@kernel must decorate a plain function, `def f(...)` in a module, not {f!r}")
     f.__tideproof_kernel__ = True  # type: ignore[attr-defined]
@@ -31,19 +31,19 @@ def kernel(f: F) -> F:
 
 
 class Hole:
-    """Placeholder, in the module of a kernel, for a function or constant that is filled in by `link`."""
+    """Named placeholder in the module of a kernel, which linking replaces by a function or a constant."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 def hole(name: str) -> Any:
-    """Return a placeholder for the kernel or constant that `link` receives under `name`."""
+    """Return a named placeholder to use in a kernel; linking replaces it by a kernel or a constant."""
     return Hole(name)
 
 
 def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
-    """Copy the kernel `f` and all kernels it calls, fill their placeholders, and pass each copy to `jit`.
+    """Copy kernel `f` and the kernels it calls, fill their placeholders and compile each copy with `jit`.
 
     `fill` gives the values of the placeholders (holes) by name. A kernel that is a key of `fill` is replaced
     by its value wherever it is called.
@@ -100,10 +100,11 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
         if isinstance(value, Hole):
             if value.name not in filled:
                 raise KernelError(
-                    f"kernel {locate(g, reference.line)} uses the hole {value.name!r}, which has no value: "
+                    f"kernel {locate(g, reference.line)} uses the placeholder (hole) {value.name!r}, which "
+                    f"has no value: "
                     f"define it with Policy(..., holes={{{value.name!r}: ...}})"
                 )
-            description = f"{reference.name!r}, the value of the hole {value.name!r},"
+            description = f"{reference.name!r}, the value of the placeholder {value.name!r},"
             value = filled[value.name]
         if is_kernel(value):
             return twin(filled.get(value, value))
@@ -163,7 +164,7 @@ def _refuse_keywords(g: types.FunctionType) -> None:
 
 
 def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -> None:
-    """Raise an error if a kernel calls a function as `module.name`, which `link` could not replace.
+    """Raise an error if a kernel calls a function as `module.f()`, where compiled code cannot replace it.
 
     The same holds for a function that is an attribute of a class.
     """
@@ -185,7 +186,7 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
 
 
 def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
-    """Yield every global name, with its value, to which a kernel or a kernel it calls refers.
+    """Yield every global name, with its value, that is used in a kernel or in the kernels it calls.
 
     Each item is the kernel that has the reference, the reference and the value.
     """
@@ -206,7 +207,7 @@ def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Refe
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
-    """Return whether a kernel and all kernels that it calls are free of placeholders (holes).
+    """Return whether a kernel and all kernels it calls contain no placeholders for functions or constants.
 
     A kernel that is replaced counts as its replacement.
     """

@@ -83,7 +83,7 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 
 def is_missing(program: Kernel, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a program uses the disk cache, but is not stored there for arguments of these types."""
+    """Return whether a program that uses the disk cache is not yet stored there for these argument types."""
     dispatcher = cast(Any, program)
     cache = getattr(dispatcher, "_cache", None)
     if not isinstance(cache, DiskCache) or not cache.is_open():
@@ -107,7 +107,7 @@ def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
 
 
 def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
-    """Yield texts that together identify a function or constant, to be hashed.
+    """Yield texts that describe a function or constant completely, as the input of a hash function.
 
     `seen` maps each function that was described already to a number, which is yielded if it occurs again.
     """

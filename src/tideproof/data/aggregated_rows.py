@@ -1,4 +1,4 @@
-"""Aggregated rows: each row holds a number of rewards, and their mean and variance or how many are 1."""
+"""Reading of aggregated rows, which hold a number of rewards and either mean and variance or successes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def _from_successes(values: list[Floats], request: ColumnSpec) -> tuple[Floats, 
         raise InputError(
             f"successes cannot exceed n: column {request.reward!r} holds {ones[more[0]]:g} where "
             f"{request.n!r} is {n[more[0]]:g}. For counts and amounts, give means (reward) and variances "
-            f"(sample_variance, --sample-variance) instead; for counts of single events, both are events / n."
+            f"(sample_variance, --sample-variance) instead. If each of the n rewards counts independent "
+            f"events, the mean and the variance are both about the number of events / n"
         )
     mean = ones / n
     return mean, bernoulli_moments(n, mean)[0]

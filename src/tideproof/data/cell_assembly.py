@@ -51,11 +51,15 @@ def check_rows(rows: int) -> None:
 
 def check_missing(names: Sequence[str], counts: Sequence[int], rows: int) -> None:
     """Raise an error that counts the missing values in each column, if there are any."""
-    lacking = [f"{count} in {name!r}" for name, count in zip(names, counts, strict=True) if count]
+    lacking = [
+        f"{name!r} is missing in {count:,} of {format_count(rows, 'row')}"
+        for name, count in zip(names, counts, strict=True)
+        if count
+    ]
     if lacking:
         raise InputError(
-            f"missing values are not allowed; {format_count(rows, 'row')} have {', '.join(lacking)}; "
-            f"missing='drop' (--drop-missing) skips such rows"
+            f"missing values are not allowed: {', '.join(lacking)}; "
+            f"missing='drop' (--drop-missing) skips these rows"
         )
 
 
@@ -123,7 +127,7 @@ def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool
 
 
 def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
-    """Convert sums of powers of deviations from the mean to those from a point `off` below the mean."""
+    """Convert sums of 3rd and 4th powers of deviations from the mean to deviations from mean - `off`."""
     cubes, fourths = tails
     return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
@@ -134,7 +138,7 @@ def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) 
 def from_power_sums(
     n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
 ) -> MomentSums | None:
-    """Convert sums of powers of deviations from a point `off` below the mean to those from the mean.
+    """Convert sums of 3rd and 4th powers of deviations from mean - `off` to deviations from the mean.
 
     Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
     to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
@@ -305,7 +309,7 @@ def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[
 
 
 def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
-    """Return where each distinct number first occurs, and the index of each number among the distinct ones.
+    """Return where in `code` each distinct number first occurs, and the index of every entry among them.
 
     The distinct numbers are sorted, or in the order of first appearance if `ordered`.
     """
@@ -319,7 +323,7 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
 
 
 def wants_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read also the logarithms of rewards; if `logs` is None, only if they may help.
+    """Return whether to read logarithms of rewards; if `logs` is None, only if they may improve the analysis.
 
     There are none if a reward is 0 or below.
     """

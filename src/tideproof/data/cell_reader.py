@@ -102,7 +102,7 @@ class JointMoments(NamedTuple):
         return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, JointMoments]:
-        """Split the statistics by the label at position `key` in the tuple of labels of each environment."""
+        """Split the statistics by element number `key` of the labels of environments, which are tuples."""
         c = self.cells
         labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
@@ -117,7 +117,10 @@ def group_jointly(
     """
     names = (request.reward, *others)
     if len(set(names)) < len(names):
-        raise InputError(f"reward, divisor and covariates must be different columns, not {names}")
+        raise InputError(
+            f"the reward (or the two columns of a ratio) and the covariates must be different columns, not "
+            f"{', '.join(map(repr, names))}"
+        )
     if others and (request.n or request.wide):
         raise InputError(
             "a ratio of two columns as reward, and covariates, need a table with one row for each reward, "
@@ -185,7 +188,7 @@ def _standard_deviation(cells: Cells) -> float:
 
 
 class LabelStructure(NamedTuple):
-    """Parts of the labels of environments, and columns that are read besides the reward."""
+    """Description of what the labels of environments contain, and of the columns read besides the reward."""
 
     factors: bool
     by: bool
@@ -195,7 +198,7 @@ class LabelStructure(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether rewards are analyzed without a second factor, units, a ratio metric or covariates."""
+        """Whether the reading involves no second factor of environments, unit, ratio metric or covariate."""
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
@@ -261,14 +264,19 @@ def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, 
 def _parse_names(
     request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
 ) -> tuple[ColumnSpec, LabelStructure]:
-    """Split names such as "a / b" into two columns, and add the columns of segments and units."""
+    """Return the columns to read: both parts of a reward "a / b" or environment "a + b", segment and unit.
+
+    The second value returned says which of these there are.
+    """
     reward, per = _split_name(request.reward, "/", columns)
     environment, second = _split_name(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
         _check_by(environment, wish.by)
     extra = tuple(name for name in (second, wish.by, wish.unit) if name)
     if extra and request.n:
-        raise InputError("segments, units and two factors need one row for each reward, not aggregated rows")
+        raise InputError(
+            "segments, units and two environment columns need one row for each reward, not aggregated rows"
+        )
     changed = replace(
         request,
         reward=reward,
@@ -310,7 +318,7 @@ def _split_name(name: str, sign: str, columns: Collection[str]) -> tuple[str, st
 
 
 def columns_in_name(name: str, columns: Collection[str]) -> list[str]:
-    """Return the columns that a name such as "a / b" combines; an empty list for a simple name.
+    """Return the two columns that a reward "a / b" or an environment "a + b" combines, or an empty list.
 
     >>> columns_in_name("revenue / sessions", ["revenue", "sessions"]), columns_in_name("a", [])
     (['revenue', 'sessions'], [])
@@ -395,7 +403,7 @@ def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
 
 
 def _with_readable_labels(c: Cells, shape: LabelStructure, apart: bool) -> Cells:
-    """Give environments readable labels, made of their factors and their segment."""
+    """Join the parts of each environment's label (factors and segment) into one readable label."""
     own = 2 if shape.factors else 1
     labels: list[Any] = [
         f"{label[0]} + {label[1]}" if shape.factors else label[0] for label in c.environments

@@ -108,7 +108,7 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
 def _only_one_left(
     role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
 ) -> str | None:
-    """Return the only unused column of a table, if its type fits and only one role still lacks a column."""
+    """Return the only unused column if it fits the only role (such as reward) that still lacks a column."""
     free = _free_columns(types, columns)
     others = [name for other, name in columns.items() if other != role and other in needed]
     if len(free) != 1 or None in others:

@@ -132,7 +132,7 @@ class ColumnSpec:
         return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> ColumnSpec:
-        """Resolve the environment of a column specification, such as "rep:day(ts)", to columns of the table.
+        """Return the specification with its environment, such as "rep:day(ts)", split into its parts.
 
         Raise an error if a column does not exist.
 
@@ -159,12 +159,15 @@ class ColumnSpec:
         return replace(self, arm=arm, reward=reward, wide=())
 
     def unpivoted(self, arm: str, reward: str) -> ColumnSpec:
-        """Return the column specification for a split wide table whose rewards are already transformed."""
+        """Return the column specification of rows split from a wide table after transforming the rewards.
+
+        The rewards are winsorized, or replaced by their logarithms, before the split.
+        """
         return replace(self.long(arm, reward), winsorize_at=math.inf, logarithm=False)
 
     @property
     def as_they_are(self) -> bool:
-        """Whether labels of environments are tuples of unchanged column values."""
+        """Whether labels of environments are tuples of column values as read, not periods or joined texts."""
         plain = not any(isinstance(part, Period) for part in self.parts)
         return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 

@@ -1,7 +1,7 @@
 """Opening of a log of any kind: columns in memory, data frames, files, databases, standard input.
 
-`open_dataset` returns a `Dataset`, the operations on the rows of the log. Paths and URLs are opened by
-`open_source`; the kind of a file is detected from its first bytes.
+`open_dataset` returns a `Dataset`, the operations on the rows of the log. `open_source` opens paths and URLs.
+It detects SQLite and DuckDB files by their first bytes, and other files by the extension of their names.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Grouping(Protocol):
 
 
 class Dataset(NamedTuple):
-    """Operations on the rows of a table, whatever its source.
+    """Table from any source, with functions that group its rows, find quantiles and sort rows by time.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
 
 
 def source_dataset(source: Source) -> Dataset:
-    """Return the operations of an opened file or database table as a `Dataset`."""
+    """Return the common interface `Dataset` for an opened file or database table."""
     return Dataset(source.types, source.group, source.quantile, source.timed, source.types)
 
 

@@ -78,7 +78,7 @@ class Query(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SqlRows:
-    """Rows of a table in a database engine that understands SQL.
+    """Rows of a table in a database engine that understands the SQL common to DuckDB and PostgreSQL.
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ class RowSurvey(NamedTuple):
 
 
 def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: int) -> TimeOrderedRows:
-    """Return columns in memory as rows ordered by time; `request.environment` is the column of times."""
+    """Return the rows of a log in memory ordered by time; the column named as environment holds the times."""
     request = request.among(data)
     arm, time, reward = check_time_columns(request)
     names, index = index_column(data[arm], arm)
@@ -111,7 +111,7 @@ def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: 
 
 
 def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
-    """Return the columns of arm, time and reward; raise an error if other columns are requested."""
+    """Return the column names of arm, time and reward; raise an error if further columns are requested."""
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
         raise InputError(

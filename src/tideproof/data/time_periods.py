@@ -38,7 +38,7 @@ class Period:
 
     @property
     def step(self) -> int:
-        """Number of seconds; a database may truncate times to multiples of it before grouping by period."""
+        """Interval in seconds to which a database rounds times down before they are grouped into periods."""
         if self.time_zone:
             return 900
         return 3600 if self.every == "hour" else 86400

@@ -130,7 +130,7 @@ def _headline(demo_run: DemoRun, d: int) -> Text:
     day = demo_run.days[d]
     lift = f"{day.shift:+.1f}"
     return Text(
-        f"{day.name} of {DAYS}: {day.visitors} visitors, all prices shifted by {lift} (not told to tideproof)"
+        f"{day.name} of {DAYS}: {day.visitors} visitors, all prices shifted by {lift} (unknown to tideproof)"
     )
 
 
@@ -147,8 +147,8 @@ def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterato
     columns = [
         Column("shown", [str(row["n"]) for row in rows]),
         Column("raw mean", raw),
-        Column(f"tideproof ± {100 * fit.confidence:g} %", ours),
-        Column("truth so far", truth),
+        Column(f"adjusted mean, {100 * fit.confidence:g} % interval", ours),
+        Column("true mean so far", truth),
     ]
     return make_tables(Column("price", prices, left=True), columns, width, pad_edge=False)
 
@@ -161,7 +161,7 @@ def verdict(demo_run: DemoRun, fit: Fit) -> Text:
     """Return sentences on the prices that the raw mean and tideproof select, and how often each was wrong."""
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
-    text.append(f"\nChance that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")
+    text.append(f"\nProbability that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")
     wrong = sum(leader != BEST for leader in demo_run.raw_leader)
     also = sum(leader != BEST for leader in demo_run.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")

@@ -120,7 +120,7 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
             "adjusted mean",
             [f"{leader_mark(price.name, info.pick)}{price.mean:.2f}" for price in info.prices],
         ),
-        Column("truth", [f"{best_mark(p.name)}{p.truth:.2f}" for p in info.prices]),
+        Column("true mean", [f"{best_mark(p.name)}{p.truth:.2f}" for p in info.prices]),
     ]
     return make_tables(
         Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False
@@ -130,5 +130,6 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
 def verdict(info: HiddenInfo, found: Fit) -> Text:
     """Return sentences that say which price the raw mean and tideproof select, and how sure tideproof is."""
     text = compare_picks(info.raw_pick, info.pick)
-    text.append(f"\nChance that {info.pick} is the best price: {format_chance(found.p_best[info.pick])}.")
+    probability = format_chance(found.p_best[info.pick])
+    text.append(f"\nProbability that {info.pick} is the best price: {probability}.")
     return text

@@ -11,6 +11,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import locked, writes_events
 from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
 from tideproof.experiment.queries import QueryMethods
+from tideproof.experiment.recommendation_text import selection_text
 from tideproof.experiment.tide_options import date_in, label_of
 from tideproof.experiment.unit_assignments import (
     arm_at,
@@ -92,7 +93,7 @@ class AskMethods(QueryMethods):
         self._hide_tide(environment)
         before = len(book.pulls)
         if self._state.ask(label, count, self._now(), by, None) is None:
-            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
         self._thread.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
@@ -125,7 +126,7 @@ class AskMethods(QueryMethods):
         lookahead, n, play, label = self._unit_lookahead(environment)
         shares = lookahead.shares(n, play).tolist()
         if not any(shares):
-            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
         self._record_shares(label, n, tuple(shares), lookahead.active)
 
     @locked
@@ -161,7 +162,7 @@ class AskMethods(QueryMethods):
         lookahead, count, play = self._lookahead(self._today() if environment is None else environment, n)
         found = lookahead.shares(count, play).tolist()
         if not any(found):
-            raise Finished(f"the policy {self.policy.label} has stopped; {self._selected()}")
+            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
         return dict(zip(self.arms, found, strict=False))
 
     @locked
@@ -184,13 +185,16 @@ class AskMethods(QueryMethods):
         self._check_stopping()
         book = self._state.book
         if book.sure is not None:
-            raise Finished(f"no further pull is needed: {self._selected()}")
+            raise Finished(f"no further pull is needed: {selection_text(self._selected())}")
         if book.stopped or book.paused:
-            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._selected()}")
+            state = "stopped" if book.stopped else "paused"
+            raise Finished(f"the experiment is {state}; {selection_text(self._selected())}")
         if book.remaining is not None and wanted > book.remaining:
+            begin = "" if book.remaining else "the budget is used up: "
+            requested = f"{format_count(wanted, 'pull')} {'was' if wanted == 1 else 'were'} requested"
             raise Finished(
-                f"asked for {format_count(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
-                f"{self._selected()}"
+                f"{begin}{requested}, {book.remaining:,} of {book.budget:,} are left; "
+                f"{selection_text(self._selected())}"
             )
 
     def _today(self) -> Label | None:
@@ -218,7 +222,7 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Record that visitors have seen their arms; rewards of reserved pulls count only after this.
+        """Record that visitors saw their arms; with the option `reserve`, rewards are accepted only then.
 
         A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
         """
@@ -246,8 +250,8 @@ class AskMethods(QueryMethods):
         for number in numbers:
             if book.status[number] not in (PullStatus.PENDING, PullStatus.CANCELLED, PullStatus.EXPIRED):
                 raise InputError(
-                    f"pull {book.pulls[number].id} has the status {book.status[number].value!r}; "
-                    f"only a pending pull can be cancelled"
+                    f"pull {book.pulls[number].id} cannot be cancelled, because it is not pending: "
+                    f"{book.status[number].description}"
                 )
         pending = tuple(number for number in numbers if book.status[number] == PullStatus.PENDING)
         if pending:

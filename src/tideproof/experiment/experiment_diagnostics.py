@@ -62,21 +62,21 @@ class Diagnostics:
         if self.oldest_pending is not None:
             status += f", the oldest pending for {format_rounded(self.oldest_pending)} s"
         rewards = f"{format_count(self.told, 'reward')} in {format_count(self.environments, 'environment')}"
-        lines = [f"{format_count(self.asked, 'pull')} asked for: {status}", rewards, *self._tests()]
-        return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
+        lines = [f"{format_count(self.asked, 'pull')}: {status}", rewards, *self._tests()]
+        return "\n".join([*lines, *(f"Warning: {remark}" for remark in self.remarks)])
 
     def _tests(self) -> Iterable[str]:
         """Yield lines of text about the estimated hidden tide and about each available test."""
         if self.tide is not None:
             yield f"hidden tide: {self.tide}"
         if self.sample_ratio is not None:
-            yield f"sample_ratio: test of equal shares of the arms, p = {self.sample_ratio.p:.3g}"
+            yield f"sample ratio (test of equal shares of the arms): p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
             effect = "factor" if SCALE_PROPERTIES[self.scale].lifts else "shift"
-            yield f"additivity: test of one {effect} for all arms, p = {self.additivity.p:.3g}"
+            yield f"additivity (test of one {effect} for all arms): p = {self.additivity.p:.3g}"
         if self.spread is not None:
-            arms, environments = self.spread.p_arm, self.spread.p_environment
-            yield f"spread: test of equal noise of arms, p = {arms:.3g}, environments, p = {environments:.3g}"
+            arms, days = self.spread.p_arm, self.spread.p_environment
+            yield f"spread (test of equal variances): arms p = {arms:.3g}, environments p = {days:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnostics as a dictionary of JSON values."""

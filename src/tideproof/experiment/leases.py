@@ -63,11 +63,13 @@ def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dic
     if lease is None:
         if default is not None:
             raise InputError(
-                f"default={default!r} is the reward of expired pulls: it needs a lease in seconds"
+                f"default={default!r} is the reward of expired pulls: it requires lease, their time limit in "
+                f"seconds"
             )
         if reserve is not None:
             raise InputError(
-                f"reserve={reserve!r} limits the time to expose a pull: it needs a lease in seconds"
+                f"reserve={reserve!r} limits the time to expose a pull: it requires lease, the time limit "
+                f"for its reward in seconds"
             )
         return {}
     seconds = require_finite("lease", lease, 0.0)
@@ -78,6 +80,7 @@ def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dic
         found["reserve"] = require_finite("reserve", reserve, 0.0)
         if not 0.0 < found["reserve"] <= seconds:
             raise InputError(
-                f"reserve must be seconds above 0 and at most the lease, {seconds:g}, not {reserve!r}"
+                f"reserve must be a number of seconds above 0 and at most lease ({seconds:g}), not "
+                f"{reserve!r}"
             )
     return found

@@ -120,7 +120,7 @@ class ExperimentBase:
         vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
-        """Apply all recorded events, and record that pulls have expired or were not seen in time."""
+        """Apply recorded events, cancel pulls whose arm was not seen in time, and record expired pulls."""
         self._state.fold()
         if self._lease.seconds < math.inf and (now := self._now()) >= self._next_lease_check:
             unseen, next_unseen = self._lease.unseen_pulls(self._state.book, now)
@@ -146,7 +146,7 @@ class ExperimentBase:
 
     @property
     def policy(self) -> Any:
-        """The policy with its selection rule and options."""
+        """The policy with its options and the rule by which it selects the best arm."""
         return self._state.spec
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tideproof.errors import InputError
 from tideproof.experiment.settings import Tide
-from tideproof.experiment.tide_options import checked_name
+from tideproof.experiment.tide_options import allowed_for, checked_name
 from tideproof.policies.policy_registry import Chosen, as_policy, policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, TIDE_PREFIXES
@@ -63,15 +63,13 @@ def separate_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def _without_tide(spec: PolicySpec, tide: Tide) -> tuple[PolicySpec, Tide]:
     if spec.policy.tide in NOISE_MODELS and tide in TIDE_PREFIXES.values():
         raise InputError(
-            f"{spec.label} needs environment labels, because it models unequal noise: "
-            f"tide={tide!r} is not possible"
+            f"policy {spec.label} requires tide='labels', not tide={tide!r}, because it models "
+            f"{allowed_for(spec)}"
         )
     for prefix, its_own in TIDE_PREFIXES.items():
         if spec.policy.tide == its_own:
             if tide not in ("auto", its_own):
-                raise InputError(
-                    f"{spec.label} already has a model of the tide: tide={tide!r} contradicts it"
-                )
+                raise InputError(f"policy {spec.label} has tide={its_own!r}, which contradicts tide={tide!r}")
             return _without_prefix(prefix, spec, dict(spec.options)), checked_name(its_own)
     return spec, tide
 
@@ -88,8 +86,8 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
             others = confidence is not None and check_confidence(confidence) != its_own
             if others or (rule is not None and rule_prefix(rule) != stopping.prefix):
                 raise InputError(
-                    f"{spec.label} already has confidence={its_own!r} and rule={name!r}: omit both, or give "
-                    f"a policy without them"
+                    f"policy {spec.label} has confidence={its_own!r} and rule={name!r}: omit these options, "
+                    f"or give a policy without them"
                 )
             return _without_prefix(stopping.prefix, spec, options), (its_own, name)
     return spec, (confidence, rule)

@@ -16,7 +16,7 @@ Label = str | int
 
 
 class PullStatus(StrEnum):
-    """Status of a pull; the values are the words that tables and files show.
+    """Status of a pull; the values are the words that tables and files contain.
 
     The order is that of the codes in snapshots, so a new status comes last.
     """
@@ -28,6 +28,22 @@ class PullStatus(StrEnum):
     EXPIRED = "expired"  # the lease ended without a default reward
     DEFAULTED = "defaulted"  # the lease ended, and the pull has the default reward
     LATE = "late"  # defaulted, and its reward was told after the window had closed
+
+    @property
+    def description(self) -> str:
+        """Text for messages that says what happened to a pull, with "it" for the pull."""
+        return _DESCRIPTIONS[self]
+
+
+_DESCRIPTIONS = {
+    PullStatus.PENDING: "it is pending",
+    PullStatus.TOLD: "its reward is recorded",
+    PullStatus.SUMMARISED: "its reward is part of a summary",
+    PullStatus.CANCELLED: "it was cancelled",
+    PullStatus.EXPIRED: "its lease ended without a reward",
+    PullStatus.DEFAULTED: "its lease ended, so that it has the default reward",
+    PullStatus.LATE: "its reward arrived after the lease had ended, so that it has the default reward",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,9 +124,9 @@ class CopiedRewards(NamedTuple):
         return arm[used], self.reward[used]
 
     def add_moments(self, cells: Cells) -> Cells:
-        """Add third and fourth moments to arm-by-environment cells if all rewards were told one by one.
+        """Return reward summaries with third and fourth moments added, if all single rewards are known.
 
-        Otherwise the cells are returned unchanged.
+        Otherwise the cells (the summaries by arm and environment) are returned unchanged.
         """
         place = np.full((self.label_count + 1, self.name_count + 1), -1)
         rows = _numbers_of(self.labels, self.label_count, cells.environments)
@@ -200,8 +200,9 @@ class FitInputs:
         for own in own_options if scale is None and variance == "auto" else ():
             if anytime and "variance" in own:
                 raise InputError(
-                    f"anytime=True is not known to be valid with the noise model of {self.spec.label}; "
-                    f"fit(variance='common', anytime=True) assumes equal noise and one tide for all arms"
+                    f"anytime=True is not supported with the noise model of {self.spec.label}; use "
+                    f"fit(variance='common', anytime=True), which assumes equal variances and one shift for "
+                    f"all arms"
                 )
             with suppress(InputError):  # too few rewards for this model, or all of them are 0 or 1
                 return Fit(cells, **options, **own)
@@ -215,8 +216,8 @@ class FitInputs:
     def _hidden_tide_fit(self, options: tuple[Any, ...], confidence: float, prior: Prior) -> TideFit:
         if options != ("auto", None, False):
             raise InputError(
-                f"variance, scale and anytime need environment labels: with tide={self.tide!r} "
-                "only confidence can be given"
+                f"variance, scale and anytime require tide='labels'; with tide={self.tide!r} only confidence "
+                f"and prior can be given"
             )
         confidence = require_confidence(confidence)
         if self.tide_fit is None:
@@ -332,7 +333,10 @@ def add_evidence(
     if isinstance(fit, Fit):
         found = replace(found, left_out=_left_out(fit))
         if len(fit.groups) > 1:  # the fit excluded cells that the policy used
-            remark = f"without outlying cells, {join_groups(fit.groups)} cannot be compared: no margin yet"
+            remark = (
+                f"without the excluded outlying cells, {join_groups(fit.groups)} cannot be compared, so that "
+                f"no lead can be given"
+            )
             return replace(found, remarks=(remark,))
     arm, rival = found.arm, fit.rival(found.arm)
     gap = fit.contrast(arm, rival, picked=True)
@@ -344,7 +348,7 @@ def add_evidence(
         low, high = map(finite_or_none, anytime_bounds(arm, rival))
     judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale)
     if fit.exact:
-        return replace(judged, remarks=("rewards do not vary: no probability can be given",))
+        return replace(judged, remarks=("rewards do not vary, so that no probability can be given",))
     return replace(judged, low=low, high=high, chance=lambda: fit.p_best[arm])
 
 
@@ -358,7 +362,7 @@ def _left_out(fit: Fit) -> tuple[str, ...]:
 
 
 def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return alternative options of `Fit` for the noise model of a policy, the preferred options first.
+    """Return the sets of options for a fit with a policy's noise model, in the order in which to try them.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]

@@ -14,19 +14,32 @@ if TYPE_CHECKING:
 
 _OTHER_REWARDS = join_names((repr(name) for name, kind in REWARD_KINDS.items() if not kind.normal), "or")
 COARSE = (
-    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide: no margin or "
-    "interval can be given; start a new experiment with tide='labels', with labels from ask(environment=...) "
-    f"or time_zone=..., and with rewards={_OTHER_REWARDS}; tp.fit(run.history(), arm='arm', "
-    "reward='reward', time='asked_at', missing='drop', adaptive=True) analyses the rewards in time bins"
+    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide, so that no lead "
+    f"can be given. Start a new experiment with tide='labels', rewards={_OTHER_REWARDS}, and labels from "
+    "time_zone=... or ask(environment=...). To analyze these rewards in time bins, call "
+    "tp.fit(run.history(), arm='arm', reward='reward', time='asked_at', missing='drop', adaptive=True)"
 )
-_HIDDEN = "no labels were given: the tide is estimated from the rewards alone"
+_HIDDEN = "no labels were given, so the tide is estimated from the rewards alone"
 _NAMED = 3  # number of excluded cells that are named
 
 
 def full_sentence(found: Recommendation) -> str:
-    """Return a whole recommendation as text: arm, confidence, margin, interval, probability, remarks."""
-    hidden = [_HIDDEN] if found.tide == "hidden" else []
-    return "; ".join([_finding(found), *hidden, *_exclusions(found), *found.remarks])
+    """Return a whole recommendation as text: arm, confidence, margin, interval, probability, remarks.
+
+    The text has several sentences. It begins in lower case and has no full stop at its end, so that it can be
+    part of a message.
+    """
+    hidden = [_HIDDEN] if found.tide == "hidden" and COARSE not in found.remarks else []
+    first, *rest = [*_findings(found), *hidden, *_exclusions(found), *found.remarks]
+    return ". ".join([first, *(text[0].upper() + text[1:] for text in rest)])
+
+
+def selection_text(found: Recommendation) -> str:
+    """Return the selected arm, or the reason why there is none, as the end of a message."""
+    missing = _missing_arm(found)
+    if missing:
+        return f"no arm is selected ({missing}{_separate_groups(found)})"
+    return f"the selected arm is {found.arm}{_confidence_text(found)}"
 
 
 def headline(
@@ -109,34 +122,42 @@ def _lead(found: Recommendation, figures: NumberFormat) -> str:
     return f"{said} ({ends})" if ends else said
 
 
-def _finding(found: Recommendation) -> str:
+def _findings(found: Recommendation) -> list[str]:
+    """Return the sentences of a recommendation on the selected arm, its lead and its probability."""
     missing = _missing_arm(found)
     if missing:
-        return f"{missing}{_separate_groups(found)}"
-    text = f"select {found.arm}{_confidence_text(found)}"
+        return [f"{missing}{_separate_groups(found)}"]
+    texts = [f"select {found.arm}{_confidence_text(found)}"]
     figures = SCALE_PROPERTIES[found.scale].margin_format
     sign = "+" if found.direction == "maximize" else ""
     if found.margin is not None:
         lead = figures.format_lead(found.margin, found.low, found.high, sign)
-        text += f": {lead} {'against' if sign else 'below'} {found.runner_up}"
+        rival = found.runner_up
+        texts.append(
+            f"estimated lead over {rival}: {lead}" if sign else f"estimated lead: {lead} below {rival}"
+        )
     if found.low is not None and found.high is not None:
-        always = ", valid at all inspections:" if found.anytime else ""
+        always = ", valid at every look" if found.anytime else ""
         between = figures.format_interval(found.low, found.high, sign)
-        stronger = "; the stopping rule uses a stronger test" if found.sure and found.low <= 0.0 else ""
-        text += f" (95 % interval{always} {between}{stronger})"
+        texts[-1] += f" (95 % confidence interval{always}: {between})"
+        if found.sure and found.low <= 0.0:
+            texts.append("the stopping rule uses a stronger test than this interval")
     if found.p_best is not None:
-        text += f", best with probability {format_probability(found.p_best)} ({PRIOR_NAMES[found.prior]})"
-    return text
+        chance = f"best with probability {format_probability(found.p_best)} ({PRIOR_NAMES[found.prior]})"
+        texts.append(f"the arm is {chance}")
+    return texts
 
 
 def _confidence_text(found: Recommendation) -> str:
     if found.confidence is None:
         return ""
-    share = _confidence_level(found)
-    return f", sure at {share} ({found.promise})" if found.sure else f", not yet sure at {share}"
+    level = _confidence_level(found)
+    if found.sure:
+        return f", confirmed as the best at confidence level {level} ({found.promise})"
+    return f", not yet confirmed as the best at confidence level {level}"
 
 
 def _exclusions(found: Recommendation) -> list[str]:
     more = f" and {len(found.left_out) - _NAMED:,} more" if len(found.left_out) > _NAMED else ""
-    text = f"outlying cells left out: {', '.join(found.left_out[:_NAMED])}{more}"
+    text = f"excluded outlying cells: {', '.join(found.left_out[:_NAMED])}{more}"
     return [text] if found.left_out else []

@@ -63,7 +63,10 @@ class ShareBounds(NamedTuple):
         """Raise an error if the maximum shares of these arms add up to less than 1."""
         caps = {names[a]: self.caps.get(a, 1.0) for a in active}
         if sum(caps.values()) < 1.0 - _ROUNDING:
-            raise InputError(f"caps of the arms that are played must add up to at least 1, not {caps}")
+            raise InputError(
+                f"caps (maximum shares) of the active arms must add up to at least 1, "
+                f"not {sum(caps.values()):g}: {caps}"
+            )
 
 
 def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
@@ -71,9 +74,12 @@ def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
     low, high = _shares_by_number("floors", floors, arms), _shares_by_number("caps", caps, arms)
     for arm, cap in high.items():
         if low.get(arm, 0.0) > cap:
-            raise InputError(f"the floor of {arms[arm]!r}, {low[arm]:g}, is above its cap, {cap:g}")
+            raise InputError(
+                f"the floor (minimum share) of {arms[arm]!r} must be at most its cap (maximum share) "
+                f"{cap:g}, not {low[arm]:g}"
+            )
     if sum(low.values()) > 1.0 + _ROUNDING:
-        raise InputError(f"floors must add up to at most 1, not {sum(low.values()):g}")
+        raise InputError(f"floors (minimum shares) must add up to at most 1, not {sum(low.values()):g}")
     found = ShareBounds(low, high)
     found.check(range(len(arms)), arms)
     return found

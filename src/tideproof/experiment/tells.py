@@ -72,8 +72,8 @@ class TellMethods(ExperimentBase):
         reward = self._reward("reward", reward)
         if book.rewards[number] is None:
             raise InputError(
-                f"pull {book.pulls[number].id} has the status {book.status[number].value!r}; "
-                "only a recorded reward can be corrected"
+                f"pull {book.pulls[number].id} has no recorded reward to correct: "
+                f"{book.status[number].description}"
             )
         if book.rewards[number] != reward:
             self._state.add(e.Corrected(self._now(), by, number, reward))
@@ -134,16 +134,18 @@ class TellMethods(ExperimentBase):
         self, n: int, mean: Any, variance: Any, successes: Any, total: Any
     ) -> tuple[float, float]:
         """Return the mean and variance of a summary, or raise an error if values are missing or conflict."""
-        given = {"successes": successes, "a total": total, "a mean": mean}
+        given = {"successes": successes, "total": total, "mean": mean}
         several = [name for name, value in given.items() if value is not None]
         rewards = self._state.settings.rewards
         kind = REWARD_KINDS[rewards]
         if len(several) > 1 or (variance is not None and mean is None and several):
             raise InputError(
-                f"a summary needs exactly one of {join_names(given, 'or')}, and a variance only with a mean"
+                f"a summary takes exactly one of {join_names(given)}; variance is allowed only with mean"
             )
         if successes is not None:
             share = _successes(successes, n) / n
+            for possible_reward in (0.0, 1.0):
+                self._reward("a reward in a summary with successes", possible_reward)
             return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
         if total is not None:
             if not kind.totals:
@@ -156,12 +158,12 @@ class TellMethods(ExperimentBase):
             mean = self._mean("mean", require_whole_number("total", total, 0) / n)
             return mean, mean if n > 1 else 0.0
         if mean is None:
-            raise InputError("mean must be a finite number, not None, unless successes or a total are given")
+            raise InputError(f"a summary requires {join_names(given, 'or')}")
         if kind.binary:
-            raise InputError(f"a summary of conversions needs its successes, not mean={mean!r}")
+            raise InputError(f"a summary with rewards={rewards!r} requires successes, not mean={mean!r}")
         mean = self._mean("mean", mean)
         if variance is None and n > 1:
-            raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
+            raise InputError(f"a summary of {n} rewards requires variance (divisor n - 1)")
         known_spread = 0.0 if variance is None else require_finite("variance", variance, 0.0)
         spread = 0.0 if n == 1 else known_spread
         if spread > WIDEST:
@@ -212,24 +214,24 @@ def _new_rewards(
 ) -> list[_NewReward]:
     """Return the rewards that were not recorded before, or raise an error if one is not allowed."""
     if len(numbers) != len(rewards):
-        raise InputError(f"{len(numbers)} pulls but {len(rewards)} rewards")
+        raise InputError(f"pulls and rewards must be equally many, not {len(numbers)} and {len(rewards)}")
     if len(numbers) != len(keys):
-        raise InputError(f"{len(numbers)} pulls but {len(keys)} keys")
+        raise InputError(f"pulls and keys must be equally many, not {len(numbers)} and {len(keys)}")
     told: dict[tuple[int, str | None], float] = {}
     new: list[_NewReward] = []
     for number, reward, key in zip(numbers, rewards, keys, strict=True):
         name, status = book.pulls[number].id, book.status[number]
         if status in (PullStatus.SUMMARISED, PullStatus.CANCELLED):
-            raise InputError(f"pull {name} is {status}; a reward for it is no longer accepted")
+            raise InputError(f"a reward of pull {name} is no longer accepted: {status.description}")
         if number in book.reserved:
             raise InputError(
-                f"pull {name} is reserved: call expose(pull) first, which records that its unit saw it"
+                f"pull {name} is reserved: call expose(pull) first, which records that its unit saw the arm"
             )
         of_unit = number in book.of_units
         if key is not None and not of_unit:
             raise InputError(
-                f"pull {name} belongs to no unit: key={key!r} is for the rewards of a unit, which are added "
-                f"up; omit the key: telling the same reward again has no effect"
+                f"key={key!r} is only for pulls of a unit, whose rewards are added up, and pull {name} has "
+                f"no unit. Omit the key: recording the same reward again has no effect"
             )
         if of_unit and key is None:
             new.append((number, reward, None))
@@ -280,10 +282,10 @@ def checked_reward(settings: ExperimentSettings, name: str, value: Any, mean: bo
     kind = REWARD_KINDS[settings.rewards]
     if not kind.lowest <= reward <= kind.highest or (kind.whole and not mean and not reward.is_integer()):
         values = f"from {kind.lowest:g} to {kind.highest:g}" if mean else kind.values
-        raise InputError(f"{name} of {settings.rewards} must be {values}, not {value!r}: it is refused")
+        raise InputError(f"{name} must be {values} with rewards={settings.rewards!r}, not {value!r}")
     low, high = settings.limits or (-LARGEST, LARGEST)
     if not low <= reward <= high:
-        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is refused")
+        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}")
     return reward
 
 

@@ -65,11 +65,11 @@ def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: flo
 def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> None:
     if confidence is not None:
         raise InputError(
-            f"confidence={confidence!r} needs environment labels: there is no stopping rule for tide={tide!r}"
+            f"confidence={confidence!r} requires tide='labels': there is no stopping rule for tide={tide!r}"
         )
     if not REWARD_KINDS[rewards].normal:
         raise InputError(
-            f"rewards={rewards!r} need environment labels: tide={tide!r} assumes normal rewards, and a shift "
+            f"rewards={rewards!r} requires tide='labels': tide={tide!r} assumes normal rewards, and a shift "
             f"that is added to the rewards of all arms"
         )
     spec.on_tide(tide)
@@ -106,13 +106,13 @@ def label_of(book: Book, environment: Any, before: Label) -> Label:
     if book.tide == "hidden":
         if label is not None:
             raise InputError(
-                f"environment={label!r} is not allowed: this experiment has no labels and estimates a hidden "
-                f"tide (tide='hidden'); omit it, or create an experiment with tide='labels' or 'both'"
+                f"environment={label!r} is not allowed: this experiment estimates its tide without labels "
+                f"(tide='hidden'). Omit environment, or create an experiment with tide='labels' or 'both'"
             )
         return NO_LABEL
     if book.tide == "both" and label is None:
         if book.current is None:
-            raise InputError("tide='both' needs an environment label: ask(environment=...)")
+            raise InputError("tide='both' requires a label for the first pull: ask(environment=...)")
         return book.current
     return before if label is None else label
 
@@ -124,6 +124,6 @@ def check_labelled(book: Book, what: str) -> None:
     """
     if book.tide in TIDE_PREFIXES.values():
         raise InputError(
-            f"{what} does not say when its rewards occurred: with tide={book.tide!r} rewards must be told "
-            f"pull by pull; Experiment(..., tide='labels') accepts {what}"
+            f"{what} is not accepted with tide={book.tide!r}, because it lacks the times of its rewards. "
+            f"Record each reward separately, or create an experiment with tide='labels'"
         )

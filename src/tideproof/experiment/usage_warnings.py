@@ -65,7 +65,7 @@ class UsageFacts(NamedTuple):
 
 
 def usage_facts(state: State) -> UsageFacts:
-    """Return the counts and settings of an experiment from its state."""
+    """Return the counts and settings of an experiment from which usage warnings are derived."""
     book, numbers = state.book, state.policy_state
     labels, times = numbers.environments.labels, book.asked_at
     return UsageFacts(
@@ -89,7 +89,7 @@ def usage_facts(state: State) -> UsageFacts:
 
 
 class UsageMonitor:
-    """Collector of numbers for usage warnings, because the state of an experiment lacks these numbers.
+    """Collector of numbers for usage warnings, such as the extreme rewards, from an experiment's events.
 
     Attributes
     ----------
@@ -224,51 +224,54 @@ def _labels(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
         and facts.pulls > MANY
         and (facts.label == 1 or days > 1.0)
     ):
-        duration = f", asked for over {days:.0f} days," if days > 1.5 else ""
+        duration = f", made over {days:.0f} days," if days > 1.5 else ""
         yield (
-            f"all {facts.pulls:,} pulls{duration} are in one environment, {facts.label!r}: were labels "
-            f"forgotten? ask(environment=...) sets the day, batch or place of a pull"
+            f"all {facts.pulls:,} pulls{duration} are in one environment, {facts.label!r}. To separate "
+            f"environments, give each pull a label, such as its day or batch: ask(environment=...)"
         )
     if facts.told >= 20 and facts.environments > 0.8 * facts.told:
         yield (
-            f"{facts.environments:,} environments for {format_count(facts.told, 'reward')}: arms can "
-            f"be compared only within environments; use one label for several pulls, such as the day"
+            f"{format_count(facts.told, 'reward')} are spread over {facts.environments:,} environments. Arms "
+            f"can be compared only within environments, so use one label for several pulls, such as the day"
         )
     if watch.similar_labels:
         number, text = watch.similar_labels
-        yield f"the labels {number!r} and {text!r} are both used: they are two different environments"
+        yield f"the labels {number!r} and {text!r} are two different environments, and both are used"
 
 
 def _comparability(facts: UsageFacts, groups: Groups) -> Iterable[str]:
     if len(groups) > 1 and facts.told >= 10 * facts.arms:
         one, other = (group[0] for group in groups[:2])
         yield (
-            f"{one} and {other} cannot be compared: no chain of shared environments connects them; both, or "
-            f"each of them and a third arm, need rewards in the same environment"
+            f"the arms {one} and {other} cannot be compared, because no chain of shared environments "
+            f"connects them. Both, or each of them and a third arm, need rewards in the same environment"
         )
 
 
 def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
     if len(watch.values) == 1 and facts.settled >= 20 and facts.pending >= max(MANY, 3 * facts.settled):
         yield (
-            f"{facts.pending:,} pulls are pending and every reward is {format_rounded(*watch.values)}: are "
-            f"only successes told? Tell 0 for the others, or use Experiment(..., lease=seconds, default=0)"
+            f"{facts.pending:,} pulls are pending, and every recorded reward is "
+            f"{format_rounded(*watch.values)}. If only successes are recorded, record 0 for the other pulls, "
+            f"too, or use Experiment(..., lease=seconds, default=0)"
         )
     if facts.late:
         yield (
-            f"rewards of {format_count(facts.late, 'pull')} were told after the lease and do not count: is "
-            f"the lease too short? correct(pull, reward) records a reward that occurred in time"
+            f"rewards of {format_count(facts.late, 'pull')} arrived after the lease (the time limit) and do "
+            f"not count. To record a reward that occurred in time, call correct(pull, reward). A longer "
+            f"lease avoids this in a new experiment"
         )
     if watch.outlying_reward is not None:
         yield (
-            f"a reward of {watch.outlying_reward:g} lies far outside all others: "
-            f"correct(pull, reward) replaces it, and limits=(low, high) refuses such rewards"
+            f"a reward of {watch.outlying_reward:g} lies far outside all others. To replace it, call "
+            f"correct(pull, reward); to refuse such rewards, use Experiment(..., limits=(low, high))"
         )
     if facts.budget is not None and facts.surplus > 2 * facts.budget:
         yield (
-            f"summaries have {facts.surplus:,} rewards beyond the {format_count(facts.settled, 'pull')} "
-            f"with rewards, and the budget is {facts.budget:,}: a budget counts pulls, so that one pull now "
-            f"stands for several rewards; if the budget was meant in rewards, call extend(budget)"
+            f"summaries contain {facts.surplus:,} more rewards than the "
+            f"{format_count(facts.settled, 'pull')} with rewards. The budget of {facts.budget:,} counts "
+            f"pulls, so that one pull now stands for several rewards. If the budget was meant in rewards, "
+            f"call extend(budget)"
         )
 
 
@@ -277,7 +280,7 @@ def _looks(looks: int, facts: UsageFacts) -> Iterable[str]:
         options = "with labels and a policy without the options noise, interaction and robust"
         condition = "" if facts.plain else f", {options}"
         yield (
-            f"results were inspected {looks} times while data were growing: interval and probability "
-            f"are valid for one inspection at a time fixed in advance; stopping when they look good causes "
-            f"more errors, unless by a stopping rule: Experiment(..., confidence=0.95){condition}"
+            f"the results were inspected {looks} times during the test. The interval and the probability are "
+            f"valid for one look at a time fixed in advance. To stop early without more errors, use a "
+            f"stopping rule: Experiment(..., confidence=0.95){condition}"
         )

@@ -18,7 +18,7 @@ Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared d
 def cells_before(
     data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
 ) -> tuple[Cell, ...]:
-    """Summarise earlier rewards by arm and environment, from a `Fit` or from a log with these columns.
+    """Return earlier rewards summarised by arm and environment; `data` is a log or a result of `tp.fit`.
 
     `columns` has the names of the columns and other options of `tp.fit`. `reward` checks and returns a mean.
 

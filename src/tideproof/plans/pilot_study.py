@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,19 +32,21 @@ class Pilot(NamedTuple):
     rate: float | None
     lengths: Lengths
 
-    def checked_sigma(self) -> float:
+    def checked_sigma(self, spell: Callable[[str], str] = str) -> float:
         """Return the standard deviation of the noise, or raise `InputError` if the log is too small."""
         if self.sigma is None or self.sigma <= 0.0:
+            name = spell("sigma")
             raise InputError(
-                "sigma cannot be estimated from the log (too few rewards or no noise): give sigma"
+                f"{name} cannot be estimated from the log (too few rewards or no noise): give {name}"
             )
         return self.sigma
 
-    def checked_rate(self) -> float:
+    def checked_rate(self, spell: Callable[[str], str] = str) -> float:
         """Return the mean of 0/1 rewards, or raise `InputError` for other rewards."""
         if self.rate is None:
+            rate, lift, gap = map(spell, ("rate", "lift", "gap"))
             raise InputError(
-                "the rewards of the log are not 0 or 1: give rate with lift, or give gap instead"
+                f"the rewards of the log are not 0 or 1: give {rate} with {lift}, or give {gap} instead"
             )
         return self.rate
 

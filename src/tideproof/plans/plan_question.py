@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,35 +112,45 @@ def make_question(
     lift: Any = None,
     lengths: Any = None,
     error: Any = 0.05,
+    spell: Callable[[str], str] = str,
 ) -> Question:
-    """Check the parameters of a planned test and return them as a `Question`."""
+    """Check the parameters of a planned test and return them as a `Question`.
+
+    `spell` returns the name under which users know a parameter: as in Python, on the command line or in a
+    form.
+    """
+    names = {name: spell(name) for name in ("arms", "gap", "sigma", "rate", "lift", "error")}
     if arms is None:
-        raise InputError("arms is missing: give the number of arms, at least 2")
-    arms = require_whole_number("arms", arms, 2)
-    error = require_finite("error", error)
+        raise InputError(f"{names['arms']} is missing: give the number of arms, at least 2")
+    arms = require_whole_number(names["arms"], arms, 2)
+    error = require_finite(names["error"], error)
     if not 0.0 < error < 0.5:
-        raise InputError(f"error must be above 0 and below 0.5, such as 0.05, not {error:g}")
+        raise InputError(f"{names['error']} must be above 0 and below 0.5, such as 0.05, not {error:g}")
     if (rate is not None or lift is not None) and (gap is not None or sigma is not None):
-        raise InputError("rate and lift are for conversions, gap and sigma for means: give only one pair")
+        raise InputError(
+            f"{names['rate']} and {names['lift']} are for conversions, {names['gap']} and {names['sigma']} "
+            f"for means: give only one pair"
+        )
     if rate is None and lift is None:
         if gap is None:
             raise InputError(
-                "gap is missing: give the lead of the best arm or, for conversions, give rate and lift"
+                f"{names['gap']} is missing: give the lead of the best arm or, for conversions, give "
+                f"{names['rate']} and {names['lift']}"
             )
-        gap = _require_positive("gap", gap, "no number of pulls can separate equal arms")
+        gap = _require_positive(names["gap"], gap, "no number of pulls can separate equal arms")
         sigma = _require_positive(
-            "sigma", 1.0 if sigma is None else sigma, "it is the standard deviation of a reward"
+            names["sigma"], 1.0 if sigma is None else sigma, "it is the standard deviation of a reward"
         )
-        return Question(arms, gap / sigma, 1.0, _lengths(lengths), error)
+        return Question(arms, gap / sigma, 1.0, _lengths(lengths, spell), error)
     if rate is None or lift is None:
-        missing = "rate" if rate is None else "lift"
+        missing = names["rate" if rate is None else "lift"]
         raise InputError(
             f"{missing} is missing: conversions need both, such as a rate of 0.03 and a lift of 0.1"
         )
-    rate = require_finite("rate", rate)
+    rate = require_finite(names["rate"], rate)
     if not 0.0 < rate < 1.0:
-        raise InputError(f"rate must be above 0 and below 1, such as 0.03, not {rate:g}")
-    lift = _require_positive("lift", lift, "no number of pulls can separate equal arms")
+        raise InputError(f"{names['rate']} must be above 0 and below 1, such as 0.03, not {rate:g}")
+    lift = _require_positive(names["lift"], lift, "no number of pulls can separate equal arms")
     best = rate * (1.0 + lift)
     if best >= 1.0:
         raise InputError(f"a rate of {rate:g} with a lift of {lift:g} gives {best:g}, which must be below 1")
@@ -148,7 +159,7 @@ def make_question(
         arms,
         (best - rate) / deviation,
         math.sqrt(best * (1.0 - best)) / deviation,
-        _lengths(lengths),
+        _lengths(lengths, spell),
         error,
         (rate, best),
     )
@@ -162,15 +173,16 @@ def _require_positive(name: str, value: Any, why: str) -> float:
     return number
 
 
-def _lengths(given: Any) -> EnvironmentLengths:
+def _lengths(given: Any, spell: Callable[[str], str]) -> EnvironmentLengths:
     """Return the environment lengths of a planned test: one common length, or those of a log in order."""
+    name = spell("per_environment")
     if given is None:
         raise InputError(
-            "per_environment is missing: give the pulls in one environment, such as the visitors of a day"
+            f"{name} is missing: give the pulls in one environment, such as the visitors of a day"
         )
     if isinstance(given, Lengths):
         if max(given.values) < 2:
             raise InputError("every environment of the log has a single pull, so no arms can be compared")
         return given
-    length = require_whole_number("per_environment", given, 2)
+    length = require_whole_number(name, given, 2)
     return length, length

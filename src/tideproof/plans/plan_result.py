@@ -68,9 +68,9 @@ class Plan:
         """Sentence that summarises the plan of a test."""
         late = self.calibrated_stop.percentile_90
         last = (
-            f"and at most {late:,} in nine of ten"
+            f"90 % of runs end within {late:,}"
             if late
-            else f"and more than {self.calibrated_stop.cap:,} in one of ten"
+            else f"fewer than 90 % of runs end within {self.calibrated_stop.cap:,}"
         )
         error, duration = (
             100.0 * self.question.error,
@@ -78,9 +78,9 @@ class Plan:
         )
         return (
             f"{self.question_text}: with {self.budget:,} pulls ({duration}), contrast selects a wrong arm "
-            f"in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. A run that "
-            f"stops when {100.0 - error:g} % sure takes {self.calibrated_stop.mean:,} pulls on "
-            f"average {last}."
+            f"in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. With early "
+            f"stopping at confidence level {100.0 - error:g} %, a run takes {self.calibrated_stop.mean:,} "
+            f"pulls on average; {last}."
         )
 
     @property
@@ -95,16 +95,16 @@ class Plan:
         duration = format_count(self.environments(self.pulls_for_power), "environment")
         return (
             f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{format_count(self.pulls_for_power, 'pull')} ({duration}), by a formula."
+            f"{format_count(self.pulls_for_power, 'pull')} ({duration}; approximation)."
         )
 
     @property
     def table(self) -> Table:
         """Table of the plan, with one row for each kind of test, such as an even split."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
-        stops = {"stops when sure": self.calibrated_stop}
+        stops = {"early stopping (calibrated)": self.calibrated_stop}
         if self.proven_stop is not None:
-            stops["stops when proven"] = self.proven_stop
+            stops["early stopping (proven)"] = self.proven_stop
         shares = [(b.wrong, b.runs) for b in budgets.values()] + [(s.wrong, s.runs) for s in stops.values()]
         intervals = [binomial(np.array([wrong]), runs, 0.95) for wrong, runs in shares]
         pulls = [b.pulls for b in budgets.values()] + [s.mean for s in stops.values()]

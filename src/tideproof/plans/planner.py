@@ -54,8 +54,8 @@ def _simulate_plan(
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
-            f"an even split needs about {format_count(guess, 'pull')}, by a formula; other budgets are "
-            "found by simulation, which needs numba: pip install 'tideproof[lab]'"
+            f"an even split needs about {format_count(guess, 'pull')} (approximation); other budgets are "
+            "found by simulation, which requires numba: pip install 'tideproof[lab]'"
         )
     block = max(1, round(guess / _STEPS))
     runs = _runs(question.arms, guess / block) if replications is None else replications
@@ -155,25 +155,62 @@ def plan(
     >>> found.budget < found.even_split < found.calibrated_stop.mean
     True
     """
+    return plan_with_names(
+        str,
+        arms=arms,
+        gap=gap,
+        sigma=sigma,
+        rate=rate,
+        lift=lift,
+        per_environment=per_environment,
+        error=error,
+        log=log,
+        columns=(arm, environment, reward),
+        replications=replications,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def plan_with_names(
+    spell: Callable[[str], str],
+    *,
+    arms: int | None = None,
+    gap: float | None = None,
+    sigma: float | None = None,
+    rate: float | None = None,
+    lift: float | None = None,
+    per_environment: int | None = None,
+    error: float = 0.05,
+    log: Any = None,
+    columns: tuple[str | None, str | None, str | None] = (None, None, None),
+    replications: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Plan:
+    """Return the same plan as `plan`; messages call each parameter by the name that `spell` returns for it.
+
+    `columns` are the columns of the log with the arm, the environment and the reward.
+    """
     lengths: Any = per_environment
     if log is not None:
-        pilot = log if isinstance(log, Pilot) else pilot_of(log, arm, environment, reward)
+        pilot = log if isinstance(log, Pilot) else pilot_of(log, *columns)
         arms = pilot.arms if arms is None else arms
         lengths = pilot.lengths if per_environment is None else per_environment
         if lift is not None and rate is None:
-            rate = pilot.checked_rate()
+            rate = pilot.checked_rate(spell)
         elif gap is not None and sigma is None:
-            sigma = pilot.checked_sigma()
+            sigma = pilot.checked_sigma(spell)
     if replications is not None:
-        require_whole_number("replications", replications, _FEWEST_REQUESTED)
-    require_whole_number("seed", seed, 0, 2**53)
+        require_whole_number(spell("replications"), replications, _FEWEST_REQUESTED)
+    require_whole_number(spell("seed"), seed, 0, 2**53)
     question = make_question(
-        arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error
+        arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error, spell=spell
     )
     if question.rates is None:
         lead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"
     else:
         lead = f"{100.0 * (lift or 0.0):g} % (rate {rate:.4g})"
     return answer_question(
-        question, f"{question.arms} arms, one ahead by {lead}", replications, seed, progress
+        question, f"{question.arms} arms, one better by {lead}", replications, seed, progress
     )

@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the statistics that give access to an attribute; a policy must declare one of them in `reads`.
+    """Return the names of statistics, one of which a policy must declare in `reads` to read an attribute.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.
@@ -99,12 +99,12 @@ def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozen
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
-    """Return the attributes of the arguments `data` and `slot` that a kernel or a kernel it calls reads."""
+    """Return all attributes of the arguments `data` and `slot` that a kernel or its callees read."""
     return tuple(_reads(f, set()))
 
 
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
-    """Yield the attributes of the arguments `data` and `slot` that a kernel or a kernel it calls reads.
+    """Yield each attribute of the arguments `data` and `slot` that a kernel or its callees read.
 
     Each item is the kernel, "data" or "slot", the attribute path and the line number.
     """

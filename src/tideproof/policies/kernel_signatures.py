@@ -14,7 +14,7 @@ from tideproof.kernels.simulate.threefry import Draw
 
 
 class Ask(Protocol):
-    """Signature of the kernel that chooses the next arm to pull.
+    """Signature of a policy's function that chooses the next arm to pull.
 
     It must not write to anything but `Scratch`.
     """
@@ -24,7 +24,7 @@ class Ask(Protocol):
 
 
 class Tell(Protocol):
-    """Signature of the kernel that updates the state of a policy after a pull or a reward."""
+    """Signature of a policy's function that updates its state after a pull or a reward."""
 
     def __call__(
         self, params: Any, state: Any, data: Data, slot: Slot, arm: int, n: int, draw: Draw, /
@@ -36,7 +36,7 @@ class Tell(Protocol):
 
 
 class Weigh(Protocol):
-    """Signature of the kernel that returns the weight of a reward in the weighted sums of rewards.
+    """Signature of a policy's function that returns the weight of a reward in the weighted sums of rewards.
 
     The sums are those of `data.moments`. The kernel must not write.
     """
@@ -46,7 +46,7 @@ class Weigh(Protocol):
 
 
 class Active(Protocol):
-    """Signature of the kernel that returns whether a policy may still pull an arm.
+    """Signature of a policy's function that returns whether it may still pull an arm.
 
     It must not write.
     """
@@ -56,7 +56,7 @@ class Active(Protocol):
 
 
 class Select(Protocol):
-    """Signature of the kernel that selects one arm as the best.
+    """Signature of a selection rule's function that selects one arm as the best.
 
     It must not write.
     """
@@ -66,7 +66,7 @@ class Select(Protocol):
 
 
 class Identified(Protocol):
-    """Signature of the kernel that returns whether the data allow a comparison of all arms.
+    """Signature of a selection rule's function that returns whether the data allow comparing all arms.
 
     It must not write.
     """
@@ -76,13 +76,13 @@ class Identified(Protocol):
 
 
 class Configure(Protocol):
-    """Signature of the function that converts the options of a policy to parameters of its kernels.
+    """Signature of the function that converts the options of a policy to the parameters of its functions.
 
     It is a plain function, and its keyword-only parameters are the options.
     """
 
     def __call__(self, arms: int, horizon: Any, selection: str, /, *args: Any, **options: Any) -> Any:
-        """Return the parameters of the policy's kernels, a NamedTuple of numbers.
+        """Return the parameters that the policy's functions receive, a NamedTuple of numbers.
 
         `horizon` is the budget in pulls, or None if there is none. `selection` is the name of the selection
         rule.
@@ -106,4 +106,4 @@ class FromWorld(Protocol):
     """
 
     def __call__(self, world: Any, /) -> dict[str, Any]:
-        """Return the policy options, by name, to use in simulations of this `tp.World`."""
+        """Return the options, by name, that the policy should have in simulations of a world (`tp.World`)."""

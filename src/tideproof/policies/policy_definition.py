@@ -1,4 +1,4 @@
-"""The class `Policy`: the kernels, selection rules and properties that define a policy."""
+"""The class `Policy`: the functions, selection rules and properties that define a policy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def keep_all_arms(params, state, arm):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Definition of a policy: its kernels `ask` and `tell`, its selection rules and its properties.
+    """Definition of a policy: its functions `ask` and `tell`, its selection rules and its properties.
 
     `ask` chooses the next arm. It must not write, and it must depend only on its arguments, so that a service
     may rebuild it at any time. `tell` updates the state. It runs after the statistics in `data` include the
@@ -51,7 +51,7 @@ class Policy:
 
     Attributes
     ----------
-    name : name of the policy and of its entry point. It must not contain "+" or begin with "reduce:".
+    name : name of the policy and of its entry point. It must have no "+" and no prefix, such as "sure:".
     idea : one line that describes the policy.
     reference : the publication that introduced it.
     State : NamedTuple of arrays, each annotated with its shape; integers must stay below 2**31.

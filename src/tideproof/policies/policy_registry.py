@@ -148,7 +148,9 @@ def policy(
             options.pop("robust", None),
         )
         if prefix and uneven:
-            raise InputError(f"noise=, interaction= and robust= need tide='labels', not tide={prefix[:-1]!r}")
+            raise InputError(
+                f"noise=, interaction= and robust= require tide='labels', not tide={prefix[:-1]!r}"
+            )
         prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULE_PREFIXES)):

@@ -71,12 +71,12 @@ class PolicySpec:
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_ratios(self) -> PolicySpec:
-        """Return a copy of this policy with its default options for comparing arms by ratios."""
+        """Return a copy of this policy with the default options that it has when comparing arms by ratios."""
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_tide(self, tide: str) -> PolicySpec:
-        """Return a copy of this policy that uses another model of the shifts, "hidden" or "both"."""
+        """Return a copy of this policy for shifts at unknown times, with or without environment labels."""
         found = with_tide(self.policy, tide)
         label = TIDES[tide].prefix + self.label
         return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
@@ -86,7 +86,7 @@ class PolicySpec:
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
-        """Return a faster version of `program` for plain Python numbers, or None for a policy of a plug-in.
+        """Return the policy's functions, sped up by plain Python numbers, or None for a policy of a plug-in.
 
         Only the kernels of tideproof are known to give the same results with plain Python numbers.
         """
@@ -103,14 +103,14 @@ class PolicySpec:
         return allocate(self.layout(), arms)
 
     def layout(self) -> Any:
-        """Return the type of a run's memory: the policy's state, the statistics and the current environment.
+        """Return the type of the memory for one run of this policy: its state, statistics and environment.
 
         It is a NamedTuple of `state`, `data` and `slot`.
         """
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the functions and constants, by name, that replace the placeholders in a simulation.
+        """Return the values, by name, of all placeholders in the functions that simulate this policy.
 
         The placeholders are the holes of the policy's kernels and of the replication loop.
         """
@@ -139,7 +139,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the functions and constants, by name, that replace the placeholders in a policy's functions.
+    """Return the values (functions and constants) of all placeholders in a policy's functions, by name.
 
     The placeholders are the holes of kernels.
     """
@@ -168,7 +168,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
 
 @cache
 def _check(policy: Policy, selection: Selection) -> None:
-    """Raise an error if a kernel of a policy reads undeclared statistics or uses a reserved placeholder."""
+    """Raise an error if a policy's function reads undeclared statistics or uses a reserved placeholder."""
     of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
     of_rule = (selection.select, selection.identified)
     check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)
@@ -177,8 +177,8 @@ def _check(policy: Policy, selection: Selection) -> None:
     for name in policy.holes.keys() & selection.holes.keys():
         if policy.holes[name] is not selection.holes[name]:
             raise KernelError(
-                f"{policy.title} and its {selection.title} fill the hole {name!r} "
-                f"with two different values: rename one of them"
+                f"{policy.title} and its {selection.title} give the placeholder (hole) {name!r} "
+                f"two different values: rename one of them"
             )
 
 

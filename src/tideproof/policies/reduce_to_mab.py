@@ -8,7 +8,7 @@ are: its variances are too small, most of all in short environments.
 Algorithm 1 chooses the arms until shared environments connect all of them. Afterwards, if the inner policy
 would begin an environment with the same arm twice, the least-pulled other arm that is not eliminated is
 pulled instead. Eliminations are final. A policy that reads single rewards, such as `exp4p`, which clips
-them, cannot be reduced.
+them, cannot be used with this prefix.
 
 It costs O(K^2) per step in addition to the inner policy, and O(K^3) in time and memory if the policy reads
 sample variances (`kernels/fit/adjusted_moments.py` says why).
@@ -57,7 +57,7 @@ inner_active = hole("inner_active")
 
 @kernel
 def adjusted_data(state, data):
-    """Return the statistics that the inner policy reads: those of the rewards minus the estimated shifts.
+    """Return the statistics that the wrapped policy reads: those of the rewards minus the estimated shifts.
 
     To the inner policy it seems as if there were one environment.
     """
@@ -69,7 +69,7 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that the inner policy chooses, unless an environment would begin with two pulls of it.
+    """Return the wrapped policy's arm, or another arm if an environment would begin with two pulls of it.
 
     If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
     """
@@ -88,7 +88,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the statistics of the rewards without shifts after n pulls of an arm, then the inner policy."""
+    """Update the statistics of rewards minus estimated shifts after n pulls, then the wrapped policy."""
     reduction = state.reduction
     start_tell(reduction.start, data, slot, arm, n)
     if data.told[0] > 0:
@@ -102,7 +102,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def select(params, state, data, draw):
-    """Return the arm that the inner policy selects, given the rewards without the estimated shifts."""
+    """Return the arm that the wrapped policy selects, given the rewards minus the estimated shifts."""
     return inner_select(params, state.inner, adjusted_data(state, data), draw)
 
 
@@ -112,14 +112,15 @@ def reduce_policy(inner: Policy) -> Policy:
     _check_prefixes(inner)
     if "reward" in inner.reads:
         raise InputError(
-            f"{inner.name} cannot be reduced: it reads single rewards, but the prefix {PREFIX!r} provides "
-            f"only statistics of each arm, such as its mean"
+            f"{inner.name} cannot be used with the prefix {PREFIX!r}: it reads single rewards, but the "
+            f"prefix provides only statistics of each arm, such as its mean"
         )
     for name in inner.holes:
         if name in REDUCE_HOLES:
             raise KernelError(
-                f"policy {inner.name!r} cannot be reduced: it fills the hole {name!r}, which is reserved for "
-                f"`{PREFIX}`. Rename the hole (reserved names: {', '.join(REDUCE_HOLES)})"
+                f"policy {inner.name!r} cannot be used with the prefix {PREFIX!r}: it defines the "
+                f"placeholder (hole) {name!r}, which is reserved for this prefix. Rename the placeholder "
+                f"(reserved names: {', '.join(REDUCE_HOLES)})"
             )
     for rule in inner.selections:
         inner_kernels = (inner.ask, inner.tell, inner.weigh, inner.active, rule.select)
@@ -172,13 +173,13 @@ def _check_prefixes(inner: Policy) -> None:
     if inner.tide != "labels":
         bare = inner.name.removeprefix(STATISTICS[inner.tide].prefix)
         raise InputError(
-            f"{inner.name} cannot be reduced: it has its own model of the shifts. Write {inner.name} or "
-            f"{PREFIX}{bare}"
+            f"{inner.name} cannot be used with the prefix {PREFIX!r}, because it has its own model of the "
+            f"shifts: write {inner.name} or {PREFIX}{bare}"
         )
 
 
 def _reduce_rule(rule: Selection) -> Selection:
-    """Return a copy of a selection rule that reads the rewards with the shifts subtracted."""
+    """Return a copy of a selection rule, changed to read the rewards minus the estimated shifts."""
     return replace(
         rule,
         select=select,

@@ -1,4 +1,4 @@
-"""Names of placeholders (holes) that only tideproof's kernels may use, and checks that plug-ins do not.
+"""Reserved names of placeholders in policies' functions, and checks that plug-ins do not use them.
 
 A hole is a name in a kernel that is replaced by another kernel or by a number when the kernel is linked.
 """
@@ -20,31 +20,34 @@ RESERVED_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
 
 
 def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
-    """Raise `KernelError` if a policy's placeholder (hole) has a reserved name or no value."""
+    """Raise `KernelError` if a policy gives a reserved name or no value to a placeholder in its functions."""
     for name, value in holes.items():
         if name in RESERVED_HOLES:
             raise KernelError(
-                f"{owner} fills the hole {name!r}, which is reserved for tideproof. Rename the hole "
-                f"(reserved names: {_all_names(RESERVED_HOLES)})"
+                f"{owner} defines the placeholder (hole) {name!r}, which is reserved for tideproof. "
+                f"Rename the placeholder (reserved names: {_all_names(RESERVED_HOLES)})"
             )
         if value is None:
-            raise KernelError(f"{owner} fills the hole {name!r} with None: give a kernel or a number")
+            raise KernelError(
+                f"the value of the placeholder (hole) {name!r} of {owner} must be a kernel or a number, not "
+                "None"
+            )
 
 
 def refuse_reserved_holes(
     reserved: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]
 ) -> None:
-    """Raise `KernelError` if a kernel of a plug-in uses a placeholder (hole) with a reserved name."""
+    """Raise `KernelError` if a function of a plug-in contains a placeholder with a reserved name."""
     for f in kernels:
         for g, reference, value in walk_references(f, holes):
             of_plugin = g.__module__.partition(".")[0] != __package__.partition(".")[0]
             if of_plugin and isinstance(value, Hole) and value.name in reserved:
                 raise KernelError(
-                    f"kernel {locate(g, reference.line)} uses the reserved hole {value.name!r}. "
-                    f"Rename the hole (reserved names: {_all_names(reserved)})"
+                    f"kernel {locate(g, reference.line)} uses the reserved placeholder (hole) "
+                    f"{value.name!r}. Rename the placeholder (reserved names: {_all_names(reserved)})"
                 )
 
 
 def _all_names(names: Collection[str]) -> str:
-    """Return the sorted names of all placeholders as text for an error message."""
+    """Return all of the given names, sorted, as text for an error message."""
     return join_names(sorted(names), most=len(names))

@@ -20,7 +20,7 @@ from tideproof.policies.reserved_placeholders import check_holes
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Definition of a selection rule: its kernel and the statistics that the kernel reads.
+    """Definition of a selection rule: the function that selects an arm, and the statistics that it reads.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Selection:
 
 @kernel
 def _always(data):
-    """Return whether a selection rule can compare all arms: always, for rules that need no connected arms."""
+    """Return True: a selection rule that needs no shared environments can always compare all arms."""
     return True
 
 
@@ -111,7 +111,7 @@ def _largest_effect(params, state, data, draw):
 
 @kernel
 def _largest_period_mean(params, state, data, draw):
-    """Select the arm with the largest weighted average of its environment means.
+    """Select the arm with the largest weighted average of its means in the environments.
 
     The weight of an environment is the number of its pulls.
     """
@@ -144,7 +144,7 @@ def _largest_over_control(params, state, data, draw):
 
 
 def _rule(name, idea, select, *reads, identified=_always):
-    """Return a selection rule that reads the given statistics."""
+    """Return a selection rule with this name, description and kernel, which reads the statistics `reads`."""
     return Selection(name, idea, select, identified, frozenset(reads))
 
 

@@ -143,7 +143,7 @@ def noise_prefix(noise: Any, interaction: Any, robust: Any) -> str:
 
 @cache
 def with_noise_model(inner: Policy, prefix: str) -> Policy:
-    """Return a copy of a policy whose estimates allow for unequal noise, an interaction or outlying cells."""
+    """Return a copy of a policy whose estimates allow for unequal noise, interactions or outliers."""
     options = "noise=, interaction= and robust="
     if inner.stops:
         raise InputError(
@@ -170,7 +170,7 @@ def with_noise_model(inner: Policy, prefix: str) -> Policy:
 
 @cache
 def with_tide(inner: Policy, tide: str) -> Policy:
-    """Return a copy of a policy that estimates the shifts by another model, "hidden" or "both"."""
+    """Return a copy of a policy for shifts at unknown times, with or without environment labels."""
     if inner.tide != "labels":
         raise InputError(
             f"{inner.name} already has a model of the shifts or the noise: tide={tide!r} cannot be added"

@@ -122,7 +122,7 @@ def active(params, state, arm):
 
 @dataclass(frozen=True, slots=True)
 class StoppingRuleKind:
-    """A stopping rule: how its evidence is collected in a simulation, and what it promises.
+    """Kind of stopping rule for simulations: its name, the kernel that collects its evidence, and its bound.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ RULE_PREFIXES = {rule.prefix: rule for rule in STOPPING_RULES.values()}
 
 @cache
 def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
-    """Return a policy that wraps the given one and stops by the rule "sure:" (calibrated) or "proven:"."""
+    """Return a policy that wraps the given one and stops by the calibrated or the proven stopping rule."""
     if inner.stops:
         raise InputError(f"{inner.name} already stops by itself: confidence= cannot be added")
     if inner.tide != "labels":
@@ -255,5 +255,7 @@ def rule_prefix(rule: Any) -> str:
 def check_confidence(value: Any) -> float:
     """Return a confidence level as a float; raise `InputError` unless it is above 0.5 and below 1."""
     if not 0.5 < require_finite("confidence", value) < 1.0:
-        raise InputError(f"confidence must be above 0.5 and below 1, such as 0.95, not {value!r}")
+        raise InputError(
+            f"confidence of the stopping rule must be above 0.5 and below 1, such as 0.95, not {value!r}"
+        )
     return float(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from tideproof.errors import InputError
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.snapshots.experiment_file import describe_policy
 from tideproof.policies.policy_registry import as_policy
@@ -43,8 +43,9 @@ def connect(
     address, named = checked_url(url)
     if (name is None) == (named is None):
         raise InputError(
-            f"the experiment must be named once: by tp.connect({address!r}, key, name) or by its own URL, "
-            f"{address}/v1/experiments/NAME"
+            f"give the name of the experiment either as the argument name or in the URL "
+            f"({address}/v1/experiments/NAME), "
+            + ("but it is missing" if name is None else f"not both: {describe_value(name)} and {named!r}")
         )
     wanted = str(name if named is None else named)
     calls = ServiceClient(address, key)
@@ -53,7 +54,8 @@ def connect(
         if arms is None:
             if options:
                 raise InputError(
-                    f"the option {next(iter(options))} needs arms: an existing experiment has its options"
+                    f"options such as {next(iter(options))} can be set only when you create an experiment "
+                    f"with arms=[…]"
                 )
             calls.get(f"/v1/experiments/{quote(wanted, safe='')}")
         else:
@@ -74,7 +76,7 @@ def _as_json(options: dict[str, Any]) -> dict[str, Any]:
     description = describe_policy(as_policy(policy))
     if description.get("own"):
         raise InputError(
-            f"the policy {description['name']!r} is defined in your program. A service can run only policies "
-            f"that are registered on its machine"
+            f"the policy {description['name']!r} is defined in your program, but a service can run only "
+            f"policies that are registered on its machine"
         )
     return options | {"policy": description["name"], "policy_options": description["options"]}

@@ -114,7 +114,7 @@ def _raise(response: httpx.Response, url: str) -> NoReturn:
         detail, name = str(problem["detail"]), str(problem["error"])
     except (ValueError, KeyError, TypeError):
         raise StoreError(
-            f"{url} answered with status {response.status_code}, not as a tideproof service would"
+            f"the answer from {url} does not come from a tideproof service (status {response.status_code})"
         ) from None
     kind = getattr(errors, name) if name in errors.__all__ else InputError
     raise kind(detail)
@@ -128,7 +128,8 @@ def checked_url(url: Any) -> tuple[str, str | None]:
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise InputError(
-            f"the URL of a service must be like 'http://127.0.0.1:8080', not {describe_value(url)}"
+            f"the URL of a service must begin with http:// or https://, such as 'http://127.0.0.1:8080', "
+            f"not {describe_value(url)}"
         )
     where, slash, name = url.partition("/v1/experiments/")
     return where.rstrip("/"), unquote(name.rstrip("/")) if slash and name else None

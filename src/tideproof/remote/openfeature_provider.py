@@ -1,4 +1,4 @@
-"""OpenFeature provider that evaluates feature flags, and records rewards and that visitors saw arms."""
+"""OpenFeature provider that evaluates feature flags, records rewards, and records that visitors saw arms."""
 
 from __future__ import annotations
 

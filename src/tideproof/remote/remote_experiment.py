@@ -324,12 +324,12 @@ class RemoteExperiment:
 
     @property
     def _label(self) -> Label | None:
-        """Environment of this thread's last pull, the default of the next; None: the service chooses."""
+        """Default environment of this thread's next pull: that of its last one, or None before the first."""
         return getattr(self._thread_state, "label", None)
 
     @property
     def _once(self) -> str | None:
-        """Idempotency key of the command that this thread runs within `once`, or None."""
+        """Idempotency key if this thread is inside a call of the method `once`, or else None."""
         return getattr(self._thread_state, "once", None)
 
     def _get(self, what: str, **params: Any) -> Any:

@@ -107,10 +107,10 @@ def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterat
     """Describe in words, for readers of the event log, received rewards."""
     if len(event.pulls) <= _FEW:
         rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
-        yield f"received {rewards} for {_name_pulls(book, event.pulls)}"
+        yield f"recorded {rewards} for {_name_pulls(book, event.pulls)}"
     else:
         mean = sum(event.rewards) / len(event.rewards)
-        yield f"received {format_count(len(event.pulls), 'reward')}, {mean:.4g} on average"
+        yield f"recorded {format_count(len(event.pulls), 'reward')}, mean {mean:.4g}"
 
 
 def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
 def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
     """Describe in words, for readers of the event log, aggregated rewards."""
     rewards = format_count(event.n, "reward")
-    yield f"received {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
+    yield f"recorded {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
     yield f"mean {event.mean:.4g}, variance {event.variance:.4g}"
     yield "" if event.key is None else f" (key {event.key!r})"
 
@@ -146,18 +146,19 @@ def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterat
     """
     told = sum(book.status[number] == PullStatus.TOLD for number in event.pulls)
     many = len(event.pulls) > 1
-    yield f"window{'s' if many else ''} closed: {_name_pulls(book, event.pulls)}, "
+    yield f"attribution window{'s' if many else ''} ended for {_name_pulls(book, event.pulls)}: "
+    default = f"set to {event.reward or 0.0:.6g}"
     if not many:
-        yield "with a reward received" if told else f"counts as {event.reward or 0.0:.6g}"
+        yield "its recorded reward counts" if told else f"reward {default}"
         return
-    yield f"{told:,} with a reward received"
+    yield f"{told:,} with a recorded reward"
     if told < len(event.pulls):
-        yield f", {'the others' if told else 'all'} count as {event.reward or 0.0:.6g}"
+        yield f", {'other' if told else 'all'} rewards {default}"
 
 
 def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
     """Describe in words, for readers of the event log, a corrected reward."""
-    yield f"corrected to {event.reward:.6g}: {_name_pulls(book, [event.pull])}"
+    yield f"reward corrected to {event.reward:.6g}: {_name_pulls(book, [event.pull])}"
 
 
 def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
@@ -187,7 +188,8 @@ def _describe_reason(what: str) -> _Description:
 
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe in words, for readers of the event log, which arm the stopping rule found to be the best."""
-    yield f"reached {100.0 * event.confidence:.10g} % confidence ({event.rule}): {book.arms[event.arm]}"
+    level = f"{100.0 * event.confidence:.10g} % confidence"
+    yield f"the stopping rule found that {book.arms[event.arm]} is best ({level}, rule: {event.rule})"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
@@ -212,7 +214,7 @@ def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str
 
 def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
     """Describe in words, for readers of the event log, a request for pulls without an environment label."""
-    yield "pulls requested without an environment: the tide is estimated from the rewards"
+    yield "pulls requested without an environment: the shift is estimated from the rewards"
 
 
 EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {

@@ -24,5 +24,6 @@ def live_report(found: ReadModel, fit: Fit | TideFit) -> str:
     remarks = [remark[0].upper() + remark[1:] + "." for remark in found.warnings]
     adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []
     analysis = replace(analysis, notes=[*analysis.notes, *adaptive], warnings=[*remarks, *analysis.warnings])
-    pulls = f"{format_count(counts.pulls, 'pull')}, {counts.pending:,} pending, {found.status.lost:,} lost"
+    lost = f"{found.status.lost:,} cancelled or expired"
+    pulls = f"{format_count(counts.pulls, 'pull')}, {counts.pending:,} pending, {lost}"
     return html_report(analysis, "A running experiment", f"policy = {found.status.policy}, {pulls}")

@@ -65,8 +65,8 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
 
     return [
         column("arm", lambda i: fit.names[i], left=True),
-        column("expected now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
-        column(f"against {best}, {100 * fit.confidence:g} % interval", apart),
+        column("current mean", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
+        column(f"against {best}, {100 * fit.confidence:g} % confidence interval", apart),
         column("can be best", may_be_best, left=True),
         column("chance to be best", lambda i: format_chance(fit.p_best[fit.names[i]])),
         column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),
@@ -91,7 +91,7 @@ def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
     words = (
         f"Rewards in the order of their pulls, minus the estimates of their arms, which leaves the shift of "
         f"all arms and noise. Each point is the mean of {format_count(size, 'reward')} or a few more; the "
-        f"band shows how far noise alone can move it. Seen so far: {fit.said()}."
+        f"band shows how far noise alone can move it. Estimate so far: {fit.said()}."
     )
     picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")
     return Card("The estimated tide", words, picture)

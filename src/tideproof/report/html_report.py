@@ -111,24 +111,26 @@ def _model_text(fit: Fit) -> str:
 def cards(analysis: FitReport) -> Iterator[Card]:
     """Yield the charts of a report, each with a title and an explanation."""
     fit = analysis.fit
-    limits = f", with its {100 * fit.confidence:g} % interval" if fit.degrees_of_freedom else ""
-    bar = " and bar" if fit.degrees_of_freedom else ""
+    level = f"{100 * fit.confidence:g} % confidence interval"
+    limits = f", with its {level}" if fit.degrees_of_freedom else ""
+    bar = f"; the bar is its {level}" if fit.degrees_of_freedom else ""
     comparable = analysis.standing != "not_comparable"
-    green = " Green: can be the best." if comparable else ""
+    green = " Green arms can be the best." if comparable else ""
     total, few = len(analysis.arms), ""
     if total > MOST:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
     yield Card(
         "Arms",
-        f"Dot{bar}: the adjusted mean, as if the arm had run {_everywhere_text(fit)}{limits}. "
-        f"Cross: the raw mean, which includes the tide.{green}{few}",
+        f"The dot is the adjusted mean{bar}. "
+        f"The cross is the raw mean, which includes the shifts.{green}{few}",
         draw_arms(arms_info(analysis), means_axis(fit)),
     )
     if hidden := hidden_tide_info(fit):
-        jumps = " Dashed lines: jumps." if hidden.changes else ""
+        jumps = " Dashed lines mark abrupt changes." if hidden.changes else ""
         yield Card(
             "The hidden tide",
-            f"The tide, estimated over time as a curve with jumps{limits}.{jumps}",
+            "The common shift of all arms, estimated over time as a curve with abrupt changes"
+            f"{limits}.{jumps}",
             draw_tide(hidden.shifts, shifts_axis(fit), "time", hidden.changes),
         )
     elif tide := tide_info(fit):
@@ -149,34 +151,34 @@ def cards(analysis: FitReport) -> Iterator[Card]:
     if gaps := gaps_info(fit):
         scatter = (
             "Bars show only the noise within environments; "
-            "where shifts differ between arms, the points scatter more widely."
+            "where shifts differ between arms, the dots scatter more widely."
             if fit.variance == "clustered" or fit.interaction is not None
-            else "If one shift for all arms describes the data, "
-            "the points scatter around the line no more than their bars suggest."
+            else "If environments shift all arms equally, most bars cross the line."
         )
         info, chosen = gaps.info, ""
         if len(info.gaps) < gaps.met:
             chosen = f" Only the {len(info.gaps)} most informative of {gaps.met:,} environments are drawn."
         what = "environment" if fit.tide is None else "time segment"
         if fit.tide is not None:
-            scatter = "The tide is removed."
+            scatter = "The common shift is removed."
         yield Card(
             f"{info.a} against {info.b}, {what} by {what}",
-            f"Dot and bar: one {what} alone{limits}. Line and band: all of them together. {scatter}{chosen}",
+            f"Each dot is the estimate from one {what} alone{limits}. "
+            f"The line and the band are the estimate from all of them together. {scatter}{chosen}",
             draw_gaps(info, gaps_axis(fit, info), what),
         )
     if met := meetings_info(analysis):
         yield Card(
             "Which arms shared environments",
             "Arms are connected if they ran in the same environment; a thicker line means more evidence. "
-            f"Other pairs are compared through a third arm.{green}",
+            f"Other pairs are compared through other arms.{green}",
             draw_meetings(met),
         )
 
 
 def _everywhere_text(fit: Fit) -> str:
-    """Return "in every environment" or, for a log without environments, "at all times"."""
-    return "in every environment" if fit.tide is None else "at all times"
+    """Return "in all environments" or, for a log without environments, "at all times"."""
+    return "in all environments" if fit.tide is None else "at all times"
 
 
 def _card_html(card: Card) -> str:
@@ -195,7 +197,8 @@ def _legend_html(analysis: FitReport) -> str:
         "(multiple comparisons with the best)."
     )
     return html.escape(
-        f"Adjusted mean: as if the arm had run {_everywhere_text(analysis.fit)}, in proportion to traffic. "
+        f"Adjusted mean: estimated mean of the arm if it had run {_everywhere_text(analysis.fit)}, each "
+        f"weighted by its traffic. "
         f"Raw minus adjusted: the effect of the {'environments' if analysis.fit.tide is None else 'times'} "
         f"in which the arm ran. {who} "
         "Click a heading to sort."

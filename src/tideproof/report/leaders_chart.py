@@ -27,8 +27,9 @@ def draw_leads(found: InteractionSummary) -> str:
 def leads_explanation(found: InteractionSummary) -> str:
     """Return the explanation of the chart of which arm leads in each environment."""
     total = found.environments
-    few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
+    few = f" Only the first {DRAWN} of {total:,} environments are drawn." if total > DRAWN else ""
     return (
-        "The probability of each arm of leading in each environment, estimated from that environment and all "
-        f"others. One colour in {100 * ONE_WINNER_SHARE:.0f} % of environments or more means one winner.{few}"
+        "The probability that each arm leads in each environment, estimated from that environment and all "
+        f"others. There is one winner if the same arm leads in at least {100 * ONE_WINNER_SHARE:.0f} % of "
+        f"environments.{few}"
     )

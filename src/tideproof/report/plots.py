@@ -51,8 +51,8 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
             limits = None if unsure else (now - half, now + half)
             arms.append(ArmInfo(str(arm), now, limits, raw[place], arm == fit.best))
     words = (
-        "Dot and bar: the expected reward of an arm now, including the tide. Cross: its raw mean. Green: the "
-        "leading arm."
+        "The dot is the current mean of an arm, including the current shift; the bar is its confidence "
+        "interval. The cross is its raw mean. The leading arm is green."
     )
     return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
 
@@ -64,7 +64,7 @@ def fit_cards(analysis: FitReport) -> list[Card]:
     if lead is not None:
         words = (
             f"The lead of {lead.best} over {lead.rival} after each environment. Red: by raw means, which "
-            f"include the tide; blue: with the tide removed. Below the dashed line {lead.rival} seems better."
+            f"include the shifts; blue: by adjusted means. Below the dashed line, {lead.rival} leads."
         )
         found.append(Card("The lead over time", words, draw_lead(lead.leads, lead_axis(fit, lead))))
     arms, *others = cards(analysis)

@@ -34,6 +34,15 @@ def overview() -> Table:
     )
 
 
+def shift_text(awareness: str) -> str:
+    """Return whether a policy adjusts for shifts, as tables and pages show it.
+
+    >>> [shift_text(word) for word in ("aware", "blind", "unaffected")]
+    ['yes', 'no', 'not affected']
+    """
+    return {"aware": "yes", "blind": "no", "unaffected": "not affected"}[awareness]
+
+
 def _shift_awareness(p: Policy) -> str:
     """Return in one word how a policy reacts to shifts: "aware", "blind" or "unaffected".
 
@@ -48,8 +57,8 @@ def _shift_awareness(p: Policy) -> str:
 def policy_page(p: Policy) -> str:
     """Return the documentation page of a policy as Markdown."""
     facts = {
-        "needs the horizon": "yes" if p.needs_horizon else "no",
-        "shifts": _shift_awareness(p),
+        "needs the budget in advance": "yes" if p.needs_horizon else "no",
+        "adjusts for shifts": shift_text(_shift_awareness(p)),
         "stops by itself": "yes" if p.stops else "no",
         "selections": ", ".join(f"`{rule.name}` ({rule.idea})" for rule in p.selections),
         "options": ", ".join(f"`{k}={v!r}`" for k, v in p.options().items()) or "none",

@@ -18,6 +18,11 @@ from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, quo
 
 MISSING = "\N{EN DASH}"
 ENVIRONMENTS = 500  # largest number of rows in a table of environments
+MULTIPLE_COMPARISONS = "Each arm against the best of the others, simultaneous confidence intervals"
+_CAPTIONS = {
+    MULTIPLE_COMPARISONS: "These intervals of multiple comparisons with the best contain 0 or end at 0, so "
+    "they can differ from the interval in the verdict.",
+}  # explanation of a table, by its title
 
 
 class Heading(NamedTuple):
@@ -53,7 +58,8 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         column("arm", lambda row: quote_if_needed(row["arm"]), left=True),
         column("adjusted mean", mean("mean")),
         column(
-            f"{100 * fit.confidence:g} % interval", lambda row: means.format_interval(*ends(row)) or MISSING
+            f"{100 * fit.confidence:g} % confidence interval",
+            lambda row: means.format_interval(*ends(row)) or MISSING,
         ),
     ]
     if analysis.against is not None:
@@ -92,7 +98,7 @@ def format_chance(p: float | None) -> str:
 
 
 def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
-    """Return a report's tables of details, each as a title, a note on omitted rows, and columns."""
+    """Return a report's tables of details, each as a title, a caption or an empty text, and columns."""
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)
     changes, points = change_format(fit), ", points" if fit.cells.binary else ""
@@ -108,7 +114,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     shifts: Headings = {
         "environment": Heading("environment" if fit.tide is None else "from"),
         "shift": shift,
-        "interval": shift._replace(text=f"{100 * fit.confidence:g} % interval"),
+        "interval": shift._replace(text=f"{100 * fit.confidence:g} % confidence interval"),
         "n": Heading("rewards", PLAIN),
         "arms": Heading("arms", PLAIN),
     }
@@ -120,18 +126,16 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
         best: Headings = {
             "arm": Heading("arm"),
             "estimate": Heading("above the best other arm", gaps, "+"),
-            "interval": Heading("simultaneous interval", gaps, "+"),
+            "interval": Heading("simultaneous confidence interval", gaps, "+"),
             "candidate": Heading("can be best"),
         }
-        tables.append(
-            ("Each arm against the best of the others, simultaneous intervals", fit.comparisons, best)
-        )
+        tables.append((MULTIPLE_COMPARISONS, fit.comparisons, best))
         if fit.interaction is not None and fit.interaction.one_winner is not None:
             days: Headings = {
                 "arm": Heading("arm"),
                 "days": Heading("leads in", PLAIN),
-                "interval": Heading(f"{100 * fit.confidence:g} % interval", PLAIN),
-                "to_come": Heading("probability of leading in a new one", PERCENT),
+                "interval": Heading(f"{100 * fit.confidence:g} % confidence interval", PLAIN),
+                "to_come": Heading("probability of leading in a new environment", PERCENT),
                 "omega": Heading("omega", contrast_format(fit)),
             }
             title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
@@ -162,12 +166,12 @@ def _leading_days_table(found: InteractionSummary) -> Table:
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return a table of a report as its title, a note if rows are omitted, and its columns of text.
+    """Return a table of a report as its title, its caption or a note on omitted rows, and columns of text.
 
     At most the first `ENVIRONMENTS` environments are shown, but always all arms.
     """
     most = None if "arm" in headings else ENVIRONMENTS
-    cut = ""
+    cut = _CAPTIONS.get(title, "")
     if most is not None and len(table) > most:
         cut = f"Only the first {most:,} of {len(table):,} rows; --json lists all."
     return title, cut, format_columns(table, headings, most)

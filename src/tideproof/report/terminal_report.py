@@ -66,7 +66,7 @@ def print_report(report: FitReport) -> None:
         console.print(Text(escape_control_characters(answer)))
     for warning in report.warnings:
         console.print(
-            Text("Careful: ", style="bold red") + Text(escape_control_characters(warning), style="not bold")
+            Text("Warning: ", style="bold red") + Text(escape_control_characters(warning), style="not bold")
         )
     for note in report.notes:
         console.print(Text(escape_control_characters(note), style="dim"))

@@ -118,6 +118,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         for path, methods in found["paths"].items():
             for method, operation in methods.items():
                 operation["responses"].pop("422", None)
+                for parameter in operation.get("parameters", ()):
+                    if parameter["in"] == "path":
+                        parameter["description"] = _describe_path_parameter(path, parameter["name"])
                 right = rights[path, method] or Right.OPEN
                 operation["x-right"] = right.value
                 if right is not Right.OPEN:
@@ -126,3 +129,14 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
                     operation["description"] += f"\n\nRoles: {', '.join(roles)}."
         app.openapi_schema = found
     return app.openapi_schema
+
+
+def _describe_path_parameter(path: str, name: str) -> str:
+    """Return the description of a parameter in the path of a route.
+
+    >>> _describe_path_parameter("/v1/keys/{id}", "id")
+    'ID of the API key.'
+    """
+    if name == "id":
+        return f"ID of the {'API key' if path.startswith('/v1/keys') else 'webhook'}."
+    return "Name of the experiment, percent-encoded."

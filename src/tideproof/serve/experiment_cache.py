@@ -61,7 +61,7 @@ class ExperimentCache:
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Return a new experiment or, with `join`, an existing one of this name, and whether it is new.
+        """Create an experiment, or find an existing one if `join` is true; return it and whether it is new.
 
         If the name is taken, `join=True` returns the existing experiment if its options agree.
         """
@@ -100,7 +100,7 @@ class ExperimentCache:
             return log.read(after, after + most)
 
     def check_store(self) -> None:
-        """Read from the store, which raises an error if the store is not available."""
+        """Raise an error if the store cannot be read."""
         with self.store_lock:
             self.backend.execute("SELECT count(*) FROM ~api_keys", ())
 

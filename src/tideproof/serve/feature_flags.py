@@ -58,7 +58,7 @@ class FlagEvaluator:
         if not traits.visitors:
             raise InputError(
                 f"the experiment {name!r} cannot be a feature flag, because it was created without a "
-                f"reserve: create an experiment with a lease and a reserve"
+                f"reserve: create a new experiment with a lease and a reserve"
             )
         if environment is None and not traits.dated:
             environment = self.today()
@@ -67,7 +67,7 @@ class FlagEvaluator:
     def evaluate_all(
         self, key: Key, unit: str, environment: Label | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the evaluations of all feature flags that an API key may read, and those new to the unit."""
+        """Evaluate all flags that an API key may read; also name those that assigned the unit a new pull."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
@@ -120,8 +120,8 @@ class FlagEvaluator:
         most = self._settings.flags_per_request
         if len(flags) > most:
             raise InputError(
-                f"one request can evaluate {most:,} experiments, but this key is for {len(flags):,}: use a "
-                f"key that is restricted to fewer experiments"
+                f"one request can evaluate at most {most:,} feature flags, but this key may read "
+                f"{len(flags):,}: use a key that is restricted to fewer experiments"
             )
         return flags
 
@@ -151,9 +151,10 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return the pull of a unit, or None, and whether the unit gets the arm that the experiment selected.
+    """Return a unit's pull (or None), and whether the unit gets the finally selected arm from now on.
 
-    That is so once the experiment is over, unless the reward of the unit's pull is still pending.
+    It gets the selected arm once the experiment is over, unless the reward of the unit's pull is still
+    pending.
     """
     pull, book = run.pull_of(unit), run.internals.state.book
     return pull, _is_over(book) and (
@@ -168,7 +169,7 @@ def _is_over(book: Book) -> bool:
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
-    """Return the values on which the arms of all visitors depend, to detect changes by a hash."""
+    """Return the state that decides which arms an experiment's visitors can get; its hash reveals changes."""
     book = run.internals.state.book
     selected = run.internals.selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]

@@ -24,11 +24,12 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _TextFormatter(logging.Formatter):
-    """Log formatter that writes a log message and its fields as one line of text."""
+    """Log formatter that writes a log message and its fields as one line of text; "-" is a missing value."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a log record as text."""
-        fields = " ".join(f"{name}={value}" for name, value in getattr(record, "fields", {}).items())
+        given = getattr(record, "fields", {}).items()
+        fields = " ".join(f"{name}={'-' if value is None else value}" for name, value in given)
         text = f"{record.levelname.lower()} {record.getMessage()} {fields}".rstrip()
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 

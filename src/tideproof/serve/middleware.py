@@ -72,8 +72,8 @@ class RequestMiddleware:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a response and its duration in the metrics of the service."""
         metrics, route = self._service.metrics, _route(scope)
-        metrics.requests.labels(_method(scope), route, status).inc()
-        metrics.seconds.labels(route).observe(seconds)
+        metrics.requests.labels(_method(scope), route or "none", status).inc()
+        metrics.seconds.labels(route or "none").observe(seconds)
 
     def _log(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
         """Write the log line of a request."""
@@ -89,7 +89,7 @@ class RequestMiddleware:
 
 
 class _LimitedBody:
-    """Body of a request, limited in size and time."""
+    """HTTP request body that is refused if it is too large or arrives too slowly."""
 
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
@@ -115,7 +115,7 @@ class _LimitedBody:
             message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
         except TimeoutError:
             raise Problem(
-                408, f"the request body did not arrive within {self._settings.request_seconds:g} s"
+                408, f"the request body did not arrive completely within {self._settings.request_seconds:g} s"
             ) from None
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
@@ -131,10 +131,14 @@ class _LimitedBody:
         )
 
 
-def _route(scope: Scope) -> str:
-    """Return the declared path of a request's route, so that logs and metrics contain no experiment names."""
+def _route(scope: Scope) -> str | None:
+    """Return the path template of a request's route, such as `/v1/experiments/{name}`.
+
+    It is None if no route matches the request. Log lines and metrics contain this template, not the path,
+    so that they contain no names of experiments.
+    """
     route: Any = scope.get("route")
-    return getattr(route, "path", "none")
+    return getattr(route, "path", None)
 
 
 def _method(scope: Scope) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from tideproof import errors
+from tideproof.serve.validation_messages import describe_request_errors
 from tideproof.store.idempotency_keys import UsedKey
 from tideproof.text import escape_control_characters
 
@@ -33,6 +34,7 @@ _TITLES = {
     408: "Request timeout", 409: "Conflict", 413: "Content too large", 429: "Too many requests",
     500: "Internal error", 503: "Unavailable",
 }  # fmt: skip
+_UNREADABLE = "There was an error parsing the body"  # what FastAPI says about a body that is not UTF-8
 
 
 class ProblemDetails(BaseModel):
@@ -45,7 +47,8 @@ class ProblemDetails(BaseModel):
                     "type": "urn:tideproof:Finished",
                     "title": "Conflict",
                     "status": 409,
-                    "detail": "asked for 1 pull, 0 of 100 left; select B",
+                    "detail": "the budget is used up: 1 pull was requested, 0 of 100 are left; "
+                    "the selected arm is B",
                     "error": "Finished",
                 }
             ]
@@ -106,29 +109,30 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return response(
-            Problem(400, "; ".join(_describe_validation_error(each) for each in error.errors()[:5]))
-        )
+        return response(Problem(400, describe_request_errors(request, error)))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
-        kind = "UnknownName" if error.status_code == 404 else "InputError"
-        headers = dict(error.headers) if error.headers else None
-        return response(
-            Problem(error.status_code, f"{error.detail}: {request.method} {request.url.path}", kind, headers)
-        )
+        return response(problem_of_request(request, error))
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        LOG.error("unexpected", exc_info=error, extra={"fields": {"path": request.url.path}})
+        LOG.error("unhandled exception", exc_info=error, extra={"fields": {"path": request.url.path}})
         said = "an unexpected error occurred: see the log of the service for details"
         return response(Problem(500, said, "TideproofError"))
 
 
-def _describe_validation_error(error: Any) -> str:
-    """Return a validation error in one line: the field, and what is allowed."""
-    where = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
-    return f"{where}: {error['msg']}"
+def problem_of_request(request: Request, error: HTTPException) -> Problem:
+    """Return the HTTP error for a request that the framework refused, such as one for an unknown path."""
+    path, status = request.url.path, error.status_code
+    headers = dict(error.headers) if error.headers else None
+    if status == 404:
+        return Problem(404, f"the path {path} does not exist", "UnknownName", headers)
+    if status == 405:
+        return Problem(405, f"the path {path} does not accept {request.method} requests", headers=headers)
+    if status == 400 and error.detail == _UNREADABLE:
+        return Problem(400, "the body of the request cannot be read: it must be JSON in UTF-8")
+    return Problem(status, f"the request was refused: {error.detail}", headers=headers)
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {

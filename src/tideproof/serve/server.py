@@ -25,7 +25,7 @@ _BACKLOG = 2048
 
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve a store over HTTP until a signal stops it; pass the address and any new admin key to `say`."""
+    """Serve a store over HTTP until a signal stops it; call `say` with its address and any new admin key."""
     json_logs.configure_logging(settings.log_format)
     app = make_app(url, settings)
     service: Service = app.state.service

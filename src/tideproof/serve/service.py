@@ -77,8 +77,8 @@ class Service:
         except TimeoutError:
             raise Problem(
                 503,
-                f"the request took longer than {self.settings.request_seconds:g} s and may still complete: "
-                f"repeat it with the same Idempotency-Key",
+                f"the request took longer than {self.settings.request_seconds:g} s and may still have been "
+                f"executed: repeat it with the same Idempotency-Key to get its result",
                 "StoreError",
             ) from None
         finally:

@@ -62,7 +62,7 @@ def _recompute_asks(
     same: Container[bytes],
     each: Callable[[int, State], None],
 ) -> RecomputedAsks:
-    """Replay an event log; let the policy choose again all arms that the same version of the code logged.
+    """Replay an event log, and let the policy choose again all arms that the current code version logged.
 
     `same` holds the identifiers of the writers with this version.
     """

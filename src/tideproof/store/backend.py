@@ -162,7 +162,7 @@ class ExperimentLog(Protocol):
         ...
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
+        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
         ...
 
     def add_writer(self, writer: Writer) -> None:
@@ -192,11 +192,11 @@ class ExperimentLog(Protocol):
         ...
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
         ...
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
+        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
         ...
 
     def write_snapshot(self, snapshot: Snapshot) -> None:

@@ -102,7 +102,7 @@ def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[
 
 
 def is_snapshot_due(events: int, snapshot: int) -> bool:
-    """Return whether a log of `events` events needs a snapshot if the last one has `snapshot` events."""
+    """Return whether a log of `events` events needs a new snapshot if the last covers `snapshot` events."""
     return events - snapshot >= max(MIN_EVENTS_BETWEEN_SNAPSHOTS, events // SNAPSHOT_DIVISOR)
 
 

@@ -149,7 +149,7 @@ class PostgresLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
+        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
@@ -177,7 +177,7 @@ class PostgresLog:
         self._seen = found[-1].seq if found else self._seen
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
+        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -228,7 +228,7 @@ class PostgresLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )

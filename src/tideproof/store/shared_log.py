@@ -275,7 +275,11 @@ class SharedEventLog:
                 group.committed = all(self.log.find_answer(key) for key in group.answers)
         except TideproofError as error:  # the outcome stays unknown
             if group.error is None or isinstance(group.error, ConnectionLost):
-                group.error = StoreError(f"it is unknown whether this call was saved: {error}")
+                group.error = StoreError(
+                    f"it is unknown whether this call was saved ({error}); repeat it if it has an "
+                    "idempotency key (see once), otherwise load the experiment again and check its last "
+                    "events"
+                )
 
     def _restore_state(self, group: CommitGroup) -> None:
         """After an unconfirmed commit, decide whether the state in memory still agrees with the log.

@@ -123,7 +123,7 @@ class SqliteLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs after event number `upto`; empty if the salt was deleted."""
+        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
         return self._salt("seq <= ?", upto)
 
     def _salt(self, where: str, seq: int) -> str:
@@ -139,7 +139,7 @@ class SqliteLog:
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add event-log entries, results of commands and, if given, a new summary, within the transaction."""
+        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         if len(rows) == 1:  # nearly always the case, and twice as fast
             self.database.run(_ADD, rows[0])
@@ -199,7 +199,7 @@ class SqliteLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot of code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
         rows = self.database.run(
             "SELECT max(seq) FROM snapshots WHERE experiment = ? AND mark = ?", (self._id, mark)
         )

@@ -139,7 +139,7 @@ class SqliteConnection:
 
     @property
     def version(self) -> FileVersion:
-        """Version of the SQLite file when last read; while a transaction is open, its current version."""
+        """Version of the SQLite file when it was last read or, during a transaction, the current one."""
         return FileVersion(self._opens, self.connection.data_version())
 
     def find_faults(self) -> list[str]:
@@ -150,7 +150,7 @@ class SqliteConnection:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy of the database to another file; call `show` with the share copied."""
+        """Write a consistent copy of the database to another file; report the fraction copied to `show`."""
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:

@@ -42,7 +42,7 @@ def test_broken_is_what_chance_would_not_do(cases):
 def test_with_one_log_nothing_is_seen():
     one = tally(logs=1, eventful=1, false_winner=1)
     assert verdict(CalibrationCounts(1, {KIND: one}, {})) == (
-        "Promises were broken in 0 of 1 setting. With 1 log no error can be seen."
+        "Promises were broken in 0 of 1 setting. With 1 log, no observed error rate counts as above 5 %."
     )
 
 
@@ -87,7 +87,8 @@ def test_what_is_broken_is_said_and_written(tmp_path):
     equal = KIND._replace(truth="equal", lift=0.0)
     played = CalibrationCounts(1000, {KIND: tally(), equal: tally(false_winner=90)}, {})
     assert broken_promises(played) == [f"{equal.name}: false winner 9.0 (7.3\N{EN DASH}10.9) !"]
-    seen = f"With 1,000 logs 5 % are seen to be broken from {100 * detectable_rate(1000):.2f} % on."
+    least = f"{100 * detectable_rate(1000):.2f} %"
+    seen = f"With 1,000 logs, only observed error rates of {least} or more count as above 5 %."
     assert verdict(played) == f"Promises were broken in 1 of 2 settings. {seen}"
     written = write_ledger(played, tmp_path)
     assert [path.name for path in written] == ["ledger.md", "logs.csv"]
@@ -105,8 +106,8 @@ def test_what_is_broken_is_said_and_written(tmp_path):
 def test_the_page_that_is_kept_is_as_it_would_be_written():
     page = Path(__file__).parents[3].joinpath("docs/trust/ledger.md").read_text()
     assert LEGEND in page
-    for name in re.findall(r"^\| ([a-z ]+) \|.*\|$", LEGEND, re.MULTILINE)[1:]:
-        assert re.search(rf"^\| log \|.* {name} ", page, re.MULTILINE), name
+    for name in re.findall(r"^\| ([a-z0-9 ()%]+) \|.*\|$", LEGEND, re.MULTILINE)[1:]:
+        assert re.search(rf"^\| log .*\| {re.escape(name)} \|", page, re.MULTILINE), name
 
 
 def test_any_number_of_workers_counts_the_same():

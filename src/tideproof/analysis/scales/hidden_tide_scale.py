@@ -30,7 +30,7 @@ class HiddenTideScale:
         return student_mean_intervals(self.found, confidence)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the difference of arms `i` and `k` in each time segment, without the estimated shifts."""
+        """Return the difference of the means of arms `i` and `k`, without the tide, in each time segment."""
         return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:

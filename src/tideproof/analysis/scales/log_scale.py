@@ -48,7 +48,7 @@ class LogScale:
         return log_scale_intervals(self.found, confidence)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the logarithm of the ratio of arms `i` and `k` in each environment that contains both.
+        """Return the log ratio of the means of arms `i` and `k` in each environment that contains both.
 
         Ratios of geometric means are corrected to ratios of means, as those of the arms are.
         """
@@ -73,5 +73,5 @@ class LogScale:
         return unequal_variances(self._logs)
 
     def left_out(self) -> LeaveOneOut:
-        """Return mean logarithms of arms, from all environments and with each one left out in turn."""
+        """Return logarithms of arm means, from all environments and with each one left out in turn."""
         return LeaveOneOut(self.found.mu, leave_one_out_effects(self._logs, self._solution) + self._half)

@@ -35,7 +35,7 @@ class MultiplicativeScale:
         return to_lift(values)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the logarithm of the ratio of arms `i` and `k` in each environment that contains both."""
+        """Return the log ratio of the means (or odds) of arms `i` and `k` in each environment with both."""
         both = paired_cells(self._cells, i, k)
         return log_environment_gaps(
             self._cells, self._tests, self.of_odds, *both, float(self._solution.freedom)

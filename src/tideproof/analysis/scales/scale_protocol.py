@@ -54,7 +54,7 @@ class ScaleFit(Protocol):
         """Return the difference of arms `i` and `k` in each environment that contains both."""
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether environments shift all arms equally, and list the `worst` largest deviations."""
+        """Test whether environments shift all arms equally; `worst` is the number of deviations to list."""
 
     def spread(self) -> Spread:
         """Test whether all arms, and all environments, have the same variance of rewards."""

@@ -145,7 +145,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     elif len(c.environments) == 1:
         notes.append(
             "With one environment, no adjustment is made. If conditions and the arms' shares of the traffic "
-            "changed over time, give the environments (environment)."
+            "changed over time, name a column of environments: environment= (--environment)."
         )
     if len(fit.groups) == 1:
         notes += [
@@ -157,11 +157,14 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     if fit.left_out is not None and not fit.left_out.notable:
         notes += exclusion_sentences(fit.left_out)
     if fit.anytime:
-        notes.append("Comparisons of arms hold at all looks; intervals of single means hold for one look.")
+        notes.append("Comparisons of arms hold at every look; intervals of single means hold for one look.")
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")
-        notes.append(f"No information comes from {where} with a single arm: {join_names(single)}.")
+        adds = "contributes" if fit.uninformative == 1 else "contribute"
+        notes.append(
+            f"{where} with a single arm {adds} nothing to comparisons of arms: {join_names(single)}."
+        )
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
     return notes
@@ -182,13 +185,17 @@ def _two_arms_note(fit: Fit) -> list[str]:
     found = fit.contrast(best, other, picked=True)
     if (p := found.p) is None:
         return []
-    exact = " As events are few, p and interval are exact, given the events of each environment."
-    exact = exact if found.exact else ""
+    exact = (
+        " Events are few, so the p-values and the interval are exact, given the number of events in each "
+        "environment."
+        if found.exact
+        else ""
+    )
     best, other = quote_if_needed(best), quote_if_needed(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
-        f"With two arms the test is two-sided ({format_p(p)}). If the only question beforehand was whether "
-        f"{beats}, the one-sided test gives {format_p(0.5 * p)}.{exact}"
+        f"With two arms, the test is two-sided ({format_p(p)}). If you decided before the experiment to test "
+        f"only whether {beats}, use the one-sided test ({format_p(0.5 * p)}).{exact}"
     ]
 
 
@@ -198,20 +205,27 @@ def _disagreement_note(fit: Fit) -> list[str]:
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
         return []
     best, error = decision.best, 1.0 - fit.confidence
-    rate = f"wrong in at most {100 * error:.4g} % of logs"
-    posterior = "The probability of being best is a posterior probability for this log"
+    rate = f"is wrong in at most {100 * error:.4g} % of logs"
+    posterior = (
+        "The verdict and the probability of being best use different methods. The probability is a posterior "
+        "probability for this log."
+    )
     unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
     if decision.doubt is None and (chance[best] or 0.0) < fit.confidence:
-        return [f"{posterior}; “is best” is the result of a test that is {rate}."]
+        return [f"{posterior} “Is best” is the result of a test that {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.confidence or unlikely):
         return [
-            f"{posterior}; “cannot be excluded” is the result of a test that is {rate}, and can apply to an "
-            f"unlikely arm."
+            f"{posterior} “Cannot be excluded” is the result of a test that {rate}; it can apply to an arm "
+            f"with a small probability."
         ]
     gap = fit.contrast(best, decision.runner_up, picked=True)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        whose = " and for all pairs at once" if fit.anytime else ""
-        return [f"The interval is two-sided{whose}; “is best” is a one-sided test of all arms, {rate}."]
+        whose = " and holds for all pairs of arms together" if fit.anytime else ""
+        return [
+            f"The interval of the lead contains 0 although {quote_if_needed(best)} is best, because the two "
+            f"use different methods. The interval is two-sided{whose}. “Is best” is the result of a "
+            f"one-sided test of all arms that {rate}."
+        ]
     return []
 
 
@@ -224,18 +238,15 @@ def _raw_mean_note(fit: Fit) -> list[str]:
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
         raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
-        return [
-            f"The raw mean "
-            f"{'picks the same arm' if raw == fit.best else f'would have picked {quote_if_needed(raw)}'}."
-        ]
+        return [f"The raw mean {'also ' if raw == fit.best else ''}ranks {quote_if_needed(raw)} first."]
     raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
-    if raw == fit.best == period:
-        return ["The raw and the period-weighted mean pick the same arm."]
+    period_mean = "period-weighted mean (average over environments, weighted by traffic)"
     if raw == period:
-        return [f"The raw mean and the period-weighted mean would both have picked {quote_if_needed(raw)}."]
+        also = "also " if raw == fit.best else ""
+        return [f"The raw mean and the {period_mean} {also}rank {quote_if_needed(raw)} first."]
     return [
-        f"The raw mean would have picked {quote_if_needed(raw)}, the period-weighted mean "
-        f"{quote_if_needed(period)}."
+        f"The raw mean ranks {quote_if_needed(raw)} first. The {period_mean} ranks "
+        f"{quote_if_needed(period)} first."
     ]
 
 
@@ -249,28 +260,29 @@ def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
     """Return a sentence on which outlying arm-by-environment cells were excluded."""
     if found is None:
         return []
-    looked = format_count(found.looked, "cell")
+    looked = f"{format_count(found.looked, 'cell')} (each one arm in one environment)"
     if found.torn:
         return [
             f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
-            f"errors from the model: the wrong ones cannot be identified, so none was excluded."
+            f"errors from the model. Outliers cannot be identified among so many, so none was excluded."
         ]
     if not len(found.table):
         return [
-            f"robust: none of {looked} is more than {CUT:g} standard errors from the model; all are used."
+            f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
         ]
     rows = [row for row in found.table if row["environment"] not in found.environments]
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
+    few = len(found.table)
     return [
         f"Excluded, because they are more than {CUT:g} standard errors from the model: "
-        f"{join_names(names, most=_NAMED)}. These are {format_count(len(found.table), 'cell')} of "
-        f"{found.looked:,}; find out what happened there."
+        f"{join_names(names, most=_NAMED)}. {'This is' if few == 1 else 'These are'} {few:,} of {looked}; "
+        f"check {'its' if few == 1 else 'their'} data."
     ]
 
 
 def _arms_table(fit: Fit) -> Table:
-    """Return the table of arms, the best first."""
+    """Return the report's table of arms, the best first: means, intervals, and which can be the best."""
     rows = {row["arm"]: row for row in fit.arms}
     bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
     group = {arm: g for g, arms in enumerate(fit.ranking) for arm in arms}

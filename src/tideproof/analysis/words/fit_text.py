@@ -53,7 +53,10 @@ def contrast_format(fit: Fit) -> NumberFormat:
     return POINTS if fit.cells.binary else PLAIN
 
 
-ADAPTIVE = "intervals of contrasts allow for an adaptive run; those of single means and shifts do not"
+ADAPTIVE = (
+    "intervals of differences between arms account for adaptive assignment; intervals of single means and of "
+    "shifts do not"
+)
 
 
 def verdict(fit: Fit) -> str:
@@ -131,36 +134,43 @@ def _too_few_text(fit: Fit) -> str:
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
         if both < FEWEST_EVENTS:
             return (
-                f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
-                f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones "
-                f"dominate; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+                f"the effective number of nonzero rewards of {arms[best]} and {arms[other]} together is "
+                f"{both:.2g}, because few are above 0 or a few large ones dominate; at least {FEWEST_EVENTS} "
+                f"are needed; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
             )
         return (
-            f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
-            f"have {rarer:.2g} of {both:.2g} equal rewards, and {FEWEST_RARER_EVENTS} are needed; assign "
-            f"more pulls to it"
+            f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, its "
+            f"expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; "
+            f"at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {rare}"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
-    ones = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,} rewards of {arms[i]}" for i in (best, other))
-    return f"{' and '.join(ones)} are {1 - kind}; at least {FEWEST_EVENTS} in total are needed"
+    counts = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,}" for i in (best, other))
+    rewards = format_count(int(own[best, kind] + own[other, kind]), "reward")
+    return (
+        f"{arms[best]} and {arms[other]} together have {rewards} of {1 - kind} ({' and '.join(counts)}); "
+        f"at least {FEWEST_EVENTS} are needed"
+    )
 
 
 def anytime_suffix(anytime: bool) -> str:
-    """Return ", at any time" for a confidence level that is valid at repeated looks, else an empty text."""
-    return ", at any time" if anytime else ""
+    """Return ", at every look" for a confidence level that is valid at repeated looks, else an empty text."""
+    return ", at every look" if anytime else ""
 
 
 def groups_text(fit: Fit) -> str:
     """Return a sentence on groups of arms that share no environment, and on pulls to connect the groups."""
     return (
         f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
-        f"pull {join_names(fit.bridge)} in one environment"
+        f"to compare them, collect rewards of {join_names(fit.bridge)} in the same environment"
     )
 
 
 def summary(fit: Fit) -> str:
-    """Return the text of `repr(fit)`: the verdict, the arms, the noise, and notes on the data."""
+    """Return the text that Python displays for the result of an analysis: verdict, arms, noise and notes.
+
+    This is `repr(fit)`.
+    """
     rewards = format_count(int(fit.cells.n.sum()), "reward")
     where = f"in {format_count(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
     if fit.tide is not None:
@@ -231,14 +241,16 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     assert found.omega is not None
     assert found.sigma is not None
     figures = contrast_format(fit)
-    limits = f"{100 * fit.confidence:g} % interval: {figures.format_interval(found.low, found.high)}"
+    ends = figures.format_interval(found.low, found.high)
+    limits = f"{100 * fit.confidence:g} % confidence interval: {ends}"
+    vary = "differences between arms vary between environments"
     if found.omega == 0.0:
-        return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
+        return f"There is no sign that {vary}: omega = 0 ({limits})."
     times = found.omega / found.sigma
-    what = "Arms differ" if found.low else "Arms may or may not differ"
+    said = vary.capitalize() if found.low else f"The data do not show whether {vary}"
     return (
-        f"{what} from environment to environment: beyond the common shift, the effects of environments on "
-        f"single arms have a standard deviation of omega = "
+        f"{said}. Beyond the common shift, the effects of environments on single arms have an estimated "
+        f"standard deviation of omega = "
         f"{figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} times that "
         f"of a single reward."
     )
@@ -258,7 +270,8 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
     )
     said = "There is one winner" if found.one_winner else "No arm wins nearly everywhere"
     to_come = format_probability(best["to_come"])
-    return f"{said}: {lead}{', ' + rest if rest else ''}; in a new one with probability {to_come}."
+    new = f"Probability that {best['arm']} leads in a new environment: {to_come}."
+    return f"{said}: {lead}{', ' + rest if rest else ''}. {new}"
 
 
 def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
@@ -284,8 +297,14 @@ def segment_lines(found: Segments) -> list[str]:
     ]
     if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
         own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
-        lines.append(f"Compared by {own}, because {other} do not fit their rewards: {join_names(unlike)}.")
-    lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_SEGMENTS]]
+        lines.append(
+            f"In {join_names(unlike)}, arms are compared by {own} instead of {other}; the scale was selected "
+            f"from the rewards there."
+        )
+    lines += [
+        f"{segment}: not analyzed, because {why}."
+        for segment, why in list(found.left_out.items())[:_SEGMENTS]
+    ]
     return lines
 
 
@@ -296,8 +315,8 @@ def _segment_text(row: dict[str, Any], fit: Fit) -> str:
     figures, low, high = contrast_format(fit), row["low"], row["high"]
     interval = figures.format_interval(low, high, "+")
     estimate = figures.format_estimate(row["estimate"], low, high, "+")
-    lead = f"{estimate} against {quote_if_needed(row['runner_up'])}"
+    lead = f"{estimate} compared with {quote_if_needed(row['runner_up'])}"
     lead += f" ({interval})" if interval else ""
     if row["standing"] == "winner":
-        return f"{quote_if_needed(row['best'])} is best, {lead}"
-    return f"open, {quote_if_needed(row['best'])} leads, {lead}; candidates {row['candidates']}"
+        return f"{quote_if_needed(row['best'])} is best: {lead}"
+    return f"no winner; {quote_if_needed(row['best'])} leads: {lead}; candidates: {row['candidates']}"

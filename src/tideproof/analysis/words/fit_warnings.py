@@ -102,9 +102,20 @@ def _scale_warning(fit: Fit) -> list[str]:
         return unlike
     return [
         *unlike,
-        f"{what} between arms depend on the shift of the environment ({format_p(test.p)}); scale='auto' "
-        f"(--scale auto) searches for a scale on which they do not.",
+        f"{what} between arms grow or shrink with the shift of the environment ({format_p(test.p)})."
+        f"{_scale_advice(fit)}",
     ]
+
+
+def _scale_advice(fit: Fit) -> str:
+    """Return advice to search for another scale; empty for models that compare arms by differences only."""
+    if fit.variance == "auto":
+        how = "scale='auto' (--scale auto), which searches"
+    elif fit.cells.units is None and fit.cells.factors is None and fit.cells.slope is None:
+        how = "variance='auto' with scale='auto' (--variance auto --scale auto), which search"
+    else:
+        return ""
+    return f" Use {how} for a scale without this dependence."
 
 
 def all_scales_fail(fit: Fit) -> bool:
@@ -144,13 +155,13 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
     if test is None:
         return []
     what = "Shift factors" if fit.lifts else "Shifts"
-    said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})."
+    said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})"
     if large := large_reward_sentence(fit.cells):
-        return [f"{said} {large}"]
+        return [f"{said}. {large}"]
     cell = test.worst.to_dicts()[0]
     return [
-        f"{said} Furthest from the model: arm {cell['arm']} in environment {cell['environment']}, "
-        f"{abs(cell['z']):.1f} standard errors{_additivity_advice(fit)}."
+        f"{said}: the largest deviation is arm {cell['arm']} in environment {cell['environment']} "
+        f"({abs(cell['z']):.1f} standard errors).{_additivity_advice(fit)}"
     ]
 
 
@@ -181,9 +192,9 @@ def _additivity_advice(fit: Fit) -> str:
         return said
     if fit.variance not in ("clustered", "by-unit"):
         how = "compares differences and allows" if fit.lifts else "allows"
-        said += f"; variance='interaction' (--variance interaction) {how} for this and shows which arm leads"
+        said += f" variance='interaction' (--variance interaction) {how} for this and shows which arm leads."
     if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
-        said += "; if that cell is an error, robust='cells' (--robust cells) excludes it"
+        said += " If these rewards are an error, robust='cells' (--robust cells) excludes them."
     return said
 
 
@@ -206,7 +217,7 @@ def _variance_warning(fit: Fit) -> list[str]:
 
 
 def _influence_warning(fit: Fit) -> list[str]:
-    """Return a warning if another arm would be the best without a single environment."""
+    """Return a warning if another arm would be the best after leaving out one of the environments."""
     if fit.decision.standing != "winner" or not can_leave_one_out(
         fit.cells
     ):  # without a winner there is nothing to lose
@@ -217,7 +228,7 @@ def _influence_warning(fit: Fit) -> list[str]:
     if not others:
         return []
     if len(others) == 1:
-        return [f"Without {others[0][0]} alone, {others[0][1]} would lead."]
+        return [f"Without environment {others[0][0]}, {others[0][1]} would lead."]
     names = join_names((environment for environment, _ in others), "or")
     return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
 
@@ -229,8 +240,9 @@ def _traffic_warning(fit: Fit) -> list[str]:
         return []
     return [
         f"The arms' shares of the traffic changed between environments ({format_p(test.drift_p)}). Adjusted "
-        f"means allow for that, raw means do not. If the shares were meant to be fixed, find out why; if a "
-        f"policy changed them by rewards, use adaptive=True (--adaptive), so that intervals allow for it."
+        f"means account for that, raw means do not. If an adaptive policy changed the shares, use "
+        f"adaptive=True (--adaptive), so that intervals account for it; if they were meant to be fixed, find "
+        f"out why they changed."
     ]
 
 
@@ -240,9 +252,9 @@ def within_label_warning(found: WithinLabelTest | None) -> list[str]:
         return []
     df1, df2 = found.degrees_of_freedom
     return [
-        f"The tide moves inside the environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
-        f"freedom, {format_p(found.p)}; significance level {ALARM:g}). Use "
-        f"--environment '{found.finer}', or --time without an environment."
+        f"The shift changes within environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
+        f"freedom, {format_p(found.p)}; significance level {ALARM:g}). Use shorter environments "
+        f"(--environment '{found.finer}'), or --time without an environment."
     ]
 
 
@@ -250,21 +262,22 @@ def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
-        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
+        f"One of {row.rows:,} rows decides: without the reward {format_rounded(row.reward)} of arm {row.arm} "
+        f"in environment {row.environment}, "
     )
     if row.leader != best:
         said += f"{row.leader} would lead"
     elif fit.direction == "maximize":
         left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
-        said += f"{best} is {left} over {second} instead of {lead}"
+        said += f"the lead of {best} over {second} is {left} instead of {lead}"
     else:
         left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
-    return f"{said}{_winsorizing_advice(row, fit, winsorized)}."
+    return f"{said}.{_winsorizing_advice(row, fit, winsorized)}"
 
 
 def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
-    """Return the advice to winsorize rewards, or an empty text if that would not change the decisive row.
+    """Return the advice to winsorize rewards; empty if that would not lower the most influential reward.
 
     The advice is given only for the largest reward of a log without negative rewards.
     """
@@ -273,7 +286,7 @@ def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
         return ""
     if low.min() < 0.0 or row.reward < high.max():
         return ""
-    return "; winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows"
+    return " winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
 
 
 def harm_warning(found: Metrics) -> list[str]:
@@ -290,4 +303,6 @@ def share_warning(ratio: SampleRatio) -> list[str]:
         return []
     got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
     p = format_p(ratio.p)
-    return [f"Arms did not receive their intended shares ({p}): {join_names(got)}; find out why."]
+    return [
+        f"Arms did not receive their intended shares of the traffic ({p}): {join_names(got)}; find out why."
+    ]

@@ -149,7 +149,7 @@ def _to_frame(data: Any) -> Frame:
 
 
 def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
-    """Group rows in the data frame's engine; subtract `centre` from rewards to avoid rounding errors."""
+    """Group rows by the columns `keys`; `centre` is subtracted from rewards to avoid rounding errors."""
     import narwhals as nw
 
     reward, first = nw.col("reward"), nw.col("first")

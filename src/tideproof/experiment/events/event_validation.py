@@ -135,7 +135,7 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
 
 
 def _is_held_back(state: State, pull: int) -> bool:
-    """Return whether the reward of a pull is known but counts only from the time limit of the pull.
+    """Return whether the reward of a pull is known but must not count before the time limit of the pull.
 
     Such a pull is still pending.
     """

@@ -16,7 +16,7 @@ _PLAIN = Book.plain_fields()
 
 
 def book_to_columns(book: Book) -> list[Any]:
-    """Return the pulls and other data of a book as lists and arrays, from which `restore_book` restores it.
+    """Return a `Book` (all pulls of an experiment) as lists and arrays, which `restore_book` reads.
 
     The salt is left out.
 
@@ -58,7 +58,7 @@ def _sessions(book: Book) -> list[list[Any]]:
 
 
 def restore_book(book: Book, contents: Any) -> None:
-    """Fill an empty book of pulls with the contents that `book_to_columns` returned."""
+    """Fill an empty `Book` (all pulls of an experiment) with the contents that `book_to_columns` returned."""
     (arms, retired, asked), plain, sure, columns, (labels, sessions), summaries, units, plans, added = (
         contents
     )

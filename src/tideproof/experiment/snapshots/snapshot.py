@@ -112,9 +112,9 @@ def _fingerprint(policy: Policy, selection: Selection) -> str | None:
 
 
 def _hidden_tide_variants(spec: PolicySpec) -> list[PolicySpec]:
-    """Return the versions of a policy for tides with shifts at unknown times, or an empty list.
+    """Return a policy adapted to tides with shifts at unknown times; empty list if that is impossible.
 
-    These are the versions for `tide="hidden"` and `tide="both"`.
+    The list has one policy for `tide="hidden"` and one for `tide="both"`.
     """
     try:
         return [spec.on_tide("hidden"), spec.on_tide("both")]

@@ -88,7 +88,7 @@ class EnvironmentTable:
 
     @property
     def rows(self) -> EnvironmentArrays:
-        """The current arrays of the table of environments."""
+        """Arrays of the table, one row per environment; new arrays replace them when the table grows."""
         return self._current[0]
 
     def resize(self, arms: int, active_arms: int) -> None:

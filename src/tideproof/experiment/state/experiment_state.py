@@ -35,7 +35,7 @@ class NeedsLock(Exception):
 
 
 class State:
-    """State of an experiment: its events, the book of pulls, and the statistics of the policy.
+    """State of an experiment: its events, its pulls with their rewards, and the statistics of the policy.
 
     Attributes
     ----------
@@ -117,13 +117,13 @@ class State:
                 between()
 
     def append_events(self, happened: Sequence[e.Event], between: Callable[[], None] = lambda: None) -> None:
-        """Apply events of other processes, which validated them; call `between` after each event."""
+        """Apply events that other processes validated and recorded; call `between()` after each of them."""
         self.fold()
         self.events += happened
         self.fold(between=between)
 
     def restore_policy_state(self, contents: Any, check: Check) -> None:
-        """Apply all events to the book of pulls only, and restore the policy statistics from `contents`."""
+        """Restore the pulls by applying all events, and the policy's statistics from saved `contents`."""
         self.policy_state = cast(PolicyState, PullCounter())
         try:
             for event in self.events[1:]:
@@ -139,7 +139,7 @@ class State:
         self._applied = len(self.events)
 
     def restore(self, happened: EventLog, book: Any, numbers: Any) -> None:
-        """Restore the book of pulls and the policy state from a snapshot taken after all these events."""
+        """Restore the pulls and the policy state from a snapshot that was taken after all these events."""
         restore_book(self.book, book)
         self.policy_state = self._new_policy_state()
         params = self.params(len(self.book.active), self.book.horizon)
@@ -174,7 +174,7 @@ class State:
         return found
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
-        """Let the policy choose `n` arms and record them as pulls; return None if the policy stops before."""
+        """Record `n` pulls of arms that the policy chooses; if it chooses fewer, record none, return None."""
         self._check_writable(by)
         self.fold()
         play = self.play()

@@ -141,16 +141,16 @@ class TideFit:
 
     def said(self) -> str:
         """Return a text about the estimated jumps and drift of the tide, and the noise of the rewards."""
-        text = f"about {format_count(round(self.jumps), 'jump')}"
+        text = f"about {format_count(round(self.jumps), 'abrupt change')}"
         if self.drift > 0.05:
-            text += f" and a drift per pull of {format_rounded(self.drift)} times the noise"
-        return f"{text}; noise (standard deviation of a reward) {format_rounded(self.noise)}"
+            text += f"; drift per pull: {format_rounded(self.drift)} times the noise"
+        return f"{text}; noise (standard deviation of a reward): {format_rounded(self.noise)}"
 
     def __repr__(self) -> str:
-        return f"{self.arms!r}\ntide estimated ({self.tide}): {self.said()}"
+        return f"{self.arms!r}\nestimated shift (tide={self.tide!r}): {self.said()}"
 
     def _repr_html_(self) -> str:
-        return render_notebook_html(f"tide estimated ({self.tide}): {self.said()}", self.arms)
+        return render_notebook_html(f"estimated shift (tide={self.tide!r}): {self.said()}", self.arms)
 
     def _index(self, arm: Any) -> int:
         if arm not in self.names:

@@ -31,7 +31,7 @@ SPACING_RATIO = 4  # checkpoints are apart by at most their distance to the newe
 
 
 class FilterCheckpoint(NamedTuple):
-    """Copy of the state of the tide filter after the rewards of all pulls numbered below `upto`.
+    """Copy of the filter that estimates a hidden tide, after the rewards of all pulls numbered below `upto`.
 
     `told` is the number of these rewards, and `label` the environment of the last.
     """
@@ -100,7 +100,7 @@ class HiddenTideState(PolicyState):
         self._first_unprocessed = None
 
     def _return_to(self, number: int) -> None:
-        """Restore the newest checkpoint of the filter that does not include this pull."""
+        """Reset the hidden-tide filter to its newest checkpoint before this pull, or else to its start."""
         self._filter_checkpoints = tuple(copy for copy in self._filter_checkpoints if copy.upto <= number)
         if self._filter_checkpoints:
             self._processed_until, _, self._last_label, self.memory.floats[:], self.memory.ints[:] = (
@@ -111,7 +111,7 @@ class HiddenTideState(PolicyState):
             self.memory.floats[:], self.memory.ints[:] = 0.0, 0
 
     def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
-        """Process the reward of one pull; `left` says whether the label changed since the last reward."""
+        """Process the reward of one pull; `left` says if its environment was left since the last reward."""
         rewards, run = self.rewards, self.rewards.run
         if self._labelled and left:
             _clear_slot(self.memory.view.slot)
@@ -132,7 +132,7 @@ class HiddenTideState(PolicyState):
     # -- pending pulls
 
     def look_ahead(self) -> None:
-        """Update the version of the policy state that includes pending pulls."""
+        """Update the copy of the policy's statistics that also includes pending pulls."""
         self.catch_up()
         if self._counts_pending:
             return
@@ -217,7 +217,7 @@ class HiddenTideState(PolicyState):
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add a reward to the summary of its arm and environment, and mark its pull for the tide filter.
+        """Add a reward to the summary of its arm and environment; the hidden tide is estimated later.
 
         The filter reads the reward from the book, which has it already.
         """
@@ -227,7 +227,7 @@ class HiddenTideState(PolicyState):
         self._note_change(pull)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
-        """Replace a reward in the summary of its arm and environment; mark its pull for the tide filter."""
+        """Replace a reward in the summary of its arm and environment; the hidden tide is estimated later."""
         self.environments.replace_reward(self.environments.row(label), arm, old, new)
         self._note_change(pull)
 
@@ -280,7 +280,7 @@ class HiddenTideState(PolicyState):
     # -- contents for snapshots
 
     def refill(self, contents: Any) -> None:
-        """Restore the policy state from `contents`, which has no checkpoints of the filter."""
+        """Restore the policy state from saved `contents`, without checkpoints of the hidden-tide filter."""
         self._reset_filter()
         super().refill(contents)
 
@@ -292,7 +292,7 @@ def _clear_slot(slot: Any) -> None:
 
 
 def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheckpoint, ...]:
-    """Return a subset of the checkpoints: dense near the newest and sparse far behind it.
+    """Return some checkpoints of the hidden-tide filter: dense near the newest, sparse far behind it.
 
     >>> found = ()
     >>> for told in range(16, 1601, 16):

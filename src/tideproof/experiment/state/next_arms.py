@@ -97,7 +97,7 @@ class NextArms:
         return AskDraft(row, is_new, own.floats.copy(), own.ints.copy(), slot.floats.copy(), slot.ints.copy())
 
     def _drop_draft(self, draft: AskDraft) -> None:
-        """Undo the choice of arms since `_begin_draft`."""
+        """Undo a choice of arms by restoring the copies that were made before it."""
         environments, own = self._rewards.environments, self._pending.memory
         slot = environments.pending_slot(draft.row).memory
         own.floats[:], own.ints[:] = draft.floats, draft.ints

@@ -31,9 +31,10 @@ class Outdated(Flag):
 
 
 class PostponedUpdate(NamedTuple):
-    """Pending pulls at the time when an update of the statistics was postponed until their next use.
+    """Copy of the counts of pending pulls, made when an update of the statistics was postponed.
 
-    All other data that the update reads must be unchanged then, see `PendingPulls._can_postpone`.
+    The update runs when the statistics are next used. All other data that it reads must be unchanged then,
+    see `PendingPulls._can_postpone`.
     """
 
     counts: list[int]
@@ -75,7 +76,7 @@ class PendingPulls(SavedFields):
         self._sums = RunningLaplacian(arms)  # of the design with pending pulls
 
     def rebuild(self) -> None:
-        """Count the pending pulls again from the table of environments, and mark all else as outdated."""
+        """Recount pending pulls from the table of environments; mark the statistics with them as outdated."""
         self.reset()
         environments = self._rewards.environments
         self.counts = environments.rows.pending[:, self._rewards.active].sum(axis=0).tolist()
@@ -112,7 +113,10 @@ class PendingPulls(SavedFields):
             self._sums.changed.add(row)
 
     def add_chosen(self, row: int, places: list[int]) -> None:
-        """Count chosen pulls as pending; the design matrix already has all but the last of them."""
+        """Count chosen pulls as pending; the last of them is added to the design matrix later.
+
+        The others were added to it while the arms were chosen.
+        """
         if places:
             pending, active = self._rewards.environments.rows.pending[row], self._rewards.active
             for place in set(places):
@@ -132,24 +136,24 @@ class PendingPulls(SavedFields):
             self.counts[place] -= n
 
     def note_params(self) -> None:
-        """Note that the parameters of the policy have changed."""
+        """Mark the estimates as outdated, because the parameters of the policy have changed."""
         self._outdated |= Outdated.ESTIMATES
         self._postponed = None
 
     def note_rewards(self, row: int) -> None:
-        """Note that recorded rewards of an environment have changed the estimates."""
+        """Mark the estimates as outdated, because the recorded rewards of an environment have changed."""
         self._outdated |= Outdated.ESTIMATES
         self._postponed = None
         self._stale_rows.add(row)
 
     def note_counts(self, row: int) -> None:
-        """Note that the total number of recorded and pending pulls of an environment has changed."""
+        """Mark estimates and design matrix as outdated, because the pull counts of an environment changed."""
         self.note_rewards(row)
         self._outdated |= Outdated.DESIGN
         self._sums.changed.add(row)
 
     def note_solution(self) -> None:
-        """Note that all estimates were computed anew, so that the design matrix must be recomputed, too."""
+        """Mark the design matrix as outdated, because all estimates were computed anew."""
         self._outdated |= Outdated.DESIGN
 
     def finish(self) -> None:
@@ -185,7 +189,7 @@ class PendingPulls(SavedFields):
             self._outdated = Outdated.NOTHING
 
     def _can_postpone(self) -> bool:
-        """Return whether the rest of an update can be postponed without changing its result.
+        """Return whether updating the estimates can wait until they are read, without changing the result.
 
         On the ratio and odds scales it cannot: all pending pulls, including later ones, are added to a new
         fit.
@@ -290,7 +294,7 @@ class PendingPulls(SavedFields):
         return found.P, found.group, found.joins
 
     def _design_counts(self, which: Ints) -> Values:
-        """Return the counts of recorded and pending pulls in these environments, and zeros as their rewards.
+        """Return each arm's number of recorded and pending pulls in some environments, and zeros for rewards.
 
         The design matrix needs the counts only.
         """
@@ -301,7 +305,10 @@ class PendingPulls(SavedFields):
         return counts, zero, zero
 
     def _update_first(self, fit: Any) -> None:
-        """Count pending pulls in the environment of the first reward, the reference of all other shifts."""
+        """Include pending pulls in the fit's pull counts of the environment with the first reward.
+
+        The shift of this environment is the reference of all other shifts.
+        """
         environments = self._rewards.environments
         for row in environments.with_rewards[:1]:
             slot = environments.pending_slot(row).memory.view

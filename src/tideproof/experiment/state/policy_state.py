@@ -222,7 +222,7 @@ class PolicyState(SavedFields):
         self.pending.rebuild()
 
     def finish(self) -> None:
-        """Finish applying an event: update the sums of the design matrix, and take a checkpoint if due."""
+        """Finish an event: update the sums of the design matrix, and take an e-process checkpoint if due."""
         self.pending.finish()
         checkpoints, rewards = self.checkpoints, self.rewards
         if checkpoints is None:

@@ -8,14 +8,14 @@ from tideproof.experiment.pull import Label
 
 
 class PullCounter:
-    """Replacement for a policy state that counts pending pulls and computes no statistics."""
+    """Counter of pending pulls that replaces the policy state during a replay and computes no statistics."""
 
     def __init__(self) -> None:
         self._pending_counts: dict[tuple[Label, int], int] = {}
 
     @property
     def environments(self) -> PullCounter:
-        """The object itself, which also takes the place of the table of environments."""
+        """The counter itself, which has the methods that callers need of the table of environments."""
         return self
 
     def pending_count(self, label: Label, arm: int) -> int:

@@ -64,11 +64,11 @@ class RunningLaplacian:
         self.changed: set[int] = set()
 
     def contents(self) -> list[Any]:
-        """Return all sums as lists and arrays, from which `refill` restores them."""
+        """Return all sums over environments as lists and arrays, from which `refill` restores them."""
         return [list(self._totals), list(self._stored), sorted(self.changed)]
 
     def refill(self, contents: Any) -> None:
-        """Restore the sums that `contents` returned."""
+        """Restore all sums over environments from the lists and arrays that `contents` returned."""
         totals, (n, mean, squares), changed = contents
         self._totals, self._stored, self.changed = _LaplacianSums(*totals), (n, mean, squares), set(changed)
 
@@ -88,7 +88,7 @@ class RunningLaplacian:
         return QuadraticForm(laplacian, totals.right, totals.squares, totals.told - totals.environments)
 
     def _links(self) -> tuple[NDArray[np.bool_], Floats]:
-        """Return which pairs of arms share an environment, and the weight of each pair."""
+        """Return which pairs of arms share an environment, and each pair's weight in the Laplacian matrix."""
         linked = self._totals.meetings > 0
         np.fill_diagonal(linked, False)
         return linked, np.where(linked, self._totals.links, 0.0)
@@ -137,7 +137,7 @@ class RunningLaplacian:
 
 
 def _contribution(n: Floats, mean: Floats, squares: Floats) -> _LaplacianSums:
-    """Return the sums of some environments from counts, means and squared deviations of their cells."""
+    """Return least-squares sums over some environments from each arm's count, mean and squared deviations."""
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
     told = n > 0.0

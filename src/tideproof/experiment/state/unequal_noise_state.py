@@ -1,4 +1,4 @@
-"""Policy state for models of unequal noise, arm-by-environment interactions or outlying cells.
+"""Policy state for models of noise that differs by arm, or of arms that deviate from the shared shift.
 
 Rewards are processed in the order in which they were told, one step each; a summary of n rewards is exact.
 Replaced rewards and changes of arms cause a rebuild from the cells of all rewards at the end of the event. So
@@ -65,7 +65,7 @@ class RecomputedPendingPulls(PendingPulls):
 
 
 class UnequalNoiseState(PolicyState):
-    """Policy state for policies that model unequal noise, interactions or outlying cells.
+    """Policy state for policies that model unequal noise, or arms that deviate from the shared shift.
 
     Their options are `noise="by-arm"`, `interaction=` and `robust="cells"`.
     """

@@ -38,25 +38,25 @@ class ProofCheckpoints(NamedTuple):
 
     @classmethod
     def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> ProofCheckpoints:
-        """Return a list of checkpoints restored from the values that `contents` returned."""
+        """Return e-process checkpoints restored from the arm numbers and arrays that `contents` returned."""
         found = cls.begin(arms)
         found.proof.floats[:], found.proof.ints[:] = floats, ints
         return found
 
     def contents(self) -> list[Any]:
-        """Return all checkpoints as lists and arrays, from which `of` restores them."""
+        """Return all e-process checkpoints as lists and arrays, from which the method `of` restores them."""
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
-        """Return these checkpoints if they are usable with these active arms, else an empty list of them.
+        """Return the e-process checkpoints if they can be used for the `active` arms, else an empty list.
 
-        It can continue if it has a checkpoint and at least one of the arms.
+        They can be used if there is a checkpoint and at least one of the arms is compared.
         """
         goes_on = self.proof.view.moments[0] > 0 and not set(active).isdisjoint(self.arms)
         return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the active arms that are not compared yet but became comparable with an arm that is.
+        """Return the active arms that are not in the e-process but became comparable with one of its arms.
 
         `group` has the number of the comparable group of each active arm; 0 is no group.
         """
@@ -68,7 +68,7 @@ class ProofCheckpoints(NamedTuple):
     def with_arms(
         self, new: Sequence[int], laplacian_of: Callable[[Sequence[int]], RunningLaplacian]
     ) -> ProofCheckpoints:
-        """Return a copy that also compares new arms, which share an environment with the others.
+        """Return checkpoints that also compare `new` arms, which became comparable with the earlier arms.
 
         The rewards that connected the arms do not count as evidence (see `kernels/fit/e_process.py`).
         """
@@ -109,7 +109,7 @@ class ProofCheckpoints(NamedTuple):
         return proof, fit
 
     def with_checkpoint(self, sums: RunningLaplacian) -> ProofCheckpoints:
-        """Return a copy with a checkpoint added now, if one is due."""
+        """Return a copy of the e-process checkpoints, with one for the present state added if it is due."""
         proof, fit = self.current_proof(sums)
         store_checkpoint(proof, fit)
         found = self.begin(self.arms)

@@ -46,6 +46,7 @@ UNLIMITED = 10_000_000  # maximum number of pulls without a budget, for rewards 
 PROVEN_SHARE = 0.2  # share of the error probability that the proven rule has, if there is no budget
 # Shares of the required deviate, by differences and on the scale, from which the costly test is worthwhile
 _HOPE, _WORTH = 0.5, 0.7
+_PROVEN_PROMISE = "error rate guaranteed by a theorem, for any number of tests"
 _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many environments
 
 
@@ -99,7 +100,7 @@ class StopRule(NamedTuple):
         return _bound(len(state.policy_state.active), self._max_checks(state), 1.0 - self._error(rule))
 
     def current(self, book: Book) -> str:
-        """Return the name of the rule that is in force: `"calibrated"` or `"proven"`."""
+        """Return the name of the stopping rule that applies now: `"calibrated"` or `"proven"`."""
         return (
             "proven"
             if not STOPPING_RULES[self.name].calibrated or (self.later and _used_pulls(book) > self.cap)
@@ -126,17 +127,20 @@ class StopRule(NamedTuple):
         return error * (1.0 - PROVEN_SHARE if STOPPING_RULES[rule].calibrated else PROVEN_SHARE)
 
     def recommendation_fields(self, book: Book) -> dict[str, Any]:
-        """Return the fields of a recommendation that describe this rule."""
+        """Return the fields of a recommendation that describe the stopping rule and whether it is met."""
         rule = self.current(book) if book.sure is None else book.sure.rule
-        promise = f"calibrated for a check after every reward, up to {format_count(self.cap, 'pull')}"
+        promise = (
+            f"error rate checked by simulation for a test after every reward, "
+            f"up to {format_count(self.cap, 'pull')}"
+        )
         if not self.normal:
-            promise += ", as far as the intervals of fit() are valid for such rewards"
+            promise += ", and approximate for this kind of reward"
         return {
             "confidence": self.confidence,
             "rule": rule,
             "sure": book.sure is not None,
             "anytime": True,
-            "promise": promise if STOPPING_RULES[rule].calibrated else "proven for any number of checks",
+            "promise": promise if STOPPING_RULES[rule].calibrated else _PROVEN_PROMISE,
         }
 
 
@@ -149,7 +153,7 @@ class StopCheckSchedule:
         self._sure = False  # whether an arm was surely best at the last check
 
     def is_due(self, state: State) -> bool:
-        """Return whether enough has changed since the last check to check the rule again."""
+        """Return whether enough has changed since the last check of the stopping rule to check it again."""
         if self._sure:  # the event was undone since
             return True
         return self._now(state) != self._last_state and state.policy_state.fit.told[0] >= self._next
@@ -251,14 +255,14 @@ def checked_rule(
     confidence, rule = given
     if confidence is None:
         if rule is not None:
-            raise InputError(f"rule={describe_value(rule)} needs a confidence, such as confidence=0.95")
+            raise InputError(f"rule={describe_value(rule)} requires confidence, such as confidence=0.95")
         return {}
     rule = "calibrated" if rule is None else rule
     if spec.policy.tide in NOISE_MODELS:
         raise InputError(
             f"confidence={describe_value(confidence)} is not possible with {spec.label}: stopping rules "
-            f"assume equal noise, one tide for all arms and no outlying cells; give a budget, or the policy "
-            f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
+            f"assume equal variances, one shift for all arms and no outlying cells. Give a budget instead, "
+            f"or use the policy {spec.policy.name.removeprefix(spec.policy.tide)!r}"
         )
     with_stopping_rule(spec.policy, rule_prefix(rule)).selection(
         spec.selection.name

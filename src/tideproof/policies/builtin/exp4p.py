@@ -110,7 +110,7 @@ def from_world(world: Any) -> dict[str, Any]:
 
 @kernel
 def total(logs):
-    """Return the logarithm of the largest weight, and the sum of all weights over the largest weight.
+    """Return the logarithm of the largest weight, and the sum of all weights divided by the largest.
 
     The weights are those of the arms.
     """

@@ -45,7 +45,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy `knowledge-gradient`: the value of one more pull of each arm, and its inputs.
+    """State of the policy `knowledge-gradient`: the value of pulling each arm again, and its formula's terms.
 
     A value is computed again only if its inputs have changed.
 
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Return the parameters of `knowledge-gradient`: n0, the number of initial pulls of each arm."""
+    """Return the parameters of policy `knowledge-gradient`: n0, the number of initial pulls of each arm."""
     return Params(require_whole_number("n0", n0, 2))
 
 

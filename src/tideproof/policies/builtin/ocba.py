@@ -87,7 +87,7 @@ def fill_deficits(moments, pulls, more, values):
 
 POLICY = Policy(
     name="ocba",
-    idea="pulls an arm more often the harder it is to separate from the best",
+    idea="pulls arms more often if they are harder to tell apart from the best",
     reference="Chen, Lin, Yücesan, Chick 2000",
     State=State,
     configure=configure,

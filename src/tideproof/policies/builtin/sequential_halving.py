@@ -65,7 +65,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="sequential-halving",
-    idea="eliminates the worse half of the arms, round by round",
+    idea="eliminates the worse half of the arms after each round",
     reference="Karnin, Koren, Somekh 2013",
     State=State,
     configure=configure,

@@ -79,7 +79,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="successive-rejects",
-    idea="eliminates the arm with the lowest mean, phase by phase",
+    idea="eliminates the arm with the lowest mean after each phase",
     reference="Audibert, Bubeck, Munos 2010",
     State=State,
     configure=configure,

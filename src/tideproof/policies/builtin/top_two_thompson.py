@@ -132,7 +132,7 @@ def choose_arm(params, state, data, draw):
 
 POLICY = Policy(
     name="top-two-thompson",
-    idea="pulls the best arm of a posterior draw, or of a second draw that differs",
+    idea="pulls the best arm of a posterior sample, or of a second one with another best arm",
     reference="Russo 2016",
     State=State,
     configure=configure,

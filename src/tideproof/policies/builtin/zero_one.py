@@ -1,4 +1,4 @@
-"""The 0-1_1 procedure pulls the arm whose next reward is most likely to change the selection.
+"""The 0-1_1 procedure pulls the arm whose next reward is most likely to change which arm has the best mean.
 
 With (k) the best mean, (k-1) the second best and lambda_i = N_i (N_i + 1)/s2_i,
 
@@ -44,7 +44,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy `zero-one`: the value of one more pull of each arm, and its inputs.
+    """State of the policy `zero-one`: the value of pulling each arm again, and the terms of its formula.
 
     A value is computed again only if its inputs have changed.
 

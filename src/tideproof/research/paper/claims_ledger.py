@@ -11,20 +11,30 @@ from tideproof.research.paper.measurement_intervals import Measurement
 from tideproof.table import Table
 from tideproof.text import format_count
 
-RULES = (
+RULES_INTRODUCTION = (
     f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). "
-    "A comparison speaks for a part if its whole interval lies on the wanted side, "
-    "against it if it lies on the other side, and is open otherwise. "
-    "A part holds if none is against and at least half are for, "
-    "does not hold if some are against and none is for, holds in part if there are both, "
-    "and is not decided at this number of replications otherwise. "
-    "Where one comparison is enough, a part holds if one is for it and does not if all are against it. "
-    "A part that speaks of all designs, as a theorem does, does not hold if one is against it. "
-    "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
-    "is not decided if all parts are open, and holds in part otherwise. "
     "Differences are paired where both numbers come from one study, "
     "or from selections that were kept run by run; "
     "other intervals hold whatever the dependence."
+)
+RULES_HEADER = ("what is judged", "verdict", "rule")
+RULES = (
+    ("comparison", "for", "the whole interval is on the side that the paper says"),
+    ("comparison", "against", "the whole interval is on the other side"),
+    ("comparison", "open", "otherwise"),
+    ("part", "holds", "no comparison is against, and at least half are for"),
+    ("part", "does not hold", "some comparisons are against, and none is for"),
+    ("part", "holds in part", "some comparisons are for, and some against"),
+    ("part", "not decided", "otherwise (at this number of replications)"),
+    ("part of which one comparison is enough", "holds", "at least one comparison is for"),
+    ("part of which one comparison is enough", "does not hold", "all comparisons are against"),
+    ("part of which one comparison is enough", "not decided", "otherwise"),
+    ("part about all designs, such as a theorem", "does not hold", "at least one comparison is against"),
+    ("part about all designs, such as a theorem", "other verdicts", "as for any other part"),
+    ("claim", "holds", "all parts hold"),
+    ("claim", "not decided", "all parts are not decided"),
+    ("claim", "holds in part", "some parts hold, or hold in part, but not all parts hold"),
+    ("claim", "does not hold", "otherwise: no part holds, not even in part, and at least one does not hold"),
 )
 
 
@@ -74,7 +84,10 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
     """
     made = ", ".join(f"{name} {value}" for name, value in facts.items())
     times = f", {facts['replications']} replications" if "replications" in facts else ""
-    lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
+    lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", ""]
+    lines += [RULES_INTRODUCTION, ""]
+    lines += [f"| {' | '.join(RULES_HEADER)} |", "|---|---|---|"]
+    lines += [*(f"| {' | '.join(rule)} |" for rule in RULES), ""]
     lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
     lines += [
         f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "

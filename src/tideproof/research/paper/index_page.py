@@ -12,6 +12,8 @@ from tideproof.draw.colour_palette import css
 from tideproof.research.paper.claim_verdicts import ClaimPart, ClaimVerdict
 from tideproof.research.paper.claims_ledger import (
     RULES,
+    RULES_HEADER,
+    RULES_INTRODUCTION,
     least_favourable,
     summary,
     where_against,
@@ -51,7 +53,7 @@ def index_page(
 <p class="sum">{html.escape(summary(judged))}.</p>
 <h2>Claims</h2>
 {"".join(_claim(each) for each in judged)}
-<p class="made">{html.escape(RULES)}</p>
+{_rules()}
 <h2>Figures</h2>
 {"".join(_figure(each, folder) for each in figures)}
 <h2>How it was made</h2>
@@ -60,6 +62,17 @@ def index_page(
 </body>
 </html>
 """
+
+
+def _rules() -> str:
+    """Return the rules of the verdicts as a table that can be opened."""
+    head = "".join(f"<th>{name}</th>" for name in RULES_HEADER)
+    rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in rule)}</tr>" for rule in RULES)
+    return (
+        f"<details><summary>How claims are judged</summary><p>{html.escape(RULES_INTRODUCTION)}</p>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></details>"
+    )
 
 
 def _claim(each: ClaimVerdict) -> str:

@@ -23,16 +23,24 @@ this; *first*, *near* and *steps* are other arrangements of arms ([all of them](
 
 | column | logs in which, in percent | at most |
 | --- | --- | --- |
-| best excluded | the best arm was not among the candidates | 5 |
-| false winner | an arm was named that is not the best | 5 |
-| lift missed | the truth was outside the confidence interval | 5 |
-| too few events | the answer was "too few events" although every arm had 30 | 10 |
-| at all | the answer was "too few events", however many there were | |
-| found | the best arm was named; a dash where arms are equal | |
-| mostly | not a percentage: the scale that was chosen most often | |
+| best arm excluded (%) | the best arm was not among the candidates | 5 |
+| false winner (%) | an arm was named that is not the best | 5 |
+| interval missed the lift (%) | the true lift was outside the confidence interval | 5 |
+| too few events despite 30 (%) | the answer was "too few events" although every arm had 30 | 10 |
+| too few events (%) | the answer was "too few events", however many there were | |
+| best arm named (%) | the best arm was named; a dash where arms are equal | |
+| scale chosen most often | not a percentage: the scale that was chosen most often | |
 
-A `!` would mark a promise that was found to be broken. The second table compares the power of two arms with
-that of a well-known test, the yardstick."""
+A `!` would mark a promise that was found to be broken. The second table compares the power of tideproof with
+two arms with that of a well-known reference test."""
+
+# The headers of the promises in tables that people read; the CSV files use the names of the promises.
+_HEADERS = {
+    "best excluded": "best arm excluded (%)",
+    "false winner": "false winner (%)",
+    "lift missed": "interval missed the lift (%)",
+    "too few events": "too few events despite 30 (%)",
+}
 
 
 def broken_promises(played: CalibrationCounts) -> list[str]:
@@ -46,7 +54,7 @@ def broken_promises(played: CalibrationCounts) -> list[str]:
     for setting, pair in played.power_tests.items():
         found = power_ratio(*pair)
         if not found.kept:
-            said.append(f"{setting.name}: power {found.ratio:.3f} of the yardstick's")
+            said.append(f"{setting.name}: power {found.ratio:.3f} of the reference test's")
     return said
 
 
@@ -89,14 +97,20 @@ def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
     if played.tallies:
         rows: list[dict[str, object]] = []
         for setting, tally in played.tallies.items():
-            kept = {promise.name: str(promise) for promise in promises(setting, tally)}
+            kept = {_HEADERS[promise.name]: str(promise) for promise in promises(setting, tally)}
             scale = max(tally.scales, key=lambda name: tally.scales[name])
             found = (
                 f"{100 * tally.winner / tally.logs:.0f}" if best_arms(setting).size == 1 else "\N{EN DASH}"
             )
             silent = f"{100 * tally.too_few_at_all / tally.logs:.0f}"
             rows.append(
-                {"log": _describe(setting), **kept, "at all": silent, "found": found, "mostly": scale}
+                {
+                    "log": _describe(setting),
+                    **kept,
+                    "too few events (%)": silent,
+                    "best arm named (%)": found,
+                    "scale chosen most often": scale,
+                }
             )
         yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
     if played.power_tests:
@@ -106,12 +120,12 @@ def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
             rows.append(
                 {
                     "log of two arms": _describe(setting),
-                    "found": f"{100 * s.ours:.1f}",
-                    "by the yardstick": f"{100 * s.theirs:.1f}",
+                    "best arm named (%)": f"{100 * s.ours:.1f}",
+                    "reference test (%)": f"{100 * s.theirs:.1f}",
                     "ratio": f"{s.ratio:.3f} ({s.low:.3f}\N{EN DASH}{s.high:.3f}){'' if s.kept else ' !'}",
-                    "at equal size": f"{s.at_equal_size:.3f}",
-                    "winner of equals": f"{100 * s.our_size:.1f}",
-                    "the yardstick's": f"{100 * s.their_size:.1f}",
+                    "ratio at equal significance level": f"{s.at_equal_size:.3f}",
+                    "false winners, equal arms (%)": f"{100 * s.our_size:.1f}",
+                    "reference test, equal arms (%)": f"{100 * s.their_size:.1f}",
                 }
             )
         yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
@@ -142,10 +156,14 @@ def verdict(played: CalibrationCounts) -> str:
     count = len(played.tallies) + len(played.power_tests)
     failed = len({said.split(":")[0] for said in broken_promises(played)})
     least = detectable_rate(played.logs)
-    seen = "no error can be seen" if least > 1.0 else f"5 % are seen to be broken from {100 * least:.2f} % on"
+    seen = (
+        "no observed error rate counts as above 5 %"
+        if least > 1.0
+        else f"only observed error rates of {100 * least:.2f} % or more count as above 5 %"
+    )
     return (
         f"Promises were broken in {failed} of {format_count(count, 'setting')}. "
-        f"With {format_count(played.logs, 'log')} {seen}."
+        f"With {format_count(played.logs, 'log')}, {seen}."
     )
 
 

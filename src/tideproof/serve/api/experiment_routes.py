@@ -43,7 +43,7 @@ async def begin(
     if not key.reaches(body.name):
         raise Problem(403, f"this key is restricted to other experiments and may not use {body.name!r}")
     if body.name in (".", ".."):
-        raise Problem(400, f"name: {body.name!r} cannot be part of a URL; choose another name")
+        raise Problem(400, f"name must not be {body.name!r}, which has a special meaning in URLs")
     given = body.model_dump(exclude_unset=True)
     name, arms = given.pop("name"), given.pop("arms")
 
@@ -52,7 +52,7 @@ async def begin(
         if "name" in options:
             raise Problem(
                 400,
-                "policy_options: 'name' is not an option; the name of the policy belongs in the field policy",
+                "policy_options must not contain 'name': the name of the policy belongs in the field policy",
             )
         try:
             if "policy" in given or options:
@@ -119,7 +119,7 @@ async def change(
 async def stop(
     name: str, body: m.StopBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Stop the experiment for good. Rewards of pending pulls can still be reported."""
+    """Stop the experiment permanently. Rewards of pending pulls can still be reported."""
     service = service_of(request)
     await run_command(service, key, name, once, "stop", body.why, by=author_of(key, body.by))
     return await _info(service, name)

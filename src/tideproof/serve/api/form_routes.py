@@ -21,12 +21,13 @@ from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.pages.experiment_view import narrow_first
-from tideproof.serve.pages.log_uploads import UploadForm, analyze_upload
-from tideproof.serve.pages.page_rendering import one_line, page, redirect
+from tideproof.serve.pages.log_uploads import UploadForm, analyze_upload, label_report
+from tideproof.serve.pages.page_rendering import page, redirect
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.schemas.key_schemas import KeyBody
 from tideproof.serve.service import service_of
+from tideproof.serve.validation_messages import describe_validation_errors
 
 router = APIRouter(include_in_schema=False)
 
@@ -38,7 +39,16 @@ Admin = Annotated[Key, needs(Right.ADMIN)]
 
 RUNS = 2000  # simulated experiments per budget; more would take minutes instead of seconds
 _NUMBERS = ("budget", "lease", "reserve", "confidence")
+PLAN_LABELS = {
+    "gap": "Smallest lead worth finding",
+    "sigma": "Standard deviation of a reward",
+    "rate": "Usual rate, for rewards of 0 or 1",
+    "lift": "Smallest relative lift worth finding, for rewards of 0 or 1",
+    "per_environment": "Pulls per day",
+    "error": "Probability of a wrong selection",
+}  # parameters of a plan, and their labels in the form for a new experiment
 _CHANGE: TypeAdapter[Any] = TypeAdapter(m.ChangeBody)
+_LABELS = {"text": "the note", "change": "the kind of change"}  # fields without a label of the same name
 _WRONG = (Problem, TideproofError, ValidationError)
 
 
@@ -53,11 +63,11 @@ async def log_in(request: Request, _caller: AnyCaller) -> Response:
         if not key.may(Right.READ):
             raise Problem(
                 403,
-                f"a key with the role {key.role!r} is for programs; pages need one with the role viewer, "
+                f"a key with the role {key.role!r} cannot open pages; use a key with the role viewer, "
                 f"reporter, editor or admin",
             )
     except Problem as problem:
-        said = "This key is not valid." if problem.status == 401 else f"{problem.detail}."
+        said = "this key is not valid" if problem.status == 401 else problem.detail
         return page("login", None, problem.status, next=back, said=said)
     response = redirect(back if _is_own_page(back) else "/")
     await login_routes.begin_session(request, response, service, key)
@@ -137,7 +147,7 @@ async def analyze(request: Request, key: Reader) -> Response:
 
             def work() -> dict[str, Any] | str:
                 found = analyze_upload(stream, name, asked, limit)
-                analysis, columns = found.report, str(found.columns)
+                analysis, columns = label_report(found.report), str(found.columns)
                 if given.get("do") == "file":
                     return html_report(analysis, name, columns)
                 return {
@@ -215,20 +225,32 @@ def _arms(given: dict[str, str]) -> list[str]:
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:
     """Simulate the experiment that a form describes to find the budget it needs; a blocking call."""
     # imported here because it imports the simulator, which the service needs for nothing else
-    from tideproof.plans.planner import plan
+    from tideproof.plans.planner import plan_with_names
 
     binary = any(kind.binary for name, kind in REWARD_KINDS.items() if name == given.get("rewards"))
     names = ("rate", "lift") if binary else ("gap", "sigma")
-    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in names if given.get(name)}
+    wanted: dict[str, Any] = {
+        name: _number(_spell_plan_field(name), given[name]) for name in names if given.get(name)
+    }
     per = given.get("per_environment")
-    found = plan(
+    found = plan_with_names(
+        _spell_plan_field,
         arms=len(_arms(given)),
-        per_environment=_whole("pulls per day", per) if per else None,
-        error=_number("error", given.get("error") or "0.05"),
+        per_environment=_whole(_spell_plan_field("per_environment"), per) if per else None,
+        error=_number(_spell_plan_field("error"), given.get("error") or "0.05"),
         replications=RUNS,
         **wanted,
     )
     return {"sentence": found.sentence, "budget": found.budget, "ways": found.table.to_dicts()}
+
+
+def _spell_plan_field(name: str) -> str:
+    """Return the quoted label of a parameter for planning a test, as the form for new experiments shows it.
+
+    >>> _spell_plan_field("per_environment"), _spell_plan_field("arms")
+    ('“Pulls per day”', 'the number of arms')
+    """
+    return f"“{PLAN_LABELS[name]}”" if name in PLAN_LABELS else f"the number of {name}"
 
 
 def _number(name: str, text: str) -> float:
@@ -236,7 +258,7 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Problem(400, f"{name}: must be a number, not {text!r}") from None
+        raise Problem(400, f"{name} must be a number, not {text!r}") from None
 
 
 def _whole(name: str, text: str) -> int:
@@ -244,7 +266,7 @@ def _whole(name: str, text: str) -> int:
     try:
         return int(text.replace(",", ""))
     except ValueError:
-        raise Problem(400, f"{name}: must be a whole number, not {text!r}") from None
+        raise Problem(400, f"{name} must be a whole number, not {text!r}") from None
 
 
 def _is_own_page(path: str) -> bool:
@@ -260,7 +282,9 @@ def _error_text(error: Exception) -> str:
     """Return the message to show for an error in a submitted form."""
     if isinstance(error, Problem):
         return error.detail
-    return one_line(error) if isinstance(error, ValidationError) else str(error)
+    if isinstance(error, ValidationError):
+        return describe_validation_errors(error, names=_LABELS)
+    return str(error)
 
 
 def _error_status(error: Exception) -> int:

@@ -23,6 +23,7 @@ from tideproof.serve.problem_details import RESPONSES, Problem, problem_of
 from tideproof.serve.schemas import flag_schemas as m
 from tideproof.serve.server_sent_events import format_message, stream_messages, streaming_response
 from tideproof.serve.service import Service, service_of
+from tideproof.serve.validation_messages import describe_request_errors
 from tideproof.text import escape_control_characters
 
 PAUSE = 0.5  # seconds between two checks for changed flags
@@ -40,7 +41,7 @@ class OfrepRoute(APIRoute):
             try:
                 return await inner(request)
             except RequestValidationError as error:
-                return _failure(request, 400, *_validation_failure(error))
+                return _failure(request, 400, *_validation_failure(request, error))
             except TideproofError as error:
                 return _protocol_response(request, problem_of(error))
             except Problem as error:
@@ -89,7 +90,9 @@ async def evaluate_all(
     body: m.FlagRequest,
     request: Request,
     caller: Evaluator,
-    known: Annotated[str | None, Header(alias="If-None-Match")] = None,
+    known: Annotated[
+        str | None, Header(alias="If-None-Match", description="ETag of the response that the client has.")
+    ] = None,
 ) -> Response:
     """Return the arms that a unit gets from all feature flags that the API key may read.
 
@@ -122,7 +125,10 @@ async def stream(
         str, Query(max_length=300, description="Ticket from the response to a bulk evaluation.")
     ],
     seen: Annotated[str, Query(max_length=50, description="Version of the flags that the client has.")] = "",
-    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=50)] = None,
+    last: Annotated[
+        str | None,
+        Header(alias="Last-Event-ID", max_length=50, description="ID of the last message that was received."),
+    ] = None,
 ) -> StreamingResponse:
     """Send a server-sent event whenever a client should evaluate its feature flags again.
 
@@ -164,7 +170,7 @@ def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
     return [{"type": "sse", "endpoint": {"requestUri": f"/ofrep/v1/stream?ticket={ticket}&seen={seen}"}}]
 
 
-def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
+def _validation_failure(request: Request, error: RequestValidationError) -> tuple[str, str]:
     """Return the OFREP error code and the error message for an invalid request."""
     first = error.errors()[0]
     where = [part for part in first["loc"] if part != "body"]
@@ -172,7 +178,7 @@ def _validation_failure(error: RequestValidationError) -> tuple[str, str]:
     if unnamed or (where and first["type"] == "missing"):
         return "TARGETING_KEY_MISSING", "the context must have a targetingKey: the unit that gets an arm"
     code = "INVALID_CONTEXT" if where[:1] == ["context"] else "PARSE_ERROR"
-    return code, f"{'.'.join(map(str, where)) or 'the body'}: {first['msg']}"
+    return code, describe_request_errors(request, error)
 
 
 def _protocol_response(request: Request, problem: Problem) -> Response:

@@ -21,10 +21,12 @@ from tideproof.serve.api import login_routes
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
+from tideproof.serve.pages.experiment_view import format_pulls_used
 from tideproof.serve.pages.page_rendering import page
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.service import Service, service_of
 from tideproof.store.backend import ExperimentListing
+from tideproof.text import format_count
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,13 +58,16 @@ async def overview(
 
 def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
     """Return one row of the web page that lists all experiments."""
-    row: dict[str, Any] = {"name": each.name, "pulls": each.pulls, "at": each.at, "state": "", "verdict": ""}
+    row: dict[str, Any] = {"name": each.name, "pulls": "", "at": each.at, "state": "", "verdict": ""}
     try:
         row |= json.loads(each.about)
         found = service.experiments.get(each.name).internals.read()
-        row |= {"verdict": short_status(found.recommendation), "state": found.status.state}
+        status = found.status
+        row |= {"verdict": short_status(found.recommendation), "state": status.state}
+        row["pulls"] = format_pulls_used(status.asked, status.budget, status.lost)
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
+        row["pulls"] = format_count(each.pulls, "pull")
     return row
 
 

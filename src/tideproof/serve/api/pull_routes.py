@@ -56,7 +56,7 @@ async def tell_summary(
 ) -> None:
     """Record the results of `n` pulls of one arm in one environment.
 
-    They settle the oldest pending pulls of that arm and environment.
+    The rewards are assigned to the oldest pending pulls of that arm and environment.
     """
     given = body.model_dump(exclude={"by"}, exclude_none=True)
     await run_command(
@@ -105,7 +105,7 @@ async def list_pending_pulls(
 async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Evaluator) -> m.PullInfo:
     """Return the arm of a unit, such as a visitor; a unit always gets the same arm.
 
-    In an experiment with a `reserve`, the pull counts once an exposure is recorded: the unit saw the arm.
+    In an experiment with a `reserve`, the pull counts only after a recorded exposure: the unit saw the arm.
     """
     service = service_of(request)
 
@@ -125,7 +125,7 @@ async def expose(
 ) -> None:
     """Record that units, such as visitors, saw their arms; repeating a request has no effect.
 
-    From now on their pulls count.
+    After that, the rewards of their pulls count.
     """
     service = service_of(request)
 

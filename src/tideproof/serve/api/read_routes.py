@@ -54,12 +54,24 @@ async def shares(
     key: Reader,
     environment: Annotated[
         str | None,
-        Query(min_length=1, max_length=200, description="Environment of the pulls; default as in ask."),
+        Query(
+            min_length=1,
+            max_length=200,
+            description="Environment of the pulls, if it is a text; by default that of a new pull.",
+        ),
     ] = None,
     number: Annotated[
-        int | None, Query(ge=-WHOLE, le=WHOLE, description="The environment, if it is a number.")
+        int | None,
+        Query(ge=-WHOLE, le=WHOLE, description="Environment of the pulls, if it is a whole number."),
     ] = None,
-    n: Annotated[int | None, Query(ge=1, le=100_000, description="Number of next pulls.")] = None,
+    n: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=100_000,
+            description="Number of next pulls; by default 100, or the remaining budget if less.",
+        ),
+    ] = None,
 ) -> m.Shares:
     """Return the share of each arm among the next pulls, without assigning these pulls."""
     service = service_of(request)
@@ -98,7 +110,12 @@ async def stream(
     request: Request,
     key: Reader,
     after: After = 0,
-    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+    last: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID", max_length=30, description="Number of the last event that was received."
+        ),
+    ] = None,
 ) -> StreamingResponse:
     """Stream an experiment's events with numbers greater than `after`, as server-sent events.
 

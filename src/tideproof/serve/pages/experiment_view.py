@@ -26,7 +26,8 @@ from tideproof.report.plots import fit_cards
 from tideproof.report.report_tables import arm_columns, format_chance
 from tideproof.report.table_layout import Column
 from tideproof.serve import serializers
-from tideproof.text import PLAIN, format_count
+from tideproof.serve.pages.option_labels import without_command_line
+from tideproof.text import PLAIN, as_sentence, format_count
 
 HISTORY_EVENTS = 30  # events that the history shows
 LISTED_PULLS = 8  # pending pulls that are listed
@@ -111,12 +112,13 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         "sharper": found.sure and isinstance(fit, Fit) and len(fit.candidates) > 1,
         "anytime": found.anytime,
         "progress": progress,
-        "warnings": [_as_sentence(remark) for remark in model.warnings],
+        "warnings": [as_sentence(remark) for remark in model.warnings],
         "columns": [],
         "followed": False,
         "cards": [],
         "answers": [],
         "raw": "",
+        "raw_differs": False,
         "history": history,
         "noted": noted,
         "lost": status.lost,
@@ -131,10 +133,11 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     if not isinstance(fit, Fit):
         return parts
     analysis = describe_fit(fit)
-    parts["warnings"] += analysis.warnings
+    parts["warnings"] += [without_command_line(text) for text in analysis.warnings]
     parts["columns"] = narrow_first(arm_columns(analysis))
-    parts["raw"] = raw_sentence(fit, found.arm)
-    parts["answers"] = analysis.answers + analysis.notes + ([_as_sentence(ADAPTIVE)] if fit.adaptive else [])
+    parts |= compare_with_raw(best_raw_arm(fit), found.arm)
+    answers = [without_command_line(text) for text in analysis.answers + analysis.notes]
+    parts["answers"] = answers + ([as_sentence(ADAPTIVE)] if fit.adaptive else [])
     parts["cards"] = fit_cards(analysis)
     return parts
 
@@ -146,27 +149,34 @@ def narrow_first(columns: list[Column]) -> list[Column]:
 
 
 def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
-    """Return table and pictures for an experiment whose shifts are estimated without environment names."""
+    """Return the table of arms and a chart of the shifts, both estimated without environment names."""
     raw = told.raw_means(len(fit.names))
     card = tide_card(fit, told)
     return {
         "columns": tide_columns(fit, raw),
-        "raw": compare_with_raw(followed_raw_pick(fit, raw), fit.best),
         "cards": [card] if card is not None else [],
         "followed": True,
-    }
+    } | compare_with_raw(followed_raw_pick(fit, raw), fit.best)
 
 
-def raw_sentence(fit: Fit, arm: str | None) -> str:
-    """Return a sentence that names the arm with the best raw mean and compares it with the selected arm."""
-    return compare_with_raw(best_raw_arm(fit), arm)
+def compare_with_raw(raw: str, arm: str | None) -> dict[str, Any]:
+    """Return whether the arm with the best raw mean is not the selected one, and a sentence about it."""
+    if arm is None:
+        return {"raw": f"{raw} has the best raw mean.", "raw_differs": False}
+    if raw == arm:
+        return {"raw": f"{raw} has the best raw mean, too.", "raw_differs": False}
+    said = f"{raw} has the best raw mean. After the shifts are removed, {arm} leads."
+    return {"raw": said, "raw_differs": True}
 
 
-def compare_with_raw(raw: str, arm: str | None) -> str:
-    """Return a sentence that says whether the arm with the best raw mean is also the selected arm."""
-    if arm is None or raw == arm:
-        return f"{raw} has the best raw mean, too." if arm else f"{raw} has the best raw mean."
-    return f"{raw} has the best raw mean, but only because of shifts. With the shifts removed, {arm} leads."
+def format_pulls_used(used: int, budget: int | None, lost: int) -> str:
+    """Return in words how many pulls were used, out of what budget, and how many were cancelled or expired.
+
+    >>> format_pulls_used(251, 400, 1), format_pulls_used(1, None, 0)
+    ('251 of 400 pulls used (1 cancelled or expired)', '1 pull')
+    """
+    said = f"{used:,} of {format_count(budget, 'pull')} used" if budget else format_count(used, "pull")
+    return f"{said} ({lost:,} cancelled or expired)" if lost else said
 
 
 def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any) -> list[Progress]:
@@ -174,15 +184,10 @@ def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any)
     found = []
     if stopping is not None:
         near = stopping.share(fit)
-        said = "approximate share of the evidence that the stopping rule requires"
+        said = "progress toward the threshold of the stopping rule (approximate)"
         said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said
         found.append(Progress("stopping rule", near or 0.0, said))
     if status.budget:
-        said = f"{status.asked:,} of {format_count(status.budget, 'pull')} assigned"
+        said = format_pulls_used(status.asked, status.budget, status.lost)
         found.append(Progress("budget", min(1.0, status.asked / status.budget), said))
     return found
-
-
-def _as_sentence(text: str) -> str:
-    """Return a text as a sentence, with a capital letter and a full stop."""
-    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")

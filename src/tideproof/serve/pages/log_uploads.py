@@ -1,12 +1,12 @@
-"""Analysis of an uploaded file through a DuckDB connection that may open only it and use little memory."""
+"""Analysis of an uploaded file by a DuckDB connection with limited memory and no access to other files."""
 
 from __future__ import annotations
 
-import re
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast, get_args
+from typing import BinaryIO, NamedTuple, cast
 
 from tideproof.analysis.log_analysis import LogAnalysis, analyze_log
 from tideproof.analysis.log_options import (
@@ -16,16 +16,15 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
 )
 from tideproof.analysis.scale_choice import ScaleChoice
+from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.data.dataset import source_dataset
 from tideproof.data.sources.duckdb_connection import FileGuard
 from tideproof.data.sources.duckdb_files import UPLOAD_KINDS, open_files
 from tideproof.errors import InputError, TideproofError
+from tideproof.serve.pages.option_labels import label_of, name_by_labels
 from tideproof.serve.problem_details import Problem
 from tideproof.stats.variance.variance_models import Variance
 
-# "by-unit" needs a column of units, for which the form has no field
-VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")
-SCALES = get_args(ScaleChoice)
 _CHUNK = 2**20
 
 # At most two files are read at the same time, because each may use as much memory as `FileGuard` allows
@@ -33,7 +32,7 @@ _read_slots = threading.BoundedSemaphore(2)
 
 
 class UploadForm(NamedTuple):
-    """Options of the form for analyzing an uploaded log; columns that are None are guessed."""
+    """Options of the form for analyzing an uploaded log; a column name that is None is guessed."""
 
     arm: str | None = None
     environment: str | None = None
@@ -67,9 +66,17 @@ def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> L
                 return _analyze_file(str(path), asked)
             except TideproofError as error:  # its message contains the name of the temporary file
                 said = str(error).replace(str(path), Path(name).name)
-                raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
+                raise InputError(name_by_labels(said)) from None
     finally:
         _read_slots.release()
+
+
+def label_report(report: FitReport) -> FitReport:
+    """Return a report in which options are named by the labels of the upload form."""
+    answers, notes, warnings = (
+        [name_by_labels(text) for text in texts] for texts in (report.answers, report.notes, report.warnings)
+    )
+    return replace(report, answers=answers, notes=notes, warnings=warnings)
 
 
 def _copy(file: BinaryIO, path: Path, most: int) -> None:
@@ -104,6 +111,7 @@ def _analyze_file(path: str, asked: UploadForm) -> LogAnalysis:
             adaptive=asked.adaptive,
         ),
         comparisons=ComparisonOptions(shorter_environments=True),
+        spell=label_of,
     )
     with open_files(path, FileGuard(path)) as source:
         return analyze_log(source_dataset(source), options)

@@ -10,7 +10,6 @@ import jinja2
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from tideproof import errors
@@ -20,9 +19,10 @@ from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.event_text import format_age, format_time
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.pages.log_uploads import SCALES, VARIANCES
-from tideproof.serve.problem_details import Problem, problem_of
-from tideproof.text import escape_control_characters
+from tideproof.serve.pages.option_labels import LABELS, SCALES, VARIANCES
+from tideproof.serve.problem_details import Problem, problem_of, problem_of_request
+from tideproof.serve.validation_messages import describe_request_errors
+from tideproof.text import as_sentence, escape_control_characters
 
 _PROGRAMS = ("/v1/", "/ofrep/", "/healthz", "/readyz", "/metrics")
 _TITLES = {403: "Not allowed", 404: "Not found", 413: "File too large", 429: "Too many requests"}
@@ -39,8 +39,9 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
+    made.filters["sentence"] = as_sentence
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
-    made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
+    made.globals |= {"version": __version__, "LABELS": LABELS, "VARIANCES": VARIANCES, "SCALES": SCALES}
     made.globals |= {"reward_kinds": REWARD_KINDS, "UPLOAD_KINDS": UPLOAD_KINDS}
     return made
 
@@ -55,13 +56,6 @@ def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -
 def redirect(path: str) -> RedirectResponse:
     """Return a redirect to a page, after a form was submitted."""
     return RedirectResponse(path, 303)
-
-
-def one_line(error: ValidationError | RequestValidationError) -> str:
-    """Return a validation error of a form in one line: the field, and what is allowed."""
-    first = error.errors()[0]
-    where = str(first["loc"][0]) if first["loc"] else "the form"
-    return f"{where}: {first['msg']}"
 
 
 def is_for_people(request: Request) -> bool:
@@ -95,13 +89,16 @@ def install(app: FastAPI) -> None:
 
         async def handle(request: Request, error: Exception) -> Response:
             if is_for_people(request):
-                return problem_page(request, problem(error))
+                return problem_page(request, problem(request, error))
             found: Response = await before(request, error)
             return found
 
         app.add_exception_handler(kind, handle)
 
-    either(Problem, lambda error: error)
-    either(errors.TideproofError, problem_of)
-    either(RequestValidationError, lambda error: Problem(400, one_line(error)))
-    either(HTTPException, lambda error: Problem(error.status_code, str(error.detail)))
+    either(Problem, lambda request, error: error)
+    either(errors.TideproofError, lambda request, error: problem_of(error))
+    either(
+        RequestValidationError,
+        lambda request, error: Problem(400, describe_request_errors(request, error)),
+    )
+    either(HTTPException, problem_of_request)

@@ -20,30 +20,107 @@ class ExperimentBody(RequestBody):
 
     model_config = example({"name": "prices", "arms": ["A", "B", "C"], "budget": 1000})
     name: Annotated[Name, Field(description="Name of the experiment, without slashes.")]
-    arms: Annotated[list[Short], Field(min_length=2, max_length=ARMS)]
+    arms: Annotated[
+        list[Short],
+        Field(min_length=2, max_length=ARMS, description="Names of the alternatives to compare."),
+    ]
     budget: Annotated[
-        StrictInt | None, Field(ge=1, le=10**12, description="Number of pulls after which it ends.")
+        StrictInt | None,
+        Field(
+            ge=1,
+            le=10**12,
+            description="Number of pulls after which the experiment ends; null means no limit.",
+        ),
     ] = None
-    policy: Annotated[Short, Field(description="Name of a registered policy.")] = "contrast"
-    policy_options: Annotated[dict[Short, Any], Field(max_length=20)] = Field({})
+    policy: Annotated[
+        Short,
+        Field(
+            description="Name of the policy that chooses the arms; `tideproof policies` and the "
+            "documentation of policies list the names."
+        ),
+    ] = "contrast"
+    policy_options: Annotated[dict[Short, Any], Field(max_length=20)] = Field(
+        {}, description="Options of the policy, by name, as `tp.policy` takes them."
+    )
     confidence: Annotated[
         Number | None,
-        Field(description="Stop when an arm is the best with this confidence, for example 0.95."),
+        Field(
+            description="Stop early, as soon as one arm is the best at this confidence level, which must be "
+            "above 0.5 and below 1; null uses the whole budget."
+        ),
     ] = None
-    rule: Rule | None = None
-    seed: Annotated[StrictInt, Field(ge=0, le=2**64 - 1)] = 0
-    direction: Literal["maximize", "minimize"] = "maximize"
-    tide: Tide = "auto"
-    rewards: Rewards = "normal"
-    scale: Literal["auto", Scale] = "auto"
-    limits: tuple[Number, Number] | None = None
-    floors: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
-    caps: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
-    lease: Annotated[Number | None, Field(description="Seconds until a pending pull expires.")] = None
-    default: Annotated[Number | None, Field(description="Reward of a pull that expires.")] = None
+    rule: Annotated[
+        Rule | None,
+        Field(
+            description="Stopping rule for `confidence`. `calibrated`: calibrated by simulation. `proven`: "
+            "guaranteed by a theorem for normal rewards, but needs about twice as many pulls. null means "
+            "`calibrated`."
+        ),
+    ] = None
+    seed: Annotated[
+        StrictInt,
+        Field(
+            ge=0,
+            le=2**64 - 1,
+            description="Seed of the random choices; the same seed and rewards give the same pulls.",
+        ),
+    ] = 0
+    direction: Annotated[
+        Literal["maximize", "minimize"],
+        Field(description="Whether higher (`maximize`) or lower (`minimize`) rewards are better."),
+    ] = "maximize"
+    tide: Annotated[
+        Tide,
+        Field(
+            description="Model of the shifts that all arms share. `labels`: one shift for each environment. "
+            "`hidden`: the shifts are estimated from the rewards, without environments. `both`: the shift "
+            "can also change within an environment. `auto`: `labels` if the first ask names an environment, "
+            "else `hidden`."
+        ),
+    ] = "auto"
+    rewards: Annotated[
+        Rewards,
+        Field(
+            description="Kind of reward. `normal`: any number. `conversions`: 0 or 1. `counts`: whole "
+            "numbers of at least 0. `money`: amounts of at least 0. Other rewards are refused."
+        ),
+    ] = "normal"
+    scale: Annotated[
+        Literal["auto", Scale],
+        Field(
+            description="How arms are compared: by `difference`, `ratio` or, for conversions, `odds`. "
+            "`auto`: `difference` for normal rewards; `ratio` for other kinds if the policy allows it."
+        ),
+    ] = "auto"
+    limits: Annotated[
+        tuple[Number, Number] | None,
+        Field(description="The lowest and the highest possible reward; rewards outside are refused."),
+    ] = None
+    floors: Annotated[
+        dict[Short, Number] | None,
+        Field(max_length=ARMS, description="Minimum share of the pulls, from 0 to 1, by arm."),
+    ] = None
+    caps: Annotated[
+        dict[Short, Number] | None,
+        Field(max_length=ARMS, description="Maximum share of the pulls, from 0 to 1, by arm."),
+    ] = None
+    lease: Annotated[
+        Number | None,
+        Field(
+            description="Seconds after assignment until a pending pull expires and returns to the budget, or "
+            "gets the reward `default`; null means no limit."
+        ),
+    ] = None
+    default: Annotated[
+        Number | None,
+        Field(description="Reward recorded when a pull expires (requires `lease`)."),
+    ] = None
     reserve: Annotated[
         Number | None,
-        Field(description="Seconds within which the exposure of a unit's pull must be reported."),
+        Field(
+            description="Seconds after assignment within which the client must report that the unit saw the "
+            "arm; at most `lease`, which it requires."
+        ),
     ] = None
     time_zone: Annotated[
         Short | None,
@@ -54,42 +131,57 @@ class ExperimentBody(RequestBody):
 class ExperimentInfo(BaseModel):
     """Settings and progress of an experiment."""
 
-    name: str
-    state: Literal["running", "paused", "stopped", "done"]
-    arms: list[str]
-    retired: list[str]
-    budget: int | None
+    name: str = Field(description="Name of the experiment.")
+    state: Literal["running", "paused", "stopped", "done"] = Field(
+        description="`paused` and `stopped`: no pulls are assigned. `done`: no further pull is needed or "
+        "possible."
+    )
+    arms: list[str] = Field(description="Names of all arms, including retired ones.")
+    retired: list[str] = Field(description="Names of the retired arms, which get no further pulls.")
+    budget: int | None = Field(description="Number of pulls after which it ends; null means no limit.")
     remaining: int | None = Field(description="Number of pulls left in the budget; null without a budget.")
-    asked: int = Field(description="Number of pulls, without those that returned to the budget.")
-    out: int = Field(description="Number of pending pulls, whose reward has not been reported yet.")
-    told: int = Field(description="Number of rewards, including those in summaries.")
+    asked: int = Field(
+        description="Number of pulls, without those that were cancelled or expired and returned to the "
+        "budget."
+    )
+    out: int = Field(description="Number of pending pulls, whose reward has not been recorded yet.")
+    told: int = Field(description="Number of recorded rewards, including those in summaries.")
     events: int = Field(description="Number of events in the event log.")
-    policy: str
-    seed: int
-    direction: str
-    tide: str
-    rewards: str
-    scale: str
-    confidence: float | None
-    rule: str | None
-    lease: float | None
-    default: float | None
-    reserve: float | None
-    time_zone: str | None
-    created_at: float
-    created_by: str | None
+    policy: str = Field(description="Name of the policy that chooses the arms, with its options.")
+    seed: int = Field(description="Seed of the random choices.")
+    direction: str = Field(description="`maximize` if higher rewards are better, else `minimize`.")
+    tide: str = Field(description="Model of the shifts: `labels`, `hidden`, `both` or `auto`.")
+    rewards: str = Field(description="Kind of reward: `normal`, `conversions`, `counts` or `money`.")
+    scale: str = Field(description="How arms are compared: by `difference`, `ratio` or `odds`.")
+    confidence: float | None = Field(
+        description="Confidence level at which it stops early; null without a stopping rule."
+    )
+    rule: str | None = Field(
+        description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
+    )
+    lease: float | None = Field(description="Seconds until a pending pull expires; null means no limit.")
+    default: float | None = Field(description="Reward recorded when a pull expires; null: none.")
+    reserve: float | None = Field(
+        description="Seconds within which the client must report that a unit saw its arm; null: no such "
+        "limit."
+    )
+    time_zone: str | None = Field(
+        description="Time zone whose current date is the default environment; null: none."
+    )
+    created_at: float = Field(description="Time of creation, in seconds since 1970 (Unix time).")
+    created_by: str | None = Field(description="API key or user that created it; null if it is not known.")
 
 
 class ListedExperiment(BaseModel):
     """One experiment in the list of experiments."""
 
-    name: str
-    arms: list[str]
-    policy: str
-    budget: int | None
-    pulls: int
-    events: int
-    last_at: float
+    name: str = Field(description="Name of the experiment.")
+    arms: list[str] = Field(description="Names of all arms.")
+    policy: str = Field(description="Name of the policy that chooses the arms.")
+    budget: int | None = Field(description="Number of pulls after which it ends; null means no limit.")
+    pulls: int = Field(description="Number of pulls, including those that were cancelled or expired.")
+    events: int = Field(description="Number of events in the event log.")
+    last_at: float = Field(description="Time of the last event, in seconds since 1970 (Unix time).")
 
 
 class ExperimentList(BaseModel):
@@ -104,7 +196,7 @@ class AddArmBody(RequestBody):
 
     model_config = example({"change": "add-arm", "arm": "D"})
     change: Literal["add-arm"]
-    arm: Short
+    arm: Annotated[Short, Field(description="Name of the new arm.")]
     by: By = None
 
 
@@ -113,7 +205,7 @@ class RetireArmBody(RequestBody):
 
     model_config = example({"change": "retire-arm", "arm": "B"})
     change: Literal["retire-arm"]
-    arm: Short
+    arm: Annotated[Short, Field(description="Name of the arm to retire.")]
     by: By = None
 
 
@@ -122,16 +214,19 @@ class BudgetBody(RequestBody):
 
     model_config = example({"change": "budget", "budget": 2000})
     change: Literal["budget"]
-    budget: Annotated[StrictInt | None, Field(ge=1, le=10**12)]
+    budget: Annotated[
+        StrictInt | None,
+        Field(ge=1, le=10**12, description="New number of pulls in all; null means no limit."),
+    ]
     by: By = None
 
 
 class PauseBody(RequestBody):
-    """Pause the experiment, which then issues no pulls, or resume it."""
+    """Pause the experiment, which then assigns no pulls, or resume it."""
 
     model_config = example({"change": "pause", "why": "the shop is closed"})
     change: Literal["pause", "resume"]
-    why: Text = ""
+    why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
     by: By = None
 
 
@@ -140,7 +235,7 @@ class NoteBody(RequestBody):
 
     model_config = example({"change": "note", "text": "a sale began"})
     change: Literal["note"]
-    text: Text
+    text: Annotated[Text, Field(description="The note.")]
     by: By = None
 
 
@@ -152,6 +247,8 @@ class ForgetUnitsBody(RequestBody):
     by: By = None
 
 
+# Names of the changes, in the field `change`
+CHANGES = ("add-arm", "retire-arm", "budget", "pause", "resume", "note", "forget-units")
 ChangeBody = Annotated[
     AddArmBody | RetireArmBody | BudgetBody | PauseBody | NoteBody | ForgetUnitsBody,
     Field(discriminator="change"),
@@ -159,38 +256,45 @@ ChangeBody = Annotated[
 
 
 class StopBody(RequestBody):
-    """Stop the experiment for good: it issues no further pulls."""
+    """Stop the experiment permanently: it assigns no further pulls."""
 
     model_config = example({"why": "B is good enough"})
-    why: Text = ""
+    why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
     by: By = None
 
 
 class RecommendationInfo(BaseModel):
-    """Arm that would be selected now, with its estimated advantage; see `tp.Recommendation`."""
+    """Arm that would be selected now, with its estimated lead; see `tp.Recommendation`."""
 
-    arm: str | None
+    arm: str | None = Field(description="The selected arm; null if no arm can be selected.")
     runner_up: str | None = Field(description="The best of the other arms.")
-    margin: float | None = Field(description="Estimated advantage of `arm` over the runner-up.")
-    low: float | None = Field(description="Lower bound of the 95 % confidence interval of the margin.")
-    high: float | None = Field(description="Upper bound of the 95 % confidence interval of the margin.")
+    margin: float | None = Field(description="Estimated lead of `arm` over the runner-up.")
+    low: float | None = Field(description="Lower bound of the 95 % confidence interval of the lead.")
+    high: float | None = Field(description="Upper bound of the 95 % confidence interval of the lead.")
     p_best: float | None = Field(description="Probability that `arm` is the best.")
-    prior: str
-    told: int = Field(description="Number of rewards used.")
+    prior: str = Field(description="Prior of the probability `p_best`: `exchangeable` or `flat`.")
+    told: int = Field(description="Number of recorded rewards that it uses.")
     groups: list[list[str]] = Field(
         description="Groups of arms that can be compared with each other; with several, no arm is selected."
     )
     adaptive: bool = Field(description="Whether the policy reacts to rewards.")
     remarks: list[str] = Field(description="Warnings about likely mistakes in how the experiment is used.")
-    direction: str
-    scale: str
-    confidence: float | None
-    rule: str | None
+    direction: str = Field(
+        description="`maximize` if higher rewards are better, else `minimize`; a lead is positive in both "
+        "cases."
+    )
+    scale: str = Field(description="How arms are compared. With `ratio` or `odds`, a lead of 0.1 means 10 %.")
+    confidence: float | None = Field(
+        description="Confidence level of the stopping rule; null without a stopping rule."
+    )
+    rule: str | None = Field(
+        description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
+    )
     sure: bool = Field(description="Whether the stopping rule finds that `arm` is the best.")
     promise: str = Field(description="Description of the stopping rule.")
-    anytime: bool = Field(description="Whether the interval stays valid however often it is inspected.")
+    anytime: bool = Field(description="Whether the interval is valid at every look.")
     tide: str = Field(description="Model of the shifts: labels, hidden or both.")
-    left_out: list[str] = Field(description="Outlying cells that the margin and the interval exclude.")
+    left_out: list[str] = Field(description="Outlying cells excluded from the lead and the interval.")
     sentence: str = Field(description="The recommendation in words.")
 
 
@@ -198,17 +302,17 @@ class Shares(BaseModel):
     """The share of each arm among the next pulls."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"shares": {"A": 0.25, "B": 0.75}}]})
-    shares: dict[str, float]
+    shares: dict[str, float] = Field(description="Share of the pulls, from 0 to 1, by arm.")
 
 
 class EventInfo(BaseModel):
     """One event of an event log: its number, time, author, kind, and other fields."""
 
-    seq: int
-    at: float
-    by: str | None
-    kind: str
-    about: dict[str, Any]
+    seq: int = Field(description="Number of the event; the first is 1.")
+    at: float = Field(description="Time of the event, in seconds since 1970 (Unix time).")
+    by: str | None = Field(description="API key and user that caused the event; null if not known.")
+    kind: str = Field(description="Kind of event, such as `Asked` or `Told`.")
+    about: dict[str, Any] = Field(description="Further fields of the event, which depend on its kind.")
 
 
 class EventList(BaseModel):

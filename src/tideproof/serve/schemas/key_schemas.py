@@ -13,8 +13,15 @@ class KeyBody(RequestBody):
     """An API key to create."""
 
     model_config = example({"name": "shop front", "role": "evaluator", "experiments": ["prices"]})
-    name: Short
-    role: Literal["viewer", "evaluator", "reporter", "editor", "admin"]
+    name: Annotated[Short, Field(description="Name of the person or program that uses the key.")]
+    role: Annotated[
+        Literal["viewer", "evaluator", "reporter", "editor", "admin"],
+        Field(
+            description="`viewer` reads results. `evaluator` only gets the arms of units. `reporter` also "
+            "requests pulls and reports rewards. `editor` also creates, changes and stops experiments. "
+            "`admin` also manages keys and webhooks."
+        ),
+    ]
     experiments: Annotated[
         list[Name] | None,
         Field(

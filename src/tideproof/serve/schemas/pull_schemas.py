@@ -18,6 +18,8 @@ from tideproof.serve.schemas.field_types import (
     example,
 )
 
+PullId = Annotated[Short, Field(description="ID of the pull.")]
+
 
 class AskBody(RequestBody):
     """Request for the next pulls.
@@ -28,7 +30,9 @@ class AskBody(RequestBody):
 
     model_config = example({"environment": "monday"}, {"environment": "monday", "n": 10})
     environment: Label | None = None
-    n: Annotated[StrictInt | None, Field(ge=1, le=MANY, description="Number of pulls.")] = None
+    n: Annotated[StrictInt | None, Field(ge=1, le=MANY, description="Number of pulls; null means one.")] = (
+        None
+    )
     unit: Unit | None = None
     by: By = None
 
@@ -42,10 +46,10 @@ class EvaluationBody(RequestBody):
 
 
 class PullInfo(BaseModel):
-    """Pull: the assigned arm, and the id with which the reward is reported."""
+    """Pull: the assigned arm, and the ID with which the reward is reported."""
 
-    id: str
-    arm: str
+    id: str = Field(description="ID of the pull, with which its reward is reported.")
+    arm: str = Field(description="The assigned arm.")
     environment: Label
 
 
@@ -64,11 +68,14 @@ class PullList(Pulls):
 class Reward(RequestBody):
     """Reward of a pull."""
 
-    pull: Short
+    pull: PullId
     reward: Number
     key: Annotated[
         Short | None,
-        Field(description="Identifier of one reward of a unit; the same key and reward are recorded once."),
+        Field(
+            description="Identifier of one reward, for units with several. Repeating a request with the same "
+            "key and reward has no effect."
+        ),
     ] = None
 
 
@@ -84,7 +91,7 @@ class CorrectBody(RequestBody):
     """A new reward for a pull whose reward was recorded before."""
 
     model_config = example({"pull": "9f86d08188-0", "reward": 12.5})
-    pull: Short
+    pull: PullId
     reward: Number
     by: By = None
 
@@ -95,7 +102,7 @@ class TellSummaryBody(RequestBody):
     model_config = example(
         {"arm": "B", "environment": "tuesday", "n": 40, "mean": 1.2, "variance": 0.9, "key": "tue-B"}
     )
-    arm: Short
+    arm: Annotated[Short, Field(description="Arm of the rewards.")]
     environment: Label
     n: Annotated[StrictInt, Field(ge=1, le=10**12, description="Number of rewards.")]
     mean: Annotated[Number | None, Field(description="Mean of the rewards.")] = None
@@ -108,7 +115,10 @@ class TellSummaryBody(RequestBody):
     ] = None
     key: Annotated[
         Short | None,
-        Field(description="Identifier of the summary; the same key and values are recorded once."),
+        Field(
+            description="Identifier of the summary. Repeating a request with the same key and values has no "
+            "effect."
+        ),
     ] = None
     by: By = None
 
@@ -124,7 +134,7 @@ class CancelBody(RequestBody):
 class Exposure(RequestBody):
     """Report that a unit, such as a visitor, saw its arm; the report names either the pull or the unit."""
 
-    pull: Short | None = None
+    pull: PullId | None = None
     unit: Unit | None = None
 
 
@@ -141,7 +151,10 @@ class Outcome(Exposure):
     reward: Number
     key: Annotated[
         Short | None,
-        Field(description="Identifier, such as an order number; the same key and reward are recorded once."),
+        Field(
+            description="Identifier, such as an order number. Repeating a request with the same key and "
+            "reward has no effect."
+        ),
     ] = None
 
 

@@ -70,7 +70,7 @@ class WebhookSender:
             try:
                 self.send_pending()
             except Exception as error:  # an unexpected error must not end the thread
-                LOG.error("webhooks", exc_info=error, extra={"fields": {}})
+                LOG.error("sending webhook messages failed", exc_info=error, extra={"fields": {}})
 
     def send_pending(self) -> None:
         """Send the pending messages of each webhook; after a failure, wait longer before the next attempt."""
@@ -84,7 +84,8 @@ class WebhookSender:
             except (httpx.HTTPError, httpx.InvalidURL, TideproofError) as error:
                 self._retries[webhook.id] = time.monotonic() + wait, min(2.0 * wait, MAX_PAUSE)
                 LOG.warning(
-                    "webhook", extra={"fields": {"webhook": webhook.id, "error": type(error).__name__}}
+                    "webhook delivery failed; retrying",
+                    extra={"fields": {"webhook": webhook.id, "error": type(error).__name__}},
                 )
 
     def _send_notices(self, webhook: Webhook) -> None:

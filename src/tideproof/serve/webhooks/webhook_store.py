@@ -80,7 +80,10 @@ class WebhookStore:
         return found
 
     def delete(self, id: str, by: Key) -> None:
-        """Delete a webhook, unless it reports on experiments that the caller's API key excludes."""
+        """Delete a webhook if the caller's API key may access all experiments on which it reports.
+
+        Otherwise, and for an unknown id, raise `UnknownName`.
+        """
         if not any(each.id == id and by.covers(by.role, each.experiments) for each in self.list_webhooks()):
             raise UnknownName(f"there is no webhook with the id {id!r}")
         with self._lock:

@@ -29,8 +29,9 @@ def checked_target(url: str, any_target: bool) -> str:
         or "@" in parts.netloc
     ):
         raise InputError(
-            f"the URL of a webhook must begin with {' or '.join(schemes)}://, contain no password and have "
-            f"at most {MAX_URL_LENGTH:,} characters, not {describe_value(url)}"
+            f"the URL of a webhook must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}, "
+            f"contain no password and only ASCII characters, and have at most {MAX_URL_LENGTH:,} characters, "
+            f"not {describe_value(url)}"
         )
     try:
         found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)

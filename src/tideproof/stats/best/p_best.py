@@ -38,7 +38,7 @@ from tideproof.checks import Prior
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import directions, line_probabilities, probabilities_of_best
 
-PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "arms taken as exchangeable", "flat": "flat prior"}
+PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "exchangeable prior", "flat": "flat prior"}
 
 _SHIFTS = 8  # Random shifts of the lattice, whose scatter gives the error.
 _STEPS = 512  # Grid points of log tau.

@@ -1,1 +1,1 @@
-"""Checks of the model's assumptions: additivity, outlying cells, influential rows, traffic shares."""
+"""Checks of the model's assumptions: additivity, lack of fit, outlying cells, traffic shares, segments."""

@@ -53,14 +53,14 @@ def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     inside = float(np.sum(c.squares))
     if df2 == 0:
         raise InputError(
-            "the additivity test needs noise to compare with: at least one arm with two rewards in one "
+            "the additivity test needs an estimate of the noise: at least two rewards of one arm in one "
             "environment"
         )
     check_testable(c, df1)
     if inside == 0.0:
         raise InputError(
-            "the additivity test needs noise to compare with: the rewards of an arm never vary inside an "
-            "environment"
+            "the additivity test needs an estimate of the noise, but the rewards of each arm never vary "
+            "within an environment"
         )
     residual, variance = residuals(s, c)
     F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)

@@ -135,7 +135,7 @@ class ConditionalDistribution:
         """
         if self._found is None or self.seen == self.low:
             return -math.inf
-        return _solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
+        return solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
         """Return the upper confidence bound of the log odds ratio for the tail probability `chance`.
@@ -144,7 +144,7 @@ class ConditionalDistribution:
         """
         if self._found is None or self.seen == self.high:
             return math.inf
-        return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
+        return solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
@@ -233,7 +233,7 @@ def _estimate(found: _TotalDistribution, seen: float) -> float:
     return found.theta + delta
 
 
-def _solve_tail(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
+def solve_tail(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
     """Return the log odds ratio at which a tail probability equals `chance`, by root finding.
 
     The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly

@@ -111,7 +111,7 @@ def run_scale_test(cells: Cells, scale: Scale, other: Scale) -> ScaleTest:
     """
     if not cells.binary and not np.any(cells.squares > 0.0):  # The variance inside cells is unknown.
         return _tukey_test(cells, scale) if np.all(cells.n == 1.0) else ScaleTest(0.0, 1.0)
-    level = _levels(cells)
+    level = estimate_levels(cells)
     if not np.any(cells.compares) or np.ptp(level.here[cells.compares]) < 1e-12 * np.abs(level.here).max():
         return ScaleTest(0.0, 1.0)  # With equal levels all scales are equivalent.
     test = {"difference": _difference_test, "ratio": _ratio_test, "odds": _odds_test}[scale]
@@ -308,7 +308,7 @@ def _sum_variances(cells: Cells) -> Floats:
     return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
 
 
-def _levels(cells: Cells) -> EnvironmentLevels:
+def estimate_levels(cells: Cells) -> EnvironmentLevels:
     """Estimate the mean reward of each environment with shrinkage, and how the variance depends on it.
 
     Levels are shrunk towards their mean by the share of the noise in their variance (Efron, Morris 1973). For
@@ -362,7 +362,7 @@ def noise_grows(cells: Cells) -> bool:
 
     The noise is then multiplicative.
     """
-    return _growth(cells, _levels(cells).here).z > 2.0
+    return _growth(cells, estimate_levels(cells).here).z > 2.0
 
 
 def _growth(cells: Cells, level: Floats) -> _Growth:

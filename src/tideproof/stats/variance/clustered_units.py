@@ -61,7 +61,8 @@ def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
     if few.size:
         names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
-            f"variance='by-unit' needs at least two units; arms {names} have {units[few[0]]:.0f}"
+            f"variance='by-unit' needs at least two units; the group of arms {names} has only "
+            f"{units[few[0]]:.0f}"
         )
     # Pairs of unit and environment.
     met = _count_distinct(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])
@@ -76,8 +77,9 @@ def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
         if spent.size:
             names = join_names(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
             raise InputError(
-                f"variance='by-unit' needs more units than arms and environments; arms {names} have "
-                f"{units[spent[0]]:.0f} units in {environments[spent[0]]:.0f} environments"
+                f"variance='by-unit' needs at least as many units as arms and environments together; the "
+                f"group of arms {names} has {units[spent[0]]:.0f} units in "
+                f"{environments[spent[0]]:.0f} environments"
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = units / freedom

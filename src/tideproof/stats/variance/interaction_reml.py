@@ -122,7 +122,7 @@ def reml(
     """
     c.check_one_way("an interaction model")
     if own and c.K > _MANY:
-        raise InputError(f"own-interaction models allow {_MANY} arms at most; there are {c.K:,}")
+        raise InputError(f"variance='own-interaction' supports at most {_MANY} arms; there are {c.K:,}")
     df = float(np.sum(c.n - 1.0))
     told = df > 0.0 and visible_interactions(c, s) > 0
     if told and not np.any(c.squares > 0.0):

@@ -241,8 +241,8 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     if few.size:
         names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
-            f"variance='clustered' needs at least two environments with two arms or more; arms {names} have "
-            f"one; use variance='sandwich'"
+            f"variance='clustered' needs at least two environments with two arms or more; the group of arms "
+            f"{names} has only 1 such environment; use variance='sandwich'"
         )
     factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # It is 0 for an arm alone.
     C = factor[s.component] * (s.P @ sandwich.environment_scores(s, c) @ s.P)
@@ -394,8 +394,8 @@ def _check_pools(
     still = np.flatnonzero(needed & (inside == 0.0))
     if still.size:
         raise InputError(
-            f"variance={variance!r} would give {names[still[0]]} an infinite weight: its rewards never vary "
-            f"inside a cell (one arm in one environment); use variance='sandwich'"
+            f"variance={variance!r} cannot estimate the variance of {names[still[0]]}: its rewards never "
+            f"vary within a cell (one arm in one environment); use variance='sandwich'"
         )
 
 
