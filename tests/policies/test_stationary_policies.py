@@ -425,7 +425,7 @@ def test_ser3_finishes_an_experiment():
     while not run.done:
         pull = run.ask()
         run.tell(pull, 1.0 if pull.arm == "b" else 0.0)
-    with pytest.raises(tp.errors.Finished, match="stopped; select b"):
+    with pytest.raises(tp.errors.Finished, match="stopped; the selected arm is b"):
         run.ask()
 
 

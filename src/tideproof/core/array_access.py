@@ -141,7 +141,8 @@ def square_rows(P, k, x, weights):
 def weighted_squares(rows, P, a, x, base, weights):
     """Return the sum of weights[i] (P[a, i] - x[i] - base)^2 over all columns i of a symmetric matrix P.
 
-    a must be a loop variable. `rows` is the result of `square_rows`. Weights that are not positive are skipped.
+    a must be a loop variable. `rows` is the result of `square_rows`. Weights that are not positive are
+    skipped.
     """
     total = 0.0
     for i in range(x.size):
