@@ -93,7 +93,9 @@ def test_the_recommendation_describes_the_rule():
         run.ask(unit="visitor 1")
     calibrated = sure()
     assert play(calibrated) < 2000
-    assert "(error rate checked by simulation for a test after every reward, up to 2,000 pulls)" in str(calibrated.recommend())
+    assert "(error rate checked by simulation for a test after every reward, up to 2,000 pulls)" in str(
+        calibrated.recommend()
+    )
 
 
 def test_looks_give_no_warning_with_a_rule():

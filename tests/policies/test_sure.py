@@ -76,7 +76,7 @@ def test_a_plan_travels_to_other_processes():
 
 @pytest.mark.parametrize("value", [0.5, 1.0, 95, 0.0, float("nan"), "high"])
 def test_a_confidence_that_is_none(value):
-    with pytest.raises(InputError, match="confidence (of the stopping rule )?must be"):
+    with pytest.raises(InputError, match=r"confidence (of the stopping rule )?must be"):
         tp.policy("contrast", confidence=value)
 
 
