@@ -6,7 +6,7 @@ It recognises them by the size of a reward, so its worlds need outlying cells th
 from dataclasses import replace
 
 import tideproof as tp
-from tideproof.core.array_access import add_at
+from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit import fixed_effects
 from tideproof.kernels.fit.outlying_cells import (

@@ -10,7 +10,7 @@ import pytest
 
 import oracles
 from experiments import contents, replay, saved_state
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.experiment.state.environment_rows import EnvironmentArrays
 from tideproof.kernels.fit import hidden_tide
 from tideproof.kernels.fit.fixed_effects import freedom

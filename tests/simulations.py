@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 import tideproof as tp
-from tideproof.core.array_layout import Int1
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Int1
 from tideproof.kernels.simulate.threefry import uniform
+from tideproof.policies.final_selection_rules import MEAN
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.selection_rules import MEAN
 
 ALARM = 1e-6  # probability that a statistical test would fail by accident were its seed drawn anew
 WORLD = tp.mdm(5)

@@ -64,9 +64,9 @@ only at run time. Kernels that use `at`, `add_at`, `entry`, `diagonal`, `fetch` 
 """
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_access import add_at, at, diagonal, entry, fetch, fetched, root_of_ratio
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK, Scratch
+from tideproof.core.kernel_array_access import add_at, at, diagonal, entry, fetch, fetched, root_of_ratio
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK, Scratch
 from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, contend, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
@@ -97,6 +97,16 @@ from tideproof.kernels.fit.fixed_effects import (
 from tideproof.kernels.fit.period_averages import Periods
 from tideproof.kernels.fit.policy_data import Data, Moments, Slot, begin_anew
 from tideproof.kernels.simulate.threefry import Draw, below, normal, normal_quantile, uniform
+from tideproof.policies.final_selection_rules import (
+    CONTROL,
+    IPS,
+    MEAN,
+    MOST_PLAYED,
+    OLS,
+    PERIOD,
+    SURVIVOR,
+    Selection,
+)
 from tideproof.policies.kernel_signatures import (
     Active,
     Ask,
@@ -109,16 +119,6 @@ from tideproof.policies.kernel_signatures import (
     Weigh,
 )
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import (
-    CONTROL,
-    IPS,
-    MEAN,
-    MOST_PLAYED,
-    OLS,
-    PERIOD,
-    SURVIVOR,
-    Selection,
-)
 
 __all__ = [  # noqa: RUF022 - grouped by purpose
     # a policy, and the signatures of its functions

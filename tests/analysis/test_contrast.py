@@ -15,7 +15,7 @@ from tideproof.analysis.arm_comparisons import (
     find_candidates,
     finite_or_none,
 )
-from tideproof.analysis.scales.multiplicative_scale import to_lift
+from tideproof.analysis.scales.ratio_odds_scales import to_lift
 from tideproof.stats.best.multiple_comparisons import ArmGroup, compare_with_best
 from tideproof.stats.best.student_inference import probabilities_of_best
 from tideproof.stats.pairs.difference_pairs import WaldPairs

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Float1, FloatKK, IntK, view_buffers
+from tideproof.core.kernel_state_arrays import Float1, FloatKK, IntK, view_buffers
 
 
 class Tally(NamedTuple):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import oracles
-from tideproof.core import array_access
-from tideproof.core.array_layout import FloatKK, Int1, allocate
+from tideproof.core import kernel_array_access
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.function_references import find_references
 from tideproof.core.kernel_linker import hole, kernel, link, use_interpreter, walk_references
+from tideproof.core.kernel_state_arrays import FloatKK, Int1, allocate
 from tideproof.errors import InputError, KernelError
 
 SCALE = hole("SCALE")
@@ -131,7 +131,7 @@ def asks_untagged(x):
 
 @kernel
 def asks_module(x):
-    return array_access.at(x, 0)
+    return kernel_array_access.at(x, 0)
 
 
 @kernel
@@ -181,7 +181,7 @@ def asks_a_default(x):
         (asks_untagged, "'asks_untagged' .* uses 'untagged' .*put @kernel above 'untagged'"),
         (
             asks_module,
-            r"'asks_module' .* array_access\.at .*`from tideproof\.core\.array_access import at` and call at\(\.\.\.\)$",
+            r"'asks_module' .* kernel_array_access\.at .*`from tideproof\.core\.kernel_array_access import at` and call at\(\.\.\.\)$",
         ),
         (
             asks_a_helper_of_a_module,

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import FloatKK, Floats, Int1, IntK
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatKK, Floats, Int1, IntK
 
 pytest.importorskip("numba")
 

@@ -9,8 +9,8 @@ import pytest
 
 import tideproof as tp
 from experiments import saved_numbers
-from tideproof.core import array_access
-from tideproof.core.array_access import PLAIN_REPLACEMENTS, Matrix, wrap_state
+from tideproof.core import kernel_array_access
+from tideproof.core.kernel_array_access import PLAIN_REPLACEMENTS, Matrix, wrap_state
 from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.experiment import compiled_asks
 from tideproof.experiment.state.environment_rows import EnvironmentTable
@@ -119,18 +119,27 @@ def test_numpy_and_loops_agree_on_matrices_bit_by_bit(arms):
             def called(kernel, *arguments, fill=fill):
                 return link(fill.get(kernel, kernel), use_interpreter, fill)(*arguments)
 
-            found = called(array_access.along, seen, shown(x), arm, shown(counts), each, shown(out))
-            total = called(array_access.times, seen, shown(counts), each, shown(again))
-            rows = called(array_access.square_rows, seen, arm, shown(x), shown(counts))
+            found = called(kernel_array_access.along, seen, shown(x), arm, shown(counts), each, shown(out))
+            total = called(kernel_array_access.times, seen, shown(counts), each, shown(again))
+            rows = called(kernel_array_access.square_rows, seen, arm, shown(x), shown(counts))
             squares = [
                 called(
-                    array_access.weighted_squares, rows, seen, a, shown(x), P[arm, a] - x[arm], shown(counts)
+                    kernel_array_access.weighted_squares,
+                    rows,
+                    seen,
+                    a,
+                    shown(x),
+                    P[arm, a] - x[arm],
+                    shown(counts),
                 )
                 for a in range(arms)
             ]
-            called(array_access.less_outer, seen, shown(x), f)
-            corner = called(array_access.entry, seen, 1, 0), called(array_access.diagonal, seen, 1)
-            called(array_access.put, seen, 0, 1, 7.0)
+            called(kernel_array_access.less_outer, seen, shown(x), f)
+            corner = (
+                called(kernel_array_access.entry, seen, 1, 0),
+                called(kernel_array_access.diagonal, seen, 1),
+            )
+            called(kernel_array_access.put, seen, 0, 1, 7.0)
             both.append([np.array([*found, total, *squares, *corner]).tobytes()])
             both[-1] += [array.tobytes() for array in (own, out, again)]
         assert both[0] == both[1]

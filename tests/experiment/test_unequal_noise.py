@@ -11,7 +11,7 @@ import pytest
 import tideproof as tp
 from experiments import ARMS, MEANS, experiment, replace_kernels, saved_numbers, saved_state
 from naive_experiment import check_replay, check_same, check_uneven
-from tideproof.core.array_access import wrap_state
+from tideproof.core.kernel_array_access import wrap_state
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 

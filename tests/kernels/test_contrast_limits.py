@@ -12,8 +12,8 @@ from scipy.stats import binom, norm, t
 
 import tideproof as tp
 from simulations import ALARM
-from tideproof.core.array_layout import allocate, compose_state_type
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import allocate, compose_state_type
 from tideproof.kernels.fit.e_process import (
     CHECKPOINTS,
     EProcess,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import dense, groups
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,

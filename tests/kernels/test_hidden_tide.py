@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from oracles import dense
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit.fixed_effects import connected, freedom, sigma2
 from tideproof.kernels.fit.hidden_tide import HiddenTide, observe, observe_labelled, place, pull_here
 from tideproof.kernels.fit.policy_data import Slot

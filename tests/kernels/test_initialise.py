@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.simulate.threefry import ASK, Draw, below

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.simulate.threefry import TELL, Draw, normal_quantile, threefry, unit

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 from scipy.stats import t as student
 
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, least_lead
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
 from tideproof.kernels.fit.e_process import (

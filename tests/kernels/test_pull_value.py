@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.arm_choice import least_pulled
 from tideproof.kernels.choose.pull_value import (
     PullValues,

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit.adjusted_moments import Reduction, flatten
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 

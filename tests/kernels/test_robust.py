@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from oracles import dense
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import link, use_interpreter
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit import outlying_cells
 from tideproof.kernels.fit.fixed_effects import connected
 from tideproof.kernels.fit.outlying_cells import OutlierResistantFit

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import Float1, FloatK, Int1, IntK, allocate
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
+from tideproof.core.kernel_state_arrays import Float1, FloatK, Int1, IntK, allocate
 from tideproof.kernels.fit.period_averages import Periods, weigh_control, weigh_period
 from tideproof.kernels.fit.policy_data import (
     Data,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit import unequal_noise
 from tideproof.kernels.fit.fixed_effects import connected, freedom
 from tideproof.kernels.fit.policy_data import Slot, enter

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.core.array_access_gpu import REGISTER_REPLACEMENTS
+from tideproof.core.kernel_array_access_gpu import REGISTER_REPLACEMENTS
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.fit.fixed_effects import anchor
 from tideproof.lab.engines import compile_pool
@@ -136,7 +136,9 @@ def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
     for fill in ({}, REGISTER_REPLACEMENTS, {}):
         linked = link(connects, named, fill)
         words = linked.__globals__["anchor"].__globals__["times"].__globals__["__name__"]
-        assert words == ("tideproof.core.array_access_gpu" if fill else "tideproof.core.array_access")
+        assert words == (
+            "tideproof.core.kernel_array_access_gpu" if fill else "tideproof.core.kernel_array_access"
+        )
 
 
 @kernel

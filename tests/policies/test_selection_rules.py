@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.elimination import Race
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.simulate.threefry import SELECT, Draw
-from tideproof.policies.selection_rules import (
+from tideproof.policies.final_selection_rules import (
     CONTROL,
     FLOOR,
     MEAN,

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from tideproof.core.array_layout import find_scratch
 from tideproof.core.kernel_linker import link, use_interpreter
+from tideproof.core.kernel_state_arrays import find_scratch
 from tideproof.kernels.fit.policy_data import clear
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 from tideproof.testing import policy_contract as contract

@@ -8,8 +8,8 @@ from scipy import stats
 
 import tideproof as tp
 from run_memory import floats, view
-from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.posterior_draws import Posterior, find_contenders
 from tideproof.kernels.choose.posterior_draws import best_of_draw as _best_of_draw
 from tideproof.kernels.choose.student_tail import log_tail

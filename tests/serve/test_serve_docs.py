@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from serve.service_clients import ADMIN, MODULES, Served
-from tideproof.serve.route_table import table
+from tideproof.serve.route_documentation import table
 from tideproof.serve.service_settings import Settings
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "serve.md").read_text()
@@ -49,7 +49,7 @@ def test_every_command_works(tmp_path, capsys):
 
 
 def test_the_table_of_routes_is_that_of_the_routes():
-    assert table() in PAGE, "python -m tideproof.serve.route_table prints it"
+    assert table() in PAGE, "python -m tideproof.serve.route_documentation prints it"
 
 
 def test_the_table_of_settings_is_that_of_the_settings():

@@ -9,7 +9,7 @@ import pytest
 
 import oracles
 from oracles import contrast
-from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit import fixed_effects
 from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.stats import cells as module

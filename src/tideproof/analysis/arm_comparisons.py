@@ -2,7 +2,7 @@
 
 Two arms are compared, and each arm with the best of the group that shared environments connect; arms of
 different groups are never compared. The decision is made once for verdicts, reports, JSON and exit codes. The
-arm that a live experiment selects is chosen by its policy, in `policies.selection_rules`.
+arm that a live experiment selects is chosen by its policy, in `policies.final_selection_rules`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.checks import Prior
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.anytime_bounds import AnytimeBounds
 from tideproof.stats.best.multiple_comparisons import (
     ArmGroup,
@@ -194,7 +194,7 @@ def anytime_critical_value(
     confidence: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
-    """Return a critical value and a p-value for two arms, both valid if growing data are analyzed repeatedly.
+    """Return a critical value and p-value to compare two arms, valid however often growing data are analyzed.
 
     Without `alone`, the critical value holds for all pairs of the group at once at the level `confidence`;
     with `alone`, it holds for this pair only, at that confidence level. Return None without `always`, that is
@@ -212,7 +212,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return a group of comparable arms, with the estimates needed to compare each with the best of them."""
+    """Return the estimates needed to compare each arm of a group with the best other arm of that group."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(
@@ -225,7 +225,7 @@ def _comparison_field(
 
 
 def _fewest_degrees_of_freedom(found: Estimate, group: Ints) -> Floats:
-    """Return each arm's smallest degrees of freedom in comparisons with the other arms of `group`."""
+    """Return for each arm of `group` the fewest degrees of freedom of its comparisons with other arms."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)
     return np.asarray(freedom.min(axis=1))

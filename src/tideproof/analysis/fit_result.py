@@ -45,7 +45,7 @@ from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.fit_text import groups_text, summary, verdict
 from tideproof.checks import Direction, Prior
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data import cells_from_arrays
 from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, NotComparable, UnknownName
@@ -181,7 +181,7 @@ class Fit:
         anytime: bool = False,
         robust: Robust | None = None,
     ) -> Fit:
-        """Estimate the arms from three sequences: arm, environment and reward of each observation."""
+        """Estimate the arm means from three sequences: arm, environment and reward of each observation."""
         found = cells_from_arrays(arm, environment, reward, logs=needs_logs(scale, variance))
         return cls(
             found,
@@ -219,7 +219,7 @@ class Fit:
 
     @property
     def bridge(self) -> list[Any]:
-        """Arms to pull in one common environment to make all arms comparable; empty if they are already."""
+        """Arms to pull in one common environment so that all arms become comparable; empty if all are."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @cached_property
@@ -232,7 +232,7 @@ class Fit:
 
     @property
     def p_best(self) -> dict[Any, float | None]:
-        """Posterior probability of each arm of being the best of the arms that can be compared with it.
+        """Posterior probability of each arm of being the best among the arms comparable with it.
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
@@ -318,7 +318,7 @@ class Fit:
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """For each arm, whether it can be the best on any scale (such as ratios) that fits the data."""
+        """For each arm, whether it may be best on any scale for comparing arms that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
             find_candidates(estimate, self._groups, self._sign, self.confidence, self._ever(scale))
@@ -328,7 +328,7 @@ class Fit:
 
     @cached_property
     def _others(self) -> dict[ScaleName, Estimate]:
-        """Estimates of the arms on every scale that fits the data (such as ratios) but was not chosen."""
+        """Estimates on every scale of comparison (such as ratios) that fits the data but was not chosen."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
             return {}  # always so with a hidden tide, which has no least-squares solution
@@ -337,7 +337,7 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """Estimates of the arms on the chosen scale, with tests valid on every scale that fits the data."""
+        """Arm estimates on the chosen scale, such as ratios; tests hold on every scale that fits the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -364,7 +364,7 @@ class Fit:
         return next((other for other in group if other != arm), None)
 
     def lead(self, arm: Any) -> float:
-        """Return the smallest z statistic of comparisons of `arm` with every other arm; positive if better.
+        """Return the smallest z statistic of leads of `arm` over the other arms; positive if it leads all.
 
         All scales (difference, ratio, odds or log) that fit the data are used.
 

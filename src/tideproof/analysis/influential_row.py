@@ -98,7 +98,7 @@ def _compared_cells(fit: Fit) -> Cells:
 
 
 def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
-    """Estimate the arms again without one row of the log; return None if too few rewards remain."""
+    """Estimate the arm means again without one row of the log; return None if too few rewards remain."""
     left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:

@@ -61,7 +61,7 @@ class InteractionSummary:
     chance: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the summary of interactions as a dictionary of plain values, for JSON."""
+        """Return how differences between arms vary, as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 

@@ -88,7 +88,7 @@ class AnalysisObserver:
         """Do nothing: subclasses override this method to show the columns that are about to be read."""
 
     def reading(self) -> AbstractContextManager[Progress | None]:
-        """Return a context manager for reading a log; it yields a function that shows the progress, or None.
+        """Return a context manager that yields a function to show the progress of reading a log, or None.
 
         The function takes the percentage done.
         """
@@ -239,7 +239,7 @@ class LogAnalysis:
 
     @property
     def cells(self) -> Cells:
-        """Statistics by arm and environment of the deciding metric, before outlying cells are excluded."""
+        """Statistics by arm and environment of the metric that decides, before outliers are excluded."""
         return self.reading.found.cells
 
     @property
@@ -298,7 +298,7 @@ class LogAnalysis:
 
     @cached_property
     def report(self) -> FitReport:
-        """The report of the analysis in words: verdict, notes, warnings and answers."""
+        """The report of the analysis in words: verdict, notes, warnings, and answers to usual questions."""
         from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
 
         expected = self.expected
@@ -331,7 +331,7 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
-    """Estimate the arms from statistics of one reward column; `lower` says whether low rewards are good.
+    """Estimate the arm means from statistics of one reward column; `lower` says whether low rewards are good.
 
     `reading` is given for the deciding reward only: its tide, time bins and direction do not apply to
     guardrails, which are maximized unless `lower`.

@@ -98,9 +98,9 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """All options of the analysis of a log; `spell` returns the name under which users know an option.
+    """All options of the analysis of a log, grouped by purpose.
 
-    That is as in Python or as on the command line.
+    `spell` returns the name under which users know an option: as in Python or as on the command line.
     """
 
     columns: ColumnOptions = field(default_factory=ColumnOptions)
@@ -202,7 +202,7 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if metrics are missing or repeated, or if `low` names a metric that is not analyzed."""
+    """Raise an error if metrics are missing or repeated, or if `low` (those to minimize) contains others."""
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
             f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"

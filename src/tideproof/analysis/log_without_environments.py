@@ -10,7 +10,7 @@ import numpy as np
 
 from tideproof.analysis.scales.hidden_tide_scale import HiddenTideScale
 from tideproof.analysis.time_bins import TimeBins, group_into_bins
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
@@ -140,7 +140,7 @@ class TideEstimate:
         return said
 
     def _binned(self) -> str:
-        """Return the note that times were rounded to bins because the log has too many rows."""
+        """Return the note that times of rewards were rounded to bins, because the log has too many rows."""
         unit = " s" if self._clock else ""
         compiled = "" if _can_compile() else " pip install 'tideproof[lab]' allows more rows without bins."
         return (

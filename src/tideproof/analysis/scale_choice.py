@@ -12,8 +12,7 @@ import numpy as np
 
 from tideproof.analysis.scales.difference_scale import DifferenceScale
 from tideproof.analysis.scales.log_scale import LogScale
-from tideproof.analysis.scales.odds_scale import OddsScale
-from tideproof.analysis.scales.ratio_scale import RatioScale
+from tideproof.analysis.scales.ratio_odds_scales import OddsScale, RatioScale
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -122,7 +121,7 @@ def choose_scale(cells: Cells) -> ScaleDecision:
 
 
 def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
-    """Test a scale, such as ratios, against each rival scale; return the test with the smallest p-value.
+    """Test a scale of comparison, such as ratios, against each rival scale; return the most significant test.
 
     The p-value is corrected for the number of rivals.
 
@@ -136,7 +135,7 @@ def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
 
 
 def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
-    """Return the sentence on which scale for comparing arms was chosen, and on which were rejected."""
+    """Return the sentence on which scale for comparing arms was chosen, and which scales were rejected."""
     used = f"arms are compared by {_plural(name)}"
     kept = join_names(map(_plural, right), "or")
     if not wrong:
@@ -151,7 +150,7 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
 
 
 def explain_misfits(choice: ScaleDecision) -> str:
-    """Return the sentence on the scale for comparing arms, if even the chosen scale does not fit the data."""
+    """Return the sentence on why arms are compared on the chosen scale, although it does not fit the data."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
@@ -161,7 +160,7 @@ def explain_misfits(choice: ScaleDecision) -> str:
 
 
 def _plural(scale: ScaleName) -> str:
-    """Return differences between arms on a scale as a noun in the plural, such as "ratios"."""
+    """Return the plural noun for differences of arms on a scale of comparison, such as "ratios"."""
     return SCALE_PROPERTIES[scale].plural
 
 
@@ -171,7 +170,7 @@ def _p_text(p: float) -> str:
 
 
 def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether to read logarithms of rewards; None means only if these may improve the analysis."""
+    """Return whether to read logarithms of rewards: True, False, or None (only if they may help)."""
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False
@@ -180,5 +179,5 @@ def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
 def fit_on_scale(
     name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
 ) -> ScaleFit:
-    """Estimate the arms and the environments on one scale, such as differences, ratios or odds ratios."""
+    """Estimate arms and environments on one scale for comparing arms, such as differences or ratios."""
     return _SCALES[name](cells, solution, variance, adaptive)

@@ -159,7 +159,7 @@ def segments(
     winsorize: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Segments:
-    """Estimate the arms of a log separately in each segment, such as each country or device.
+    """Estimate the arm means of a log separately in each segment, such as each country or device.
 
     Use it to ask whether the winner is the same everywhere. The statements about all segments hold at once,
     however many segments there are.
@@ -197,7 +197,7 @@ def segments(
 def fit_segments(
     found: CellReading, options: AnalysisOptions, direction: Direction | None = None
 ) -> Segments:
-    """Estimate the arms in each segment of a log, such as each country.
+    """Estimate the arm means in each segment of a log, such as each country.
 
     `direction` replaces the option of that name.
 
@@ -230,7 +230,7 @@ def fit_segments(
 
 
 def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
-    """Return the scale for comparing arms in a segment: that of all rows, unless its data reject it."""
+    """Return a segment's scale for comparing arms: that of all rows, unless data of the segment reject it."""
     own = select_scale(part, scale, resolve_variance(part, variance))
     if shared == own.name or shared not in own.possible:
         return own

@@ -116,7 +116,7 @@ def metrics(
     winsorize: float | None = None,
     **options: Unpack[LogOptions],
 ) -> Metrics:
-    """Estimate the arms of a log in each of several metrics (reward columns) of the same rows.
+    """Estimate the arm means of a log in each of several metrics (reward columns) of the same rows.
 
     Use it where one metric decides and others must not get worse: sales, but also clicks and latency.
 

@@ -1,4 +1,4 @@
-"""Grouping of the rows of a log into time bins, used as environments for mostly equal or skewed rewards."""
+"""Grouping of a log's rows into time bins that serve as environments, for skewed or mostly equal rewards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.cell_assembly import Groups, assemble_cells
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.sources.array_columns import cells_from_arrays
@@ -76,7 +76,7 @@ def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[C
 
 
 def _with_arm_names(cells: Cells, arms: list[Any], dropped: int) -> Cells:
-    """Return statistics by arm and environment with names of arms in place of their indices."""
+    """Return statistics of rewards by arm and environment, with names of arms in place of indices of arms."""
     logs = None if cells.logs is None else replace(cells.logs, arms=arms)
     return replace(cells, arms=arms, logs=logs, dropped=dropped)
 

@@ -1,4 +1,4 @@
-"""Test whether all arms shift within an environment, such as a day, by splitting it, such as into hours.
+"""Test whether all arms shift inside environments, such as days, by splitting them, such as into hours.
 
 If one shift per environment describes the log, environments that are split by day or hour explain no more
 than chance allows. This is the F test of nested least-squares models; its size is exact for normal noise
@@ -64,7 +64,7 @@ def compare_with_shorter(
 
 
 def nested_f_test(coarse: Solution, fine: Solution, finer: str) -> WithinLabelTest | None:
-    """Return the F test whether shorter environments fit better, or None if too few rewards remain.
+    """Return the F test of whether shorter environments fit a log better; None if there are too few rewards.
 
     With residual sums of squares RSS and degrees of freedom f of the coarse and the fine environments,
     F = [(RSS_coarse - RSS_fine) / (f_coarse - f_fine)] / (RSS_fine / f_fine).

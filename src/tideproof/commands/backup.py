@@ -1,4 +1,4 @@
-"""The command `tideproof backup`, which copies a store and checks the copy."""
+"""The command `tideproof backup`, which copies a store (database) of experiments and checks the copy."""
 
 from __future__ import annotations
 

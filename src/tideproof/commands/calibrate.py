@@ -114,7 +114,7 @@ def calibrate_command(
 
 
 def _read_caps(text: str) -> tuple[int, ...]:
-    """Parse the option --caps: budgets in ascending order."""
+    """Parse the value of the option --caps: a list of budgets in ascending order."""
     found = read_budgets(text)
     if sorted(set(found)) != found or found[0] < 1:
         raise InputError(f"--caps must be whole numbers above 0 in ascending order, not {text!r}")
@@ -194,7 +194,7 @@ def _check_part(
 def _simulate_rows(
     part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
 ) -> list[Any]:
-    """Run the simulations of one part of `tideproof calibrate`, and return the results as rows of a table.
+    """Run one kind of simulated checks of `tideproof calibrate`, and return the results as rows of a table.
 
     The rows are also written from time to time, so that they are not lost if a long run ends early.
     """

@@ -1,4 +1,4 @@
-"""The command `tideproof fsck`, which checks whether a store is damaged."""
+"""The command `tideproof fsck`, which checks whether a store (database) of experiments is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `tideproof reproduce`, which repeats the experiments of the paper and checks its claims."""
+"""The command `tideproof reproduce`, which repeats a research paper's simulations and checks its claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reproduce_command(
     out: Annotated[Path, text_option("Output folder.", OUTPUT, "FOLDER")] = Path("reproduction"),
     progress: Progress = True,
 ) -> None:
-    """Reproduce the figures of the paper and check its claims.
+    """Reproduce the figures of Srisawad et al. (2024), and check the claims of this paper.
 
     Results that the output folder already contains are not computed again.
     """

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numba import config, cuda
 
-from tideproof.core.array_access_gpu import REGISTER_REPLACEMENTS
-from tideproof.core.array_layout import list_arrays, list_inner_states
+from tideproof.core.kernel_array_access_gpu import REGISTER_REPLACEMENTS
 from tideproof.core.kernel_linker import Kernel, kernel, link
+from tideproof.core.kernel_state_arrays import list_arrays, list_inner_states
 from tideproof.core.program_cache import ProgramPacking, attach_disk_cache
 
 
@@ -46,7 +46,7 @@ def allocate_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def compile_for_gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile a linked kernel for a GPU, except the entry point, which `compile_gpu_program` compiles."""
+    """Compile a linked kernel for a GPU; return an entry point as it is, for `compile_gpu_program`."""
     compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 

@@ -31,14 +31,14 @@ def kernel(f: F) -> F:
 
 
 class Hole:
-    """Named placeholder in the module of a kernel, which linking replaces by a function or a constant."""
+    """Named placeholder in a compilable function (kernel); linking replaces it by a function or constant."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 def hole(name: str) -> Any:
-    """Return a named placeholder to use in a kernel; linking replaces it by a kernel or a constant."""
+    """Return a named placeholder for a compilable function; linking replaces it by a function or constant."""
     return Hole(name)
 
 
@@ -230,6 +230,6 @@ def use_interpreter(f: Kernel, entry: bool) -> Kernel:
 
 
 def ignore_overflow(f: Kernel) -> Kernel:
-    """Wrap an interpreted entry point so that integer overflow, which is intended, gives no warnings."""
+    """Wrap an interpreted function so that integer overflow, which is intended there, gives no warnings."""
     wrapped: Kernel = np.errstate(over="ignore")(f)
     return wrapped

@@ -1,4 +1,4 @@
-"""Reading of aggregated rows, which hold a number of rewards and either mean and variance or successes."""
+"""Reading of tables in which each row summarizes rewards: count, mean and variance, or successes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data.cell_assembly import (
     Groups,
     MomentSums,
@@ -68,7 +68,7 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
 
 def _single_reward_moments(n: Floats) -> MomentSums | None:
-    """Return third and fourth central moments: 0 if every aggregated row is a single reward, else None."""
+    """Return sums of 3rd and 4th powers of deviations from means: 0 if each row is one reward, else None."""
     return MomentSums(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 

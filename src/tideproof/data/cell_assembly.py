@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.errors import InputError, describe_value
 from tideproof.stats.cells import Cells, bernoulli_moments, sum_by_index
@@ -115,7 +115,7 @@ class MomentSums(NamedTuple):
 
 
 def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
-    """Return whether rounding has made the squared deviations of some arm too inaccurate.
+    """Return whether rounding errors make the sum of squared deviations of some arm too inaccurate.
 
     That happens if they are computed as the difference of two large sums.
 
@@ -127,7 +127,7 @@ def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool
 
 
 def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
-    """Convert sums of 3rd and 4th powers of deviations from the mean to deviations from mean - `off`."""
+    """Convert sums of 3rd and 4th powers of deviations from the mean to sums about the point mean - `off`."""
     cubes, fourths = tails
     return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
@@ -138,7 +138,7 @@ def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) 
 def from_power_sums(
     n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
 ) -> MomentSums | None:
-    """Convert sums of 3rd and 4th powers of deviations from mean - `off` to deviations from the mean.
+    """Convert sums of 3rd and 4th powers of deviations from the point mean - `off` to sums about the mean.
 
     Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
     to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
@@ -309,7 +309,7 @@ def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[
 
 
 def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
-    """Return where in `code` each distinct number first occurs, and the index of every entry among them.
+    """Return where in `code` each distinct number first occurs, and for each entry, which of them it equals.
 
     The distinct numbers are sorted, or in the order of first appearance if `ordered`.
     """

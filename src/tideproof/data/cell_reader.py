@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.cell_assembly import (
     MomentSums,
     RewardRange,
@@ -102,7 +102,7 @@ class JointMoments(NamedTuple):
         return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, JointMoments]:
-        """Split the statistics by element number `key` of the labels of environments, which are tuples."""
+        """Split the statistics by the element at index `key` of each environment's label (a tuple)."""
         c = self.cells
         labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
@@ -155,7 +155,7 @@ def group_jointly(
 
 
 def merge_cells(j: JointMoments, kept: int) -> tuple[JointMoments, Ints]:
-    """Merge arm-by-environment cells of the same arm if the first `kept` labels of the environments agree."""
+    """Merge an arm's statistics of environments whose labels (tuples) agree in the first `kept` elements."""
     c = j.cells
     environments, of = index_tuples(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
@@ -198,7 +198,7 @@ class LabelStructure(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether the reading involves no second factor of environments, unit, ratio metric or covariate."""
+        """Whether the log is read without a second environment factor, units, ratio metric and covariates."""
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
@@ -253,7 +253,7 @@ def _read_cells(
 
 
 def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, dict[Any, Cells]]:
-    """Return the statistics by arm and environment of all rows, and of each segment of the rows."""
+    """Return the statistics of rewards by arm and environment: for all rows, and for each segment of them."""
     place = 2 if shape.factors else 1
     parts = found.of(place) if shape.by else {}
     return _make_cells(found, shape), {
@@ -341,7 +341,7 @@ def _winsorizing_threshold(rows: Dataset, request: ColumnSpec, share: float) -> 
 
 
 def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) -> Cells:
-    """Return statistics by arm and environment, adjusted for a divisor, covariates and units, if given.
+    """Return statistics of rewards by arm and environment, adjusted for a divisor, covariates and units.
 
     With `apart`, the labels of environments omit the segment.
     """
@@ -390,7 +390,7 @@ def _make_units(
 
 
 def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
-    """Add the levels of the two factors of each environment to the statistics, if there are two factors.
+    """Add to the statistics each environment's two factor levels (such as cow and period), if it has two.
 
     Segments have their own levels.
     """

@@ -132,7 +132,7 @@ class ColumnSpec:
         return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> ColumnSpec:
-        """Return the specification with its environment, such as "rep:day(ts)", split into its parts.
+        """Return the column specification with the environment, such as "rep:day(ts)", split into its parts.
 
         Raise an error if a column does not exist.
 
@@ -159,7 +159,7 @@ class ColumnSpec:
         return replace(self, arm=arm, reward=reward, wide=())
 
     def unpivoted(self, arm: str, reward: str) -> ColumnSpec:
-        """Return the column specification of rows split from a wide table after transforming the rewards.
+        """Return the column specification for a wide table that was split after its rewards were transformed.
 
         The rewards are winsorized, or replaced by their logarithms, before the split.
         """

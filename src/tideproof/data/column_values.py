@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.cell_assembly import is_missing, not_numeric_error
 from tideproof.data.number_text import parse_numbers
 from tideproof.errors import InputError

@@ -122,7 +122,7 @@ class Source(Protocol):
         """Return the quantile of the rewards of a log at probability `share`; NaN without rewards."""
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
+        """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
 
 
 def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:

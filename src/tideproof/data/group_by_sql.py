@@ -119,7 +119,7 @@ class SqlRows:
         return math.nan if found is None else float(found)
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
+        """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
         request = request.among(self.types)
         check_time_columns(request)
         return _fetch_by_time(self, request, most)

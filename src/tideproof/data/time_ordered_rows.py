@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.cell_assembly import (
     check_arms,
     check_finite,
@@ -122,7 +122,7 @@ def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
 
 
 def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[bool, float]:
-    """Check a log before sorting by time; return whether its time column holds timestamps, and their unit."""
+    """Check a log before sorting by time; return whether times are timestamps, and their unit in seconds."""
     check_rows(survey.rows)
     if request.missing == "refuse":
         check_missing(request.names, survey.missing, survey.rows)

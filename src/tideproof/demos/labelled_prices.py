@@ -158,7 +158,7 @@ def _half_width(row: dict[str, Any]) -> float:
 
 
 def verdict(demo_run: DemoRun, fit: Fit) -> Text:
-    """Return sentences on the prices that the raw mean and tideproof select, and how often each was wrong."""
+    """Return sentences on which price the raw mean and tideproof pick, and how often each was wrong."""
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
     text.append(f"\nProbability that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")

@@ -1,4 +1,4 @@
-"""Prices of the simulated shop, their true means, and texts that both demonstrations show."""
+"""Prices of the simulated shop, their true mean revenues, and texts that both demonstrations show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def price_infos(fit: Fit, shift: float) -> list[PriceInfo]:
 
 
 def leader_by_raw_mean(fit: Fit) -> str:
-    """Return the price with the highest raw mean."""
+    """Return the price with the highest raw mean of the revenue per visitor."""
     return str(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
 
 

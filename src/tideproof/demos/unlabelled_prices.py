@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.analysis import Fit, fit
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.demos.shop_prices import (
     BEST,
     TRUTH,

@@ -77,7 +77,7 @@ _ARMS = (
 
 
 def paper_styles() -> dict[str, CurveStyle]:
-    """Return the styles of all curves in the figures of the research paper, by the labels of the curves."""
+    """Return the styles of all curves in the figures of a reproduced paper, by the labels of the curves."""
     return dict(_PAPER)
 
 

@@ -1,4 +1,4 @@
-"""Figure with a grid of panels, each with the curves of several policies, as in the research paper."""
+"""Figure with a grid of panels, each with curves of several policies, such as their error rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the research paper except error curves: one run, graphs of connected arms, and variances."""
+"""Figures for a reproduced paper: rewards of one run, graphs of connected arms, variances of estimates."""
 
 from __future__ import annotations
 

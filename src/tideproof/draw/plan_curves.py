@@ -50,7 +50,7 @@ def draw_plan(
 
 @in_house_style
 def _plan_figure(lines: Sequence[PlanCurve], error: float, title: str) -> Figure:
-    """Return a matplotlib figure of a plan: error rates against the budget."""
+    """Return a matplotlib figure of the simulated error rates of tests against the budget."""
     figure, axes = new_subplots(1, 1, (7.0, 4.2))
     for number, line in enumerate(lines):
         _draw_line(axes, line, error, number)

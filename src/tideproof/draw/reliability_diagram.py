@@ -1,4 +1,4 @@
-"""Reliability diagram: stated probabilities against observed frequencies, which agree on the diagonal."""
+"""Reliability diagram: observed frequencies against predicted probabilities, equal on the diagonal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = 3  # maximum number of panels per row
 
 
 class ReliabilityCurve(NamedTuple):
-    """Reliability curve: mean stated probability, observed share and its confidence interval in each bin."""
+    """Reliability curve: mean predicted probability, observed share and its interval, bin by bin."""
 
     label: str
     predicted: Sequence[float]

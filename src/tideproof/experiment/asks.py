@@ -222,7 +222,7 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Record that visitors saw their arms; with the option `reserve`, rewards are accepted only then.
+        """Record that visitors saw their arms; with the option `reserve`, rewards are refused before that.
 
         A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
         """

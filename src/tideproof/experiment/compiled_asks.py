@@ -17,9 +17,9 @@ from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import Kernel, link
 from tideproof.core.program_cache import attach_disk_cache
 from tideproof.kernels.choose.batch_asks import ask_many
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.selection_rules import Selection
 
 WORTH_A_CALL = 5  # pulls from which a compiled program in memory is faster
 WORTH_THE_COMPILER = 10_000  # pulls from which compiling a program is worth its time
@@ -29,7 +29,7 @@ _programs: dict[Any, Kernel | None] = {}
 
 
 def compiled_asks(spec: PolicySpec, n: int, *arguments: Any) -> Kernel | None:
-    """Return a compiled function that chooses many arms at once; None if it is slower or impossible.
+    """Return a compiled function that chooses many arms at once, or None if compiling does not pay or fails.
 
     Interpreting is faster for few pulls. Compiling is impossible without the `lab` extra, or for a kernel
     that the compiler does not support. `arguments` are those of `ask_many` without the array of arms.

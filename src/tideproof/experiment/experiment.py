@@ -153,7 +153,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             spec = spec.on_ratios()
         allowed = ExperimentSettings(limits=checked_limits(limits), rewards=kind)
         options: dict[str, Any] = {"limits": allowed.limits}
-        if kind != "normal":
+        if (kind, compared) != ("normal", "difference"):
             options |= {"rewards": kind, "scale": compared}
         options |= checked_rule(promise, spec, kind, len(names), budget)
         options |= checked_tide(tide, spec, kind, promise[0])
@@ -306,7 +306,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
 
     @classmethod
     def from_state(cls, state: State, clock: Callable[[], float], has_session: bool = False) -> Experiment:
-        """Return an experiment with this state; not part of the public API.
+        """Return an experiment that continues from a given state; not part of the public API.
 
         With `has_session` it continues the pull IDs of the state, otherwise it begins new ones.
         """
@@ -316,7 +316,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
 
     @property
     def internals(self) -> ExperimentInternals:
-        """Parts of the experiment for other packages of tideproof; not part of the public API."""
+        """Data and functions of the experiment for internal use by tideproof; not part of the public API."""
         return ExperimentInternals(
             state=self._state,
             lock=self._lock,

@@ -66,7 +66,7 @@ class Diagnostics:
         return "\n".join([*lines, *(f"Warning: {remark}" for remark in self.remarks)])
 
     def _tests(self) -> Iterable[str]:
-        """Yield lines of text about the estimated hidden tide and about each available test."""
+        """Yield lines of text on the estimated hidden tide and on the tests of the model's assumptions."""
         if self.tide is not None:
             yield f"hidden tide: {self.tide}"
         if self.sample_ratio is not None:
@@ -79,13 +79,13 @@ class Diagnostics:
             yield f"spread (test of equal variances): arms p = {arms:.3g}, environments p = {days:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the diagnostics as a dictionary of JSON values."""
+        """Return the diagnostics of the experiment as a dictionary of JSON values."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def diagnose(found: ReadModel) -> Diagnostics:
-    """Return an experiment's counts of pulls and rewards, and the results of all tests that apply to it."""
+    """Return an experiment's counts of pulls and rewards, tests of its assumptions, and usage warnings."""
     facts, oldest = found.facts, found.pending_pulls(1)
     fit = found.fit if isinstance(found.fit, Fit) else None
     return Diagnostics(

@@ -1,4 +1,4 @@
-"""Interface of an experiment for the packages above it, which store, serve and report experiments."""
+"""Internal interface of an experiment, for the packages that store, serve and report experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.experiment.stopping.stop_rule import StopRule
 
 
 class ExperimentInternals(NamedTuple):
-    """Parts of an experiment that other packages of tideproof may use; not part of the public API.
+    """Data and functions of an experiment for internal use by tideproof; not part of the public API.
 
     Hold the lock while you read several parts (see `locked`). `state` is replaced when a stored
     experiment is loaded again, so take it anew for each call.

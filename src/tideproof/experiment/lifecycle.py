@@ -15,7 +15,7 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def add_arm(self, arm: str, by: str | None = None) -> None:
-        """Add an arm; the policy is rebuilt from all rewards recorded so far."""
+        """Add an arm to the experiment; the policy is rebuilt from all rewards recorded so far."""
         book = self._state.book
         checked_arms([*book.arms, arm])
         self._state.params(len(book.active) + 1, book.horizon)
@@ -38,7 +38,7 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def extend(self, budget: int | None, by: str | None = None) -> None:
-        """Change the budget; the policy continues and plans for the new number of pulls."""
+        """Change the experiment's budget; the policy continues and plans for the new number of pulls."""
         book = self._state.book
         asked = len(book.pulls) - book.lost
         if budget is not None:
@@ -49,19 +49,19 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def pause(self, why: str = "", by: str | None = None) -> None:
-        """Refuse asks until `resume` is called; rewards are still accepted."""
+        """Pause the experiment: refuse asks until `resume` is called; rewards are still accepted."""
         if not self._state.book.paused:
             self._state.add(e.Paused(self._now(), by, _text("why", why)))
 
     @writes_events
     def resume(self, why: str = "", by: str | None = None) -> None:
-        """Accept asks again after a pause."""
+        """Resume the experiment after a pause: accept asks again."""
         if self._state.book.paused:
             self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
     @writes_events
     def stop(self, why: str = "", by: str | None = None) -> None:
-        """Refuse asks permanently; rewards of pending pulls are still accepted."""
+        """Stop the experiment: refuse asks permanently; rewards of pending pulls are still accepted."""
         if not self._state.book.stopped:
             self._state.add(e.Stopped(self._now(), by, _text("why", why)))
 

@@ -112,7 +112,7 @@ class ExperimentBase:
         self._lock = threading.RLock()
 
     def _share(self, log: SharedLog) -> None:
-        """Read from and write to this shared event log from now on."""
+        """From now on, read and write events in this log, which several processes share."""
         self._shared = log
 
     def _forget_environment(self) -> None:

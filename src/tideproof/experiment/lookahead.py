@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 
 STEPS = 200  # largest number of simulated asks; each stands for several pulls of a larger batch

@@ -94,7 +94,7 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
 
 
 def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Return the policy with these options, and without a prefix of its name such as `hidden:`.
+    """Remove a prefix, such as `hidden:`, from a policy's name, and return that policy with these options.
 
     A custom label is kept.
     """

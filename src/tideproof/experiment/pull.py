@@ -31,7 +31,7 @@ class PullStatus(StrEnum):
 
     @property
     def description(self) -> str:
-        """Text for messages that says what happened to a pull, with "it" for the pull."""
+        """Clause for messages on what happened to a pull, such as "it was cancelled"."""
         return _DESCRIPTIONS[self]
 
 

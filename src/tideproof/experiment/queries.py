@@ -170,7 +170,7 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _copy_fit_inputs(self) -> FitInputs:
-        """Copy the rewards and options from which fits are computed."""
+        """Copy the rewards and options of the experiment, from which fits are computed."""
         self._state.update_policy_state()
         state = self._state
         book, policy_state = state.book, state.policy_state
@@ -199,7 +199,7 @@ class QueryMethods(ExperimentBase):
         )
 
     def _copy_bounds(self) -> Callable[[str, str], tuple[float, float]] | None:
-        """Return a function that bounds one arm's advantage over another, valid at all inspections; or None.
+        """Return a function that computes anytime-valid bounds of an arm's advantage over another, or None.
 
         It is None without a stopping rule for normal rewards.
         """

@@ -19,7 +19,7 @@ from tideproof.analysis.arm_comparisons import finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_confidence
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import Pull
@@ -72,7 +72,7 @@ class ExperimentStatus(NamedTuple):
 
 
 class SingleRewards:
-    """Numbers of the environment and arm of each pull, kept to copy the rewards of all pulls quickly.
+    """Environment number and arm number of each pull, stored so that all rewards can be copied quickly.
 
     The third and fourth moments of cells are computed from the copies. Only intervals for skewed rewards need
     these moments, so the state does not keep them. Pulls that were read once are not read again.
@@ -143,7 +143,7 @@ class CopiedRewards(NamedTuple):
 
 
 def _numbers_of(known: dict[Any, int], count: int, labels: Iterable[Any]) -> Ints:
-    """Return the number of each label, or `count` for a label that is not among the first `count` labels."""
+    """Look up the index of each label; unknown labels, and indices of at least `count`, become `count`."""
     return np.array([min(known.get(label, count), count) for label in labels], np.int64)
 
 
@@ -275,7 +275,7 @@ class ReadModel:
 
     @cached_property
     def recommendation(self) -> Recommendation:
-        """The recommended arm with margin, interval and probability; its remarks omit the usage warnings."""
+        """The recommended arm with margin, interval and probability, but without usage warnings."""
         found = replace(self.selection, prior=self.prior)
         return found if found.arm is None else add_evidence(found, self.fit_of_active, self.bounds)
 
@@ -324,7 +324,7 @@ def add_evidence(
     fit: Fit | TideFit,
     anytime_bounds: Callable[[str, str], tuple[float, float]] | None = None,
 ) -> Recommendation:
-    """Return a copy of a recommendation to which the margin, interval and probability of a fit are added.
+    """Return a copy of a recommendation, completed by the margin, interval and probability from a fit.
 
     Advantages are positive for a better arm in both directions. On the ratio and odds scales they are
     relative: 0.1 means 10 %. `anytime_bounds` returns the lower and upper bound of the advantage of one arm

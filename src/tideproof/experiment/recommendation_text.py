@@ -109,7 +109,7 @@ def _confidence_level(found: Recommendation) -> str:
 
 
 def _lead(found: Recommendation, figures: NumberFormat) -> str:
-    """Return the margin and its confidence interval as text.
+    """Return the selected arm's lead (the margin) and its confidence interval as text.
 
     After a stop, an interval that contains 0 is omitted. The stopping rule uses a stronger test, so the
     interval would seem to contradict it.

@@ -13,7 +13,7 @@ _ROUNDING = 1e-9  # in pulls: the floating-point product 0.1 * 30 is a little mo
 
 
 class ShareBounds(NamedTuple):
-    """Minimum shares (floors) and maximum shares (caps) by arm number; the defaults are 0 and 1."""
+    """Minimum shares (floors) and maximum shares (caps) of pulls by arm number; defaults are 0 and 1."""
 
     floors: dict[int, float]
     caps: dict[int, float]
@@ -70,7 +70,7 @@ class ShareBounds(NamedTuple):
 
 
 def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
-    """Convert minimum and maximum shares by arm name to arm numbers; raise an error if they are invalid."""
+    """Convert the arm names of minimum and maximum shares to arm numbers, or raise an error."""
     low, high = _shares_by_number("floors", floors, arms), _shares_by_number("caps", caps, arms)
     for arm, cap in high.items():
         if low.get(arm, 0.0) > cap:

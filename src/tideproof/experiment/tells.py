@@ -252,7 +252,7 @@ def _new_rewards(
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:
-    """Return the reward that was recorded for a pull, or None without one; a default does not count."""
+    """Return the recorded reward of a pull, or None; a default reward after the time limit does not count."""
     return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
 
 

@@ -118,7 +118,7 @@ def label_of(book: Book, environment: Any, before: Label) -> Label:
 
 
 def check_labelled(book: Book, what: str) -> None:
-    """Raise an error if the tide model needs single rewards; `what` names the refused data.
+    """Raise an error for reward summaries (named `what`) if the tide model needs the order of rewards.
 
     A model with a hidden tide needs the order of the pulls, which summaries and warm starts do not have.
     """

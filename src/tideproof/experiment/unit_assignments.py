@@ -73,7 +73,7 @@ def arm_at(point: float, shares: Sequence[float]) -> int:
 
 
 def batch_size(arms: int, asked: int, remaining: int | None) -> int:
-    """Return how many units (visitors) the next shares are for: about a tenth of the pulls so far.
+    """Return for how many units (visitors) to plan the arms' shares at once: about a tenth of past pulls.
 
     It is at least twice the number of arms, but never above 100 or the remaining budget.
     """

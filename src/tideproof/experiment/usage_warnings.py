@@ -195,7 +195,7 @@ def _keep_lowest(lowest: list[float], value: float) -> None:
 
 
 def _similar_label(label: Label) -> Label | None:
-    """Return the label that looks the same but has the other type, such as `"1"` for 1, or None.
+    """Return the environment label that looks the same but has the other type (`"1"` for 1), or None.
 
     >>> _similar_label(1), _similar_label("-7"), _similar_label("01"), _similar_label("mon")
     ('1', -7, None, None)

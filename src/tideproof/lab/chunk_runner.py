@@ -1,4 +1,4 @@
-"""Run a simulation plan: divide the replications into chunks, run them on an executor, add up the sums."""
+"""Run a simulation plan: divide the replications into chunks, run them on an executor, add up the results."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def run_plan(
 def _tallies(
     chosen: Engine, plan: SimulationPlan, replications: int, pool: Executor, check: Callable[[], None]
 ) -> Iterator[tuple[int, ReplicationSums]]:
-    """Yield the size and the result sums of each chunk of replications, always in the same order.
+    """Yield the size and the summed results of each chunk of replications, always in the same order.
 
     Rounding is therefore always the same.
     """
@@ -107,7 +107,7 @@ def _tallies(
 
 
 def _versions() -> dict[str, Any]:
-    """Return the versions of tideproof, Python, NumPy and numba, which a study records."""
+    """Return the versions of tideproof, Python, NumPy and numba, which are saved with simulation results."""
     made: dict[str, Any] = {"tideproof": __version__, "python": platform.python_version()}
     for package in ("numpy", "numba"):
         try:
@@ -118,4 +118,4 @@ def _versions() -> dict[str, Any]:
 
 
 def _ignore_progress(done: int) -> None:
-    """Do nothing: the progress function of a run without a progress bar."""
+    """Do nothing; this function is called with the progress of a simulation if no progress bar is shown."""

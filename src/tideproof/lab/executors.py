@@ -60,7 +60,7 @@ def _leave_quietly() -> None:
 
 @contextmanager
 def dask(address: str, patience: float = 10.0) -> Iterator[Executor]:
-    """Connect to the Dask scheduler at `address` and yield an executor that runs chunks on its cluster.
+    """Connect to the Dask scheduler at `address` and yield an executor that runs simulations on its cluster.
 
     The scheduler must answer within `patience` seconds. The workers need numba and the same version of
     tideproof.

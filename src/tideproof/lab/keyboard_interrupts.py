@@ -16,7 +16,7 @@ _CHECK_INTERVAL = 0.1  # seconds between two checks whether Ctrl-C was pressed
 
 @contextmanager
 def delay_ctrl_c() -> Iterator[Callable[[], None]]:
-    """Yield a function that raises KeyboardInterrupt if Ctrl-C was pressed; Ctrl-C has no other effect.
+    """Delay Ctrl-C: yield a function that raises KeyboardInterrupt if Ctrl-C was pressed in the meantime.
 
     Pressing Ctrl-C twice raises KeyboardInterrupt immediately. Without this delay, the exception might
     interrupt a method of `concurrent.futures` that holds a lock. The lock would never be released, and the

@@ -1,11 +1,11 @@
-"""The function `replay`, which repeats one replication of a study and records every step."""
+"""The function `replay`, which repeats one run of a simulation and records every step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.simulate.replication_loop import SAMPLES, UNIDENTIFIED
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 from tideproof.policies.policy_registry import Chosen, as_policy

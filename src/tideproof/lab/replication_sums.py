@@ -1,4 +1,4 @@
-"""Sums over replications, from which all results of a simulation are computed."""
+"""Sums over simulated runs, such as how often each arm was selected; all results are computed from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.simulate.replication_loop import ARMS, SAMPLES, SQUARES, STOPPED, UNIDENTIFIED
 
 
@@ -44,7 +44,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Build the sums over replications from a simulation's counts and its sums for pairs of policies."""
+        """Combine the counts of each policy and the comparisons of pairs of policies in one tuple of sums."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,
@@ -71,10 +71,10 @@ class ReplicationSums(NamedTuple):
         return shapes
 
     def sums(self) -> dict[str, Any]:
-        """Return the sums over replications by name: all fields except `selected`, which is not a sum."""
+        """Return the sums of simulation results by name: all fields except `selected`, which is not a sum."""
         return {name: value for name, value in self._asdict().items() if name != "selected"}
 
     def plus(self, other: ReplicationSums) -> ReplicationSums:
-        """Add up the sums over two sets of replications; the selected arms remain those of the first set."""
+        """Add up the results of two sets of replications; the selected arms remain those of the first set."""
         theirs = other.sums()
         return self._replace(**{name: mine + theirs[name] for name, mine in self.sums().items()})

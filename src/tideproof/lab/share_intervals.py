@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof import checks
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 
 
 class Interval(NamedTuple):

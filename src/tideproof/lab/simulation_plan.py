@@ -37,7 +37,7 @@ class SimulationPlan:
     keep: tuple[int, ...] = ()
 
     def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
-        """Group the budgets of a plan so that one run of a policy gives results at all budgets of a group.
+        """Group a simulation's budgets so that one run of a policy gives results at all budgets of a group.
 
         A policy that does not need the budget in advance serves all budgets in one run. Other policies need
         one run for each budget.
@@ -64,7 +64,7 @@ def _restore_plan(
     seed: int,
     keep: tuple[int, ...],
 ) -> SimulationPlan | _UnloadablePlan:
-    """Rebuild a pickled plan, or return a substitute if this process cannot find one of its policies."""
+    """Rebuild a pickled simulation plan, or return a substitute if one of its policies cannot be found."""
     try:
         specs = tuple(
             policy(load_address(where), selection=selection, label=label, **options)
@@ -88,7 +88,7 @@ class _UnloadablePlan(NamedTuple):
 
     @property
     def policies(self) -> tuple[PolicySpec, ...]:
-        """Policies of a plan that could not be loaded; reading this property raises an error."""
+        """Raise the error that occurred when this process tried to find the policies of a simulation plan."""
         raise self.error
 
 

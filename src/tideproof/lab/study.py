@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tideproof._version import __version__
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, write_text_atomically
 from tideproof.lab.replication_sums import ReplicationSums
@@ -41,7 +41,7 @@ class Recipe(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """Paired difference of two policies with standard errors and confidence bounds, one value per budget."""
+    """Paired difference of two policies in error rate or opportunity cost, with uncertainty, by budget."""
 
     estimate: Floats
     standard_error: Floats
@@ -158,7 +158,7 @@ class Study:
         return _standard_error(mean_square, n)
 
     def interval(self, label: str, confidence: float = 0.95, measure: Measure = "pics") -> Interval:
-        """Return confidence intervals of a measure: exact ones for the error rate, otherwise normal ones."""
+        """Return confidence intervals of the error rate (exact), opportunity cost or mean pulls (normal)."""
         if measure == "pics":
             return binomial(self.errors(label), self.replications, confidence)
         mean, reach = self._mean(label, measure), quantile(confidence) * self.standard_error(label, measure)
@@ -224,7 +224,7 @@ class Study:
         log: bool = True,
         confidence: float = 0.95,
     ) -> Figure:
-        """Draw a chart of a measure against the budget: a curve with its confidence band for each policy.
+        """Draw a chart of a measure, such as the error rate, against the budget: one curve for each policy.
 
         If a path is given, the picture is saved; the suffix of the path chooses the format png, svg or pdf.
         On a log scale, a value of zero is drawn as a hollow marker at the lower edge.
@@ -236,7 +236,7 @@ class Study:
         return draw_study(curves(self, measure, confidence), measure, self.replications, log, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the study to a JSON file; after a crash the file is either the old or the new one."""
+        """Write simulation results to a JSON file; after a crash the file is the old or the new one."""
         plain = {
             "format": "tideproof study",
             "version": FORMAT,
@@ -255,7 +255,7 @@ class Study:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
-        """Read a study from a file that `save` wrote. Its policies need not be installed."""
+        """Read simulation results from a file that `save` wrote; the policies need not be installed."""
         name = repr(os.fspath(path))
         try:
             plain = json.loads(read_text(path))
@@ -278,7 +278,7 @@ class Study:
 
     @classmethod
     def _from_dict(cls, plain: dict[str, Any]) -> Study:
-        """Rebuild a study from the content of its JSON file, and check that it is consistent."""
+        """Rebuild simulation results from the content of a JSON file, and check that they are consistent."""
         world = World.from_dict(plain["world"])
         recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
         budgets = tuple(require_whole_number("a budget", budget, 1) for budget in plain["budgets"])
@@ -332,7 +332,7 @@ class Study:
         return (gaps > 0.0).astype(np.float64) if measure == "pics" else gaps
 
     def _mean(self, label: str, measure: Measure) -> Floats:
-        """Return the mean of a measure over replications."""
+        """Return a policy's mean error rate, opportunity cost or number of pulls over replications."""
         _check_measure(measure, "pics", "eoc", "samples")
         if measure == "samples":
             return self._average(self.tally.samples, label)
@@ -348,7 +348,7 @@ class Study:
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
-        """Return the sums for a pair of policies, or `same` if both are the same policy.
+        """Return the row of an array for a pair of policies, or `same` if both are the same policy.
 
         `i` and `j` are the indices of the policies.
         """
@@ -359,7 +359,7 @@ class Study:
 
 
 def _check_measure(measure: str, *known: str) -> None:
-    """Raise `UnknownName` unless a measure of a study, such as "pics", is one of the allowed ones."""
+    """Raise `UnknownName` unless `measure` is an allowed name, such as "pics" for the error rate."""
     if measure not in known:
         raise UnknownName.with_suggestion("measure", measure, known)
 

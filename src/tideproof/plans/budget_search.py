@@ -1,4 +1,4 @@
-"""Find the smallest budget with which a test selects a wrong arm rarely enough.
+"""Find the smallest budget with which a test selects a wrong arm with at most the allowed probability.
 
 Simulations count the errors at a few budgets, and a smooth curve is fitted to the counts. The log odds of an
 error are nearly linear in the budget; a term in its square root fits the remaining curvature.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 
 Play = Callable[[int, int], int]  # (budget, runs) -> number of runs with an error, in new random worlds
 
@@ -45,19 +45,19 @@ class ErrorCurve(NamedTuple):
     covariance: Floats
 
     def upper(self, budgets: Floats, reach: float) -> Floats:
-        """Return an upper bound of the log odds of an error: fitted curve plus `reach` standard errors."""
+        """Return upper bounds of the log odds of selecting a wrong arm: fit plus `reach` standard errors."""
         X = self.columns(budgets / self.unit)
         standard_error: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
         return np.asarray(X @ self.beta + reach * standard_error)
 
     def share(self, budgets: Floats) -> Floats:
-        """Return the fitted probability of an error at each budget."""
+        """Return the fitted probability of selecting a wrong arm at each budget."""
         odds: Floats = np.exp(self.columns(budgets / self.unit) @ self.beta)
         return odds / (1.0 + odds)
 
     @staticmethod
     def columns(x: Floats) -> Floats:
-        """Return the regressors of the error curve: one row for each budget, with the columns 1, sqrt(x), x.
+        """Return the regressors of an error-rate curve: the row (1, sqrt(x), x) for each budget x.
 
         x is the budget in units of `unit`.
         """
@@ -65,7 +65,7 @@ class ErrorCurve(NamedTuple):
 
 
 def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
-    """Fit a curve of the error probability to counts of wrong runs at several budgets, by maximum likelihood.
+    """Fit the probability of selecting a wrong arm as a curve over the budget, by maximum likelihood.
 
     The method is Newton's. 1/2 is added to each error count.
     """
@@ -83,7 +83,7 @@ def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
 
 
 def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach: float = SAFETY) -> int:
-    """Return the smallest budget at which an upper bound of the probability of an error is small enough.
+    """Return the smallest budget at which a bound of the probability of a wrong arm is at most `error`.
 
     The bound is `reach` standard errors above the curve. The search is limited to the neighbourhood of the
     simulated budgets, and to budgets of at least `floor`.
@@ -96,7 +96,7 @@ def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach:
 
 
 def search_budget(play: Play, start: list[float], error: float, floor: int, runs: int) -> list[ErrorCount]:
-    """Simulate tests with budgets near the smallest sufficient one until it is found; return error counts.
+    """Search by simulation for the smallest budget with the allowed error rate; return errors by budget.
 
     `start` are the first budgets to simulate; budgets below `floor` are replaced by it.
     """

@@ -1,4 +1,4 @@
-"""Formulas for tests that split pulls evenly among arms: their probability of an error and their budget.
+"""Formulas for tests that split pulls evenly: their budget, and the probability of selecting a wrong arm.
 
 The formula for the budget is the first guess of the simulations.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.plans.plan_question import Question
 from tideproof.stats.best.student_inference import dunnett_constants, normal_from_student
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
@@ -31,7 +31,7 @@ def even_error(question: Question, pulls: int) -> float:
 
 
 def unnamed_probability(question: Question, pulls: int) -> float:
-    """Return the probability that `fit` does not name the best arm if all arms get equally many pulls.
+    """Return the probability that an analysis does not name the best arm if pulls are split evenly.
 
     `fit` names the best arm if it excludes all others, each by Dunnett's critical value with the best arm as
     the control; with two arms, both sides of the test count. The critical value is in standard errors with an
@@ -78,7 +78,7 @@ def _pooled_error_ratio(question: Question) -> float:
 
 
 def _probability_of_enough_events(question: Question, pulls: int) -> float:
-    """Return the probability that the best arm and each other arm have enough ones and zeros for a test.
+    """Return the probability that the best and each other arm have enough rewards of 1 and of 0 for a test.
 
     Events are ones and zeros; their number is treated as normal.
     """
@@ -147,10 +147,10 @@ def pull_efficiency(arms: int, size: float, pulls: int) -> float:
 
 
 def _environment_information(arms: int, length: int, start: Ints) -> Floats:
-    """Return the expected information from an environment of `length` pulls, for each arm it may begin with.
+    """Return an environment's expected information on arm differences, for each arm it may begin with.
 
-    The information of L pulls, n_i of arm i, is L - sum n_i^2/L. `start` holds positions in the round of arms
-    at which an environment may begin.
+    The information of L pulls, n_i of arm i, is L - sum n_i^2/L. The environment has `length` pulls. `start`
+    holds positions in the round of arms at which it may begin.
     """
     first = np.minimum(-start % arms, length)
     rounds, last = np.divmod(length - first, arms)
@@ -172,7 +172,7 @@ def _connection_factor(arms: int, length: int, pulls: int) -> float:
 
 
 def _environment_length(size: float, pulls: int) -> int:
-    """Return the whole number of pulls in an environment, which is at most the number of all pulls."""
+    """Return the length of an environment as a whole number of pulls, at most the length of the test."""
     return pulls if size >= pulls else max(2, round(size))
 
 
@@ -195,7 +195,7 @@ def named_budget(question: Question) -> int:
 
 
 def _least(arms: int, enough: Callable[[int], bool]) -> int:
-    """Return the smallest number of pulls for which `enough` is true, at least one pull of each arm."""
+    """Return the smallest number of pulls, one for each arm or more, for which `enough(pulls)` is true."""
     low, high = arms - 1, 2 * arms
     while not enough(high):
         low, high = high, 2 * high

@@ -16,7 +16,7 @@ from tideproof.worlds import Lengths
 
 
 class Pilot(NamedTuple):
-    """Numbers for the plan of a test, estimated from a pilot log.
+    """Number of arms, noise, mean reward and environment lengths in a pilot log, used to plan a test.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Pilot(NamedTuple):
 
 
 def pilot_of_cells(cells: Cells) -> Pilot:
-    """Return the numbers that a plan needs, from a pilot log that is summarised by arm and environment."""
+    """Return noise, mean reward and environment lengths in a pilot log summarised by arm and environment."""
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
     rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None
@@ -67,9 +67,10 @@ def pilot_of(
     table: str | None = None,
     observer: AnalysisObserver | None = None,
 ) -> Pilot:
-    """Read a pilot log in the same way as `fit` does, and return the numbers that a plan needs.
+    """Read a pilot log, and estimate from it the noise, mean reward and environment lengths to plan a test.
 
-    With an `observer`, columns that are not given are guessed, and the observer is told which.
+    The log is read in the same way as `fit` reads it. With an `observer`, columns that are not given are
+    guessed, and the observer is told which.
     """
     guess = observer is not None
     columns = ColumnOptions(

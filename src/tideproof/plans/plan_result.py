@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def power(self) -> str:
-        """Sentence with the budget at which an even split has the customary power of 80 %.
+        """Sentence with the budget at which an even split of pulls has the customary power of 80 %.
 
         The gap of a plan is a difference, so the sentence is about tests on the scale of differences. If the
         data do not show whether shifts add or multiply, `analyze` without options requires the winner to win
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def table(self) -> Table:
-        """Table of the plan, with one row for each kind of test, such as an even split."""
+        """Table of required pulls and error rates, one row for each kind of test, such as an even split."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
         stops = {"early stopping (calibrated)": self.calibrated_stop}
         if self.proven_stop is not None:
@@ -139,7 +139,7 @@ class Plan:
         return draw_plan(lines, self.question.error, self.question_text, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain Python values, which can be written as JSON."""
+        """Return the plan of a test as plain Python values, which can be written as JSON."""
         return {
             "sentence": self.sentence,
             "budget": self.budget,

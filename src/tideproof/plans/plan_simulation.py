@@ -51,7 +51,7 @@ class PlanSimulator:
         self._seed = require_whole_number("seed", seed, 0) * 1000
 
     def simulate(self, world: World, spec: PolicySpec, budgets: Any, runs: int) -> Study:
-        """Run a simulation with a new random seed and return its `Study`; Ctrl-C stops the whole plan."""
+        """Run a simulation with a new random seed and return its results; Ctrl-C raises KeyboardInterrupt."""
         self._seed += 1
         study = simulate(world, spec, budgets, replications=runs, seed=self._seed)
         if study.interrupted:
@@ -64,7 +64,10 @@ class PlanSimulator:
         return int(study.errors(spec.label)[0])
 
     def search(self, spec: PolicySpec, pulls: list[float], runs: int) -> list[ErrorCount]:
-        """Search for the smallest sufficient budget, beginning with `pulls`; return the error counts."""
+        """Simulate to find the smallest budget with the allowed error rate; return the errors by budget.
+
+        The search begins with the budgets `pulls`.
+        """
         start = [each / self.block for each in pulls]
         play = partial(self.count_errors, spec)
         return search_budget(play, start, self.question.error, self._floor, runs)
@@ -75,7 +78,7 @@ class PlanSimulator:
         return 2 * self.question.arms
 
     def confirm(self, spec: PolicySpec, counts: list[ErrorCount], runs: int) -> Budget:
-        """Return the budget in pulls with the allowed error, confirmed by a simulation with that budget."""
+        """Return the budget that keeps the allowed error rate, confirmed by a simulation with that budget."""
         steps = float(find_least_budget(counts[-_LAST:], self.question.error, self._floor))
         for _ in range(8):
             pulls = round_up(steps * self.block * (1.0 if self.block == 1 else _MARGIN))

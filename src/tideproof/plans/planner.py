@@ -36,7 +36,7 @@ _plans: dict[tuple[Question, int | None, int], Plan] = {}
 def answer_question(
     question: Question, asked: str, replications: int | None = None, seed: int = 0, progress: bool = False
 ) -> Plan:
-    """Return the plan for a `Question`, from the cache of this process or by simulation."""
+    """Return the plan of a test with the given parameters, from this process's cache or by simulation."""
     key = question, replications, seed
     if key not in _plans:
         watch = (
@@ -50,7 +50,7 @@ def answer_question(
 def _simulate_plan(
     question: Question, replications: int | None, seed: int, show: Callable[..., None]
 ) -> Plan:
-    """Find by simulation the budgets that all kinds of test need, and return the plan."""
+    """Find by simulation how many pulls adaptive, even and early-stopping tests need; return this plan."""
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
@@ -100,7 +100,7 @@ def _runs(arms: int, steps: float) -> int:
 
 
 def _ignore_progress(done: float) -> None:
-    """Do nothing: the progress function of a plan without a progress bar."""
+    """Do nothing; this function is called with the progress of a plan if no progress bar is shown."""
 
 
 def plan(
@@ -188,7 +188,7 @@ def plan_with_names(
     seed: int = 0,
     progress: bool = False,
 ) -> Plan:
-    """Return the same plan as `plan`; messages call each parameter by the name that `spell` returns for it.
+    """Plan a test as `plan` does, but call each parameter `spell(parameter)` in error messages.
 
     `columns` are the columns of the log with the arm, the environment and the reward.
     """

@@ -36,9 +36,9 @@ def wrong_stop_probability(bound: float, arms: int, budget: int) -> float:
 
 
 def find_bound(arms: int, budget: int | None, confidence: float) -> float:
-    """Return the stopping bound for a confidence level: minus the log of the required tail probability.
+    """Return the bound b for a confidence level: a run stops when its tail probability is at most exp(-b).
 
-    A run may stop once its tail probability is exp(-bound) or less.
+    That is the tail probability of another arm being better than the leader.
 
     `budget` is in pulls; without one `DEFAULT_BUDGET` is used.
 

@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of statistics, one of which a policy must declare in `reads` to read an attribute.
+    """Return names of statistics; a policy may use the given attribute if its `reads` contains one of them.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.
@@ -99,14 +99,18 @@ def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozen
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
-    """Return all attributes of the arguments `data` and `slot` that a kernel or its callees read."""
+    """Return all attributes of `data` (statistics) and `slot` (environment) that a policy's function reads.
+
+    Reads in kernels that the function calls are included.
+    """
     return tuple(_reads(f, set()))
 
 
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
-    """Yield each attribute of the arguments `data` and `slot` that a kernel or its callees read.
+    """Yield each attribute of `data` (statistics) and `slot` (environment) that a policy's function reads.
 
-    Each item is the kernel, "data" or "slot", the attribute path and the line number.
+    Reads in kernels that the function calls are included. Each item is the kernel, "data" or "slot", the
+    attribute path and the line number.
     """
     seen.add(f)
     for reference in find_references(f.__code__):

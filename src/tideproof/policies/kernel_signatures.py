@@ -1,4 +1,4 @@
-"""Type signatures of the kernels and functions that make up a policy.
+"""Type signatures of the functions that make up a policy, such as the one that chooses the next arm.
 
 `params` and `state` are NamedTuples that the policy defines. Kernels are called with positional arguments,
 so their parameters may have other names. Only `data` and `slot` should keep their names, because the check
@@ -42,7 +42,7 @@ class Weigh(Protocol):
     """
 
     def __call__(self, params: Any, state: Any, data: Data, arm: int, /) -> Any:
-        """Return the weight of a new reward of `arm`, which `data` does not include yet."""
+        """Return the weight of a new reward of `arm`; `data` (statistics) does not contain the reward yet."""
 
 
 class Active(Protocol):

@@ -8,10 +8,11 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from tideproof.core.array_layout import list_arrays
 from tideproof.core.kernel_linker import check_kernel, kernel
+from tideproof.core.kernel_state_arrays import list_arrays
 from tideproof.errors import InputError, UnknownName
 from tideproof.policies.declared_statistics import check_words
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.kernel_signatures import (
     Active,
     Ask,
@@ -22,7 +23,6 @@ from tideproof.policies.kernel_signatures import (
     Weigh,
 )
 from tideproof.policies.reserved_placeholders import check_holes
-from tideproof.policies.selection_rules import Selection
 
 PREFIX = "reduce:"  # starts the name of a policy that runs on rewards from which the shifts are subtracted
 

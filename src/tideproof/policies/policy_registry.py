@@ -67,7 +67,7 @@ def _split_prefix(name: str) -> tuple[str, str]:
 
 @cache
 def _load(name: str) -> Policy:
-    """Return the policy with this registered name, to which prefixes such as "reduce:" may be added."""
+    """Load a policy by its registered name, which may begin with prefixes such as "reduce:"."""
     prefix, inner = _split_prefix(name)
     if prefix:
         change, argument = _PREFIX_FUNCTIONS[prefix]
@@ -199,7 +199,7 @@ def is_registered(name: str) -> bool:
 
 
 def is_namesake(found: Policy) -> bool:
-    """Return whether the name of this policy is registered for a different policy."""
+    """Return whether a different policy is registered under the name of this policy."""
     with suppress(InputError):
         return _load(found.name) is not found
     return False

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
-from tideproof.core.array_access import PLAIN_REPLACEMENTS
-from tideproof.core.array_layout import EmptyState, Memory, allocate, compose_state_type
+from tideproof.core.kernel_array_access import PLAIN_REPLACEMENTS
 from tideproof.core.kernel_linker import ignore_overflow, is_kernel, link, use_interpreter
+from tideproof.core.kernel_state_arrays import EmptyState, Memory, allocate, compose_state_type
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.choose.batch_asks import ask_many, enter_pending
 from tideproof.kernels.fit.policy_data import Data, Slot, expect, notice, reserve, take
 from tideproof.kernels.simulate.replication_loop import add_unshared, replicate
 from tideproof.policies.answer_checks import CheckedKernel
 from tideproof.policies.declared_statistics import check_reads
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.reserved_placeholders import RESERVED_HOLES, refuse_reserved_holes
-from tideproof.policies.selection_rules import Selection
 from tideproof.policies.statistics_models import STATISTICS, TIDES, with_tide
 
 
@@ -71,7 +71,7 @@ class PolicySpec:
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_ratios(self) -> PolicySpec:
-        """Return a copy of this policy with the default options that it has when comparing arms by ratios."""
+        """Return a copy of this policy; unset options get the defaults made for comparing arms by ratios."""
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
@@ -110,7 +110,7 @@ class PolicySpec:
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the values, by name, of all placeholders in the functions that simulate this policy.
+        """Return by name the functions and constants that fill placeholders in this policy's simulation.
 
         The placeholders are the holes of the policy's kernels and of the replication loop.
         """
@@ -139,7 +139,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the values (functions and constants) of all placeholders in a policy's functions, by name.
+    """Return by name the functions and constants that fill the placeholders in a policy's functions.
 
     The placeholders are the holes of kernels.
     """

@@ -24,17 +24,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, compose_state_type
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Floats, compose_state_type
 from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose.arm_choice import contend
 from tideproof.kernels.choose.connected_start import start_arm, start_tell
 from tideproof.kernels.fit.adjusted_moments import Reduction, adjust, flatten
 from tideproof.kernels.fit.policy_data import Data, enter
 from tideproof.kernels.fit.statistics_interface import connected
+from tideproof.policies.final_selection_rules import OLS, Selection
 from tideproof.policies.policy_definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.reserved_placeholders import refuse_reserved_holes
-from tideproof.policies.selection_rules import OLS, Selection
 from tideproof.policies.statistics_models import STATISTICS, TIDE_PREFIXES
 from tideproof.policies.stopping_policy import RULE_PREFIXES
 
@@ -69,7 +69,7 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the wrapped policy's arm, or another arm if an environment would begin with two pulls of it.
+    """Return the wrapped policy's arm, or another arm if an environment would begin with the same arm twice.
 
     If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
     """

@@ -25,8 +25,8 @@ from tideproof.kernels.fit.hidden_tide import HiddenTide
 from tideproof.kernels.fit.hidden_tide_moments import adjust
 from tideproof.kernels.fit.outlying_cells import OutlierResistantFit
 from tideproof.kernels.fit.unequal_noise import MAXIMUM_FITS, UnequalNoise
+from tideproof.policies.final_selection_rules import SHRUNK
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import SHRUNK
 from tideproof.text import join_names
 
 HIDDEN = "hidden:"  # starts the name of a policy that ignores labels and estimates the shifts

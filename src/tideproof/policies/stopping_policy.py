@@ -17,14 +17,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
-from tideproof.core.array_layout import FloatK, Int1, compose_state_type
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import FloatK, Int1, compose_state_type
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, may_reach_bound
 from tideproof.kernels.fit.e_process import EProcess, add_to_e_process, least_evidence, store_checkpoint
 from tideproof.policies.calibrated_bounds import find_bound, normal_quantile_of_bound
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import Selection
 
 watched_ask = hole("watched_ask")
 watched_tell = hole("watched_tell")
@@ -122,7 +122,7 @@ def active(params, state, arm):
 
 @dataclass(frozen=True, slots=True)
 class StoppingRuleKind:
-    """Kind of stopping rule for simulations: its name, the kernel that collects its evidence, and its bound.
+    """Kind of stopping rule for simulations: its name, the function that collects evidence, and its bound.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class StoppingRuleKind:
     reads: frozenset[str]
 
     def bound(self, arms: int, horizon: int | None, confidence: float) -> float:
-        """Return the evidence at which the rule stops: minus the logarithm of a tail probability."""
+        """Return the evidence at which a stopping rule ends a run: minus the log of a tail probability."""
         return find_bound(arms, horizon, confidence) if self.calibrated else -math.log1p(-confidence)
 
 
@@ -229,7 +229,7 @@ def _configure(inner: Policy, stopping: StoppingRuleKind) -> Callable[..., Param
         bound: float | None = None,
         **options: Any,
     ) -> Params:
-        """Return the parameters of a policy with a stopping rule, from a confidence level or a bound."""
+        """Return the parameters of a policy with a stopping rule for a confidence level or stopping bound."""
         confidence = check_confidence(confidence)
         open_ended = inner.anytime or not inner.needs_horizon
         params = inner.configure(arms, None if open_ended else horizon, selection, **options)

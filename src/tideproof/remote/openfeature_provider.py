@@ -56,7 +56,7 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Record a visitor's reward if the event has a value, or else that the visitor saw the arm."""
+        """Record a visitor's reward if the tracking event has a value, else that the visitor saw the arm."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             raise InputError(

@@ -171,7 +171,7 @@ class RemoteExperiment:
         self._change("retire-arm", arm=arm, by=by)
 
     def extend(self, budget: int | None, by: str | None = None) -> None:
-        """Set a new budget; None removes the limit."""
+        """Set a new budget of pulls for the experiment; None removes the limit."""
         wanted = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         self._change("budget", budget=NOTHING if wanted is None else wanted, by=by)
 
@@ -303,7 +303,7 @@ class RemoteExperiment:
         self.copy().report(path, **options)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw a chart of the current estimates; see `Experiment.plot`."""
+        """Draw a chart of the current estimates of arms and shifts; see `Experiment.plot`."""
         return self.copy().plot(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:

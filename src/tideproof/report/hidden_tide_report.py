@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.draw.fit_charts import ShiftInfo, draw_tide
 from tideproof.draw.svg_elements import Axis
 from tideproof.experiment.state.hidden_tide_fit import TideFit

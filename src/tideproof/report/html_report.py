@@ -217,7 +217,7 @@ def _collapsed_html(title: str, cut: str, columns: list[Column]) -> str:
 
 
 def arms_info(analysis: FitReport) -> list[ArmInfo]:
-    """Return the data of the chart of arms: means and intervals of the first arms that were observed."""
+    """Return the data of the chart of arms: means and intervals of at most 30 arms with rewards."""
     return [
         ArmInfo(str(row["arm"]), row["mean"], _row_bounds(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
@@ -314,7 +314,7 @@ def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
 
 
 class GapChart(NamedTuple):
-    """Data of the chart that compares two arms in each environment, and how many environments have both."""
+    """Data of the chart that compares two arms in each environment, and the number of shared environments."""
 
     info: GapsInfo
     met: int
@@ -374,7 +374,7 @@ def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
 
 
 def _finite(x: float | None, one: float = 0.0) -> float | None:
-    """Return a number minus the neutral value `one`; None if the number is unknown or infinite."""
+    """Return a number minus the neutral value `one` (1 for ratios, else 0); None if unknown or infinite."""
     return None if x is None or not math.isfinite(x) else x - one
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_text import mean_format
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.draw.lead_over_time import LeadInfo
 from tideproof.draw.svg_elements import Axis, shorten
 from tideproof.stats.cells import Cells
@@ -43,7 +43,7 @@ def best_raw_arm(fit: Fit) -> str:
 
 
 def lead_info(fit: Fit) -> LeadHistory | None:
-    """Return the lead over time of the best arm over the arm with the best raw mean, or over the runner-up.
+    """Return the history of the best arm's lead over the arm with the best raw mean, or over the runner-up.
 
     It is the lead over the runner-up if the best arm has the best raw mean, too.
 
@@ -78,7 +78,7 @@ def lead_axis(fit: Fit, lead: LeadHistory) -> Axis:
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
-    """Return each arm's share of the number of rewards in each environment; None if there is only one."""
+    """Return each arm's share of the rewards in each environment; None if there is only one environment."""
     if len(cells.environments) < 2:
         return None
     n, _ = _dense_arrays(cells)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import FitReport, describe_fit
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.draw.fit_charts import ArmInfo, draw_arms
 from tideproof.draw.lead_over_time import draw_lead
 from tideproof.draw.svg_elements import Axis

@@ -77,7 +77,7 @@ def _smallest_budget(p: Policy) -> int:
         options["hi"] = 1.0
 
     def least(budget: int) -> int:
-        """Return the number of pulls that a policy needs if it is configured for a given budget of pulls."""
+        """Return the minimum number of pulls that a policy needs if it is configured for a given budget."""
         return p.minimum(5, p.configure(5, budget, p.selections[0].name, **options))
 
     return next(budget for budget in count(1) if least(budget) <= budget)

@@ -98,7 +98,7 @@ def format_chance(p: float | None) -> str:
 
 
 def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
-    """Return a report's tables of details, each as a title, a caption or an empty text, and columns."""
+    """Return a report's tables of details, each as a title, a caption (perhaps empty) and columns."""
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)
     changes, points = change_format(fit), ", points" if fit.cells.binary else ""
@@ -154,7 +154,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
 
 
 def _averages_with_intervals(fit: Fit) -> Table:
-    """Return the table of raw and adjusted means, with interval bounds that set the number of decimals."""
+    """Return the table of raw and adjusted means, with interval bounds to choose the number of decimals."""
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
 
@@ -166,7 +166,7 @@ def _leading_days_table(found: InteractionSummary) -> Table:
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return a table of a report as its title, its caption or a note on omitted rows, and columns of text.
+    """Return a report table as title, caption and columns of text; a long table of environments is cut.
 
     At most the first `ENVIRONMENTS` environments are shown, but always all arms.
     """

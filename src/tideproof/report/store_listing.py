@@ -44,7 +44,7 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
 
 
 def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
-    """Return everything that the web page of one experiment shows, as a dictionary of plain values."""
+    """Return the settings, results and last events of an experiment as a dictionary of plain values."""
     stored = run.internals.state  # read first, because reading the rest may record that leases have ended
     happened, last = len(stored.events), describe_events(stored, events)
     found = run.internals.read()

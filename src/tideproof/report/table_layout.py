@@ -107,7 +107,7 @@ def make_tables(
 
 
 def first_column_width(others: Sequence[int], room: int) -> int:
-    """Return the width of a table's first column: what others leave or, if that is small, up to half."""
+    """Return the width of a table's first column: the rest of the line or, if that is small, up to half."""
     left = room - sum(others)
     if left < room // 5:
         left = min(room - max(others), room // 2)

@@ -15,7 +15,7 @@ from tideproof.analysis.log_analysis import AnalysisObserver, LogColumns
 from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.analysis.words.fit_text import control_sentence
 from tideproof.data.group_by_sql import Progress
-from tideproof.progress import is_stderr_interactive, progress_bar
+from tideproof.progress import progress_bar
 from tideproof.report.report_tables import arm_columns
 from tideproof.report.table_layout import make_tables
 from tideproof.text import escape_control_characters
@@ -28,7 +28,7 @@ class TerminalObserver(AnalysisObserver):
 
     def __init__(self, *, progress: bool = True) -> None:
         self._messages = Console(stderr=True)
-        self._moving = progress and is_stderr_interactive()
+        self._moving = progress and (self._messages.is_terminal or self._messages.is_jupyter)
 
     def show_columns(self, columns: LogColumns) -> None:
         """Print which columns of the log are read, if some were guessed."""

@@ -1,4 +1,4 @@
-"""HTTP service of `tideproof serve`: a JSON API, web pages, feature flags and webhooks for a store."""
+"""HTTP service of `tideproof serve`: JSON API, web pages, feature flags and webhooks of experiments."""
 
 from tideproof.errors import MissingExtra
 

@@ -47,7 +47,9 @@ HEADERS = ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "If-
 
 
 def make_app(store: str, settings: Settings | None = None) -> FastAPI:
-    """Return the FastAPI application that serves a store; `app.state.service` holds its shared objects.
+    """Return the FastAPI application that serves the experiments of a store (a database) over HTTP.
+
+    `app.state.service` holds the objects that all routes share.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class GuestMiddleware:
 
 
 def tide(day: int) -> float:
-    """Return the shift of one day: it rises at the start of the season, and is higher at weekends."""
+    """Return the shift of one day in the simulated shop: it rises over the season and at weekends."""
     return 4.0 / (1.0 + math.exp(-(day - 9.0) / 3.0)) + (0.6 if day % 7 in (5, 6) else 0.0)
 
 

@@ -28,7 +28,7 @@ FRESH = 1.0  # seconds for which a version is cached
 
 
 class FlagTraits(NamedTuple):
-    """Facts about an experiment that never change and on which its evaluation as a feature flag depends.
+    """Constant settings of an experiment that affect its evaluation as a feature flag.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FlagEvaluator:
     def evaluate(
         self, name: str, key: Key, unit: str, environment: Label | None
     ) -> tuple[dict[str, Any], bool]:
-        """Return a feature flag's evaluation for a unit (arm and reason), and whether the unit is new."""
+        """Return a feature flag's arm and reason for a unit (a visitor), and whether the unit is new."""
         run = self._experiments.get(name)
         traits = self._traits_of(name)
         if not traits.visitors:
@@ -67,7 +67,7 @@ class FlagEvaluator:
     def evaluate_all(
         self, key: Key, unit: str, environment: Label | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Evaluate all flags that an API key may read; also name those that assigned the unit a new pull."""
+        """Evaluate all feature flags of an API key for a unit (a visitor); also name the flags new to it."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
@@ -126,7 +126,7 @@ class FlagEvaluator:
         return flags
 
     def _traits_of(self, name: str) -> FlagTraits:
-        """Return the facts about an experiment that never change; they are read once, from event 1."""
+        """Return an experiment's constant settings for feature flags, read once from its first event."""
         if name not in self._traits:
             options = serializers.event(self._experiments.read_entries(name, 0, 1)[0])["about"]["options"]
             self._traits[name] = FlagTraits("reserve" in options, "time_zone" in options)
@@ -136,7 +136,7 @@ class FlagEvaluator:
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
-    """Return a feature flag's evaluation for a unit (arm and reason), and whether the unit is new."""
+    """Return a feature flag's arm and reason for a unit (a visitor), and whether the unit is new."""
     is_new = False
     pull, over = _find_pull(run, unit)
     if pull is None and not over:
@@ -151,7 +151,7 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return a unit's pull (or None), and whether the unit gets the finally selected arm from now on.
+    """Return a unit's pull (or None), and whether the unit now gets the arm that the experiment selected.
 
     It gets the selected arm once the experiment is over, unless the reward of the unit's pull is still
     pending.
@@ -169,7 +169,7 @@ def _is_over(book: Book) -> bool:
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
-    """Return the state that decides which arms an experiment's visitors can get; its hash reveals changes."""
+    """Return the values that determine which arms an experiment's visitors can get, for detecting changes."""
     book = run.internals.state.book
     selected = run.internals.selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]

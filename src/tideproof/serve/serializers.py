@@ -42,7 +42,7 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
 
 
 def recommendation(found: Recommendation) -> dict[str, Any]:
-    """Return a recommendation as a dictionary for JSON, in which infinite and undefined numbers are None."""
+    """Return the recommendation of an arm as a JSON dictionary; infinite or undefined numbers become None."""
     said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -25,7 +25,10 @@ _BACKLOG = 2048
 
 
 def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve a store over HTTP until a signal stops it; call `say` with its address and any new admin key."""
+    """Serve the experiments of a store (a database) over HTTP until a signal stops the service.
+
+    `say` is called with a message on the address of the service, and with any new admin key.
+    """
     json_logs.configure_logging(settings.log_format)
     app = make_app(url, settings)
     service: Service = app.state.service
@@ -44,7 +47,7 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
 
 
 def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
-    """Serve an application until a signal stops it; call `begun` with its address once it is ready."""
+    """Serve a web application until a signal stops it; call `begun` with its URL once it is ready."""
     service: Service = app.state.service
     try:
         with open_socket(host, port) as found:

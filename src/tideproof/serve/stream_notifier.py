@@ -42,7 +42,7 @@ class Notifier:
 
     @contextlib.contextmanager
     def count_stream(self) -> Iterator[None]:
-        """Count one more open event stream while the context is active."""
+        """Count one more open event stream for the duration of a `with` block."""
         self.open_streams += 1
         try:
             yield

@@ -13,7 +13,7 @@ from tideproof.serve.problem_details import Problem
 def evaluate_unit(
     run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, and whether this call assigned the pull; a blocking call.
+    """Return the pull of a unit, such as a visitor, and whether this call assigned it; a blocking call.
 
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """

@@ -89,7 +89,7 @@ def _describe_field(field: str, found: list[Any], allowed: tuple[str, ...]) -> s
 
 
 def _describe_error(field: str, error: Any, allowed: tuple[str, ...]) -> str:
-    """Return one validation error, which is not about the type of a value, as a sentence."""
+    """Describe in a sentence one validation error that is not about the type of a value."""
     kind, value, limits = error["type"], error["input"], error.get("ctx", {})
     if kind == "missing":
         return f"{field} is missing"
@@ -111,7 +111,7 @@ def _describe_error(field: str, error: Any, allowed: tuple[str, ...]) -> str:
 
 
 def _describe_limit(field: str, kind: str, value: Any, limits: Mapping[str, Any]) -> str:
-    """Return the sentence for a number, a length or a number of entries that is out of bounds."""
+    """Return the error message for a number, a text length or a list length that is out of bounds."""
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"at least {limits['ge']:,}" if "ge" in limits else f"at most {limits['le']:,}"
         return f"{field} must be {bound}, not {value}"
@@ -153,7 +153,7 @@ def _field(location: tuple[int | str, ...]) -> str:
 
 
 def _field_names(annotation: Any) -> Iterator[str]:
-    """Yield the names of all fields of the models in a type annotation, and of the models inside them."""
+    """Yield the names of all fields of the Pydantic models in a type annotation, including nested models."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
             yield name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class UnitRewards(NamedTuple):
     mean: Floats
 
     def of(self, cells: Ints) -> UnitRewards:
-        """Select the units' rewards in the given cells, and renumber the cells in the given order."""
+        """Select the units' rewards in the given arm-by-environment cells, and renumber these cells."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
@@ -58,7 +58,7 @@ class CovariateSlope(NamedTuple):
 
     @property
     def loose(self) -> Floats:
-        """Covariance of the arm effects that comes from the estimation error of the covariate slopes.
+        """Covariance of the arm effects due to the estimation errors of the covariates' slopes.
 
         It is (K, K) and is divided by sigma^2, as is P, the covariance of the arm effects muhat.
         """
@@ -107,7 +107,7 @@ class Cells:
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
-        """Return cells with the given numbers of pulls by environment and arm, and with rewards of 0.
+        """Return a data set with the given numbers of pulls by environment and arm, and with rewards of 0.
 
         `counts` is (J, K).
         """
@@ -117,11 +117,11 @@ class Cells:
         return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
 
     def weighted(self, weight: Floats) -> Cells:
-        """Return the same data with other least-squares weights, without the variation inside cells."""
+        """Return the same arm-by-environment means with other weights, and without variance around them."""
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
     def select(self, cells: Ints, label: Callable[[Any], Any] | None = None) -> Cells:
-        """Return a subset of the cells with their environments, which the function `label` may rename.
+        """Return the data of some arm-by-environment cells; the function `label` may rename environments.
 
         All arms stay listed, also those that have no cell left. The slope of the covariates is dropped.
         """
@@ -147,7 +147,7 @@ class Cells:
         return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
 
     def check_one_way(self, what: str) -> None:
-        """Raise `InputError` if each environment is a pair of factors, which a method does not support.
+        """Raise `InputError` if environments are pairs of two factors, but a method allows only one factor.
 
         `what` names the method.
         """
@@ -168,7 +168,7 @@ class Cells:
 
     @property
     def weight(self) -> Floats:
-        """Weight of each cell in least squares, by default its number of rewards.
+        """Weight of each arm-by-environment cell in least squares, by default its number of rewards.
 
         It is `other_weight` if that is given. The shape is (C,).
         """
@@ -233,7 +233,7 @@ class Cells:
 
     @cached_property
     def shares(self) -> Floats:
-        """Share of each cell in the total weight of its environment, w/W_j: (C,)."""
+        """Share of each arm-by-environment cell in the weight of its environment, w/W_j: (C,)."""
         return np.asarray(self.weight / self.totals[self.environment])
 
     def dense_shares(self) -> Floats:
@@ -255,7 +255,7 @@ class Cells:
         return sum_by_index(self.environment, values, self.J)
 
     def centred(self, values: Floats) -> Floats:
-        """Subtract from each cell's value the weighted mean of the values in its environment: (C,)."""
+        """Subtract from each value the weighted mean of all arms' values in the same environment: (C,)."""
         mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
         return np.asarray(values - mean)
 

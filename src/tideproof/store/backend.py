@@ -162,7 +162,7 @@ class ExperimentLog(Protocol):
         ...
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
+        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
         ...
 
     def add_writer(self, writer: Writer) -> None:
@@ -185,14 +185,14 @@ class ExperimentLog(Protocol):
         ...
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None.
+        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None.
 
         With `upto`, only snapshots that cover at most `upto` events are considered.
         """
         ...
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
         ...
 
     def read_salt(self, upto: int) -> str:

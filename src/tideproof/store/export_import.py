@@ -62,7 +62,7 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
 
 
 def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
-    """Return events as entries of a hash-chained log; `pulls` is the number of pulls after the last event."""
+    """Return an experiment's events as entries of a hash-chained log; `pulls` is the total count of pulls."""
     asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
@@ -73,7 +73,7 @@ def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEn
 
 
 def _opened() -> e.Opened:
-    """Return an event that starts a new session, whose identifier becomes part of the ids of later pulls."""
+    """Return an event that starts a new session of an experiment, with an ID that later pull IDs contain."""
     return e.Opened(time.time(), None, new_session())
 
 
@@ -126,6 +126,6 @@ def start_session(log: ExperimentLog, events: int) -> None:
 
 
 def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
-    """Return a log entry that starts a new session after the entry `last`, and the writer of that entry."""
+    """Return a log entry that follows `last` and starts a new session, and the writer of the new entry."""
     writer = Writer(secrets.token_bytes(8), "", __version__)
     return hash_chain.make_entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer

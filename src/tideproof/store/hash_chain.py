@@ -1,4 +1,4 @@
-"""Hash chain of the event log: each entry contains a hash of itself and of the hash of the entry before."""
+"""Hash chain of the event log: each entry's hash covers its contents and the hash of the entry before."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool
 def catch_up(
     log: ExperimentLog, state: State, position: Position, between: Callable[[], None] = lambda: None
 ) -> Position:
-    """Apply the events that other processes appended after `position`, and return the new position.
+    """Update an experiment's state with the events logged after `position`; return the new position.
 
     `between` is called after each event.
     """

@@ -177,7 +177,7 @@ class PostgresLog:
         self._seen = found[-1].seq if found else self._seen
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
+        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -214,7 +214,7 @@ class PostgresLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot that code with the fingerprint `mark` wrote, or None."""
+        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None."""
         last = "" if upto is None else f"AND s.seq <= {upto:d} "
         rows = self._run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM tideproof.snapshots AS s "
@@ -228,7 +228,7 @@ class PostgresLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )
@@ -315,5 +315,5 @@ class PostgresLog:
             self.database.send(sql, values)
 
     def _forget(self) -> None:
-        """Discard SQL statements that were not sent yet, and log entries fetched in this transaction."""
+        """Discard the unsent SQL statements, and the log entries that were fetched in this transaction."""
         self._fetched, self._end, self._sql, self._values = None, None, [], []

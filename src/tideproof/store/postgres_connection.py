@@ -108,7 +108,7 @@ class PostgresConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection is open; if not, the next use opens a new connection."""
+        """Whether a database connection is open; if not, the next use opens a new connection."""
         return self._connection is not None
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class PostgresConnection:
         _close(connection)
 
     def _open(self) -> psycopg.Connection[Any]:
-        """Open a connection, trying several times if an earlier one was lost."""
+        """Open a database connection, trying several times if an earlier one was lost."""
         failed: Exception | None = None
         for each in range(self._tries):
             if each:

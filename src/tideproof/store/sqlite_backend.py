@@ -135,11 +135,11 @@ class SqliteLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers; call `waiting()` as long as another has the lock."""
+        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, command results and perhaps a new summary of the experiment to the transaction."""
+        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         if len(rows) == 1:  # nearly always the case, and twice as fast
             self.database.run(_ADD, rows[0])
@@ -186,7 +186,7 @@ class SqliteLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot that matches the code's fingerprint `mark`, or None."""
+        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None."""
         rows = self.database.run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM snapshots AS s "
             "JOIN events AS e ON e.experiment = s.experiment AND e.seq = s.seq AND e.hash = s.hash "
@@ -199,7 +199,7 @@ class SqliteLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot from code with the fingerprint `mark` covers, or 0."""
+        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
         rows = self.database.run(
             "SELECT max(seq) FROM snapshots WHERE experiment = ? AND mark = ?", (self._id, mark)
         )

@@ -79,7 +79,7 @@ class SqliteConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection is open; if not, the next use opens a new connection."""
+        """Whether a database connection is open; if not, the next use opens a new connection."""
         return self._connection is not None
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class SqliteConnection:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy of the database to another file; report the fraction copied to `show`."""
+        """Write a consistent copy of the database to another file; call `show` with the fraction done."""
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:

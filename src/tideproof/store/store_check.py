@@ -60,7 +60,7 @@ class StoreFindings:
 
     @property
     def all_faults(self) -> list[str]:
-        """All faults that the check found, each with the name of its experiment."""
+        """All faults found in a store; a fault of one experiment begins with the experiment's name."""
         return [
             *self.faults,
             *(f"{each.name}: {fault}" for each in self.experiments for fault in each.faults),
@@ -181,7 +181,7 @@ def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] |
 def _find_stored_faults(
     snapshots: list[tuple[int, Snapshot | None]], answers: list[StoredAnswer], end: int
 ) -> Iterator[str]:
-    """Yield a fault for each snapshot or stored result that is damaged or refers to a missing event."""
+    """Yield a sentence for each damaged snapshot, and each snapshot or command result without its event."""
     for seq, whole in snapshots:
         if seq > end:
             yield f"a snapshot covers {seq:,} events, but the last of them are missing"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Memory, Scratch
+from tideproof.core.kernel_state_arrays import Memory, Scratch
 from tideproof.errors import KernelError
 from tideproof.experiment.experiment import Experiment
 from tideproof.kernels.simulate.replication_loop import SAMPLES, Trace
@@ -60,7 +60,7 @@ def world(shifts: float = 20.0) -> World:
 def _trace_run(
     spec: PolicySpec, loop: Any, shifts: float = 20.0, replication: int = 0
 ) -> tuple[Trace, Memory[Any]]:
-    """Simulate one replication; return the record of its steps, and the policy's memory at its end."""
+    """Simulate one run of a policy; return the record of its steps, and the policy's data at the end."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = run_loop(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
     steps = score.counts[0, SAMPLES]

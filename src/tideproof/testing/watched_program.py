@@ -42,9 +42,9 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
 
 
 class _CheckedReader:
-    """Wrapper of a policy's function that passes its arguments as views, which check every read.
+    """Wrapper of a policy's function that checks which statistics the function reads.
 
-    The arguments `data` and `slot` are passed as views.
+    The arguments `data` and `slot` are passed as views, which check every read.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class _CheckedReader:
 
 
 def _calling_frame() -> types.FrameType:
-    """Return the stack frame of the policy's function that reads a statistic.
+    """Return the stack frame of the policy function that is reading a statistic.
 
     It is the frame that called the method that calls this function.
     """
@@ -105,7 +105,7 @@ class _CheckedView:
         return len(self._kind._fields)
 
     def _read(self, name: str, caller: types.FrameType) -> Any:
-        """Return an attribute of the view, or raise an error that names the line of an undeclared read."""
+        """Return a statistic that a policy reads, or raise an error with the line if it is undeclared."""
         path = (*self._path, name)
         value = getattr(self._view, name, None)
         if isinstance(value, tuple):

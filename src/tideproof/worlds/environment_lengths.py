@@ -23,7 +23,7 @@ class Length(WorldPart):
 
 @dataclass(frozen=True)
 class Geometric(Length):
-    """Random lengths: an environment ends with a constant probability per step, after `minimum` steps."""
+    """Random lengths of environments that end with a constant probability per step after `minimum` steps."""
 
     mean: float
     minimum: int = 1

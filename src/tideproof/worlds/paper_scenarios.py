@@ -19,7 +19,7 @@ SCENARIOS: dict[str, Callable[[int], tuple[EnvironmentLengths, Shift]]] = {
 
 
 def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
-    """Return the world with evenly spaced means: each arm is `delta` better than the one before.
+    """Return a simulated world with evenly spaced means: each arm is `delta` better than the one before.
 
     The paper calls this configuration MDM, monotone decreasing means.
 
@@ -48,7 +48,7 @@ def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float =
 
 
 def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
-    """Return the slippage world: all arms are equal except the last, which is `delta` better.
+    """Return a simulated world in which all arms are equal except the last, which is `delta` better.
 
     The parameters are those of `mdm`.
 
@@ -62,7 +62,7 @@ def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: fl
 
 
 def _build_scenario(means: list[float], scenario: str, sigma: float) -> World:
-    """Return a world with the given arm means and the environment lengths and shifts of a named scenario."""
+    """Return a simulated world with these arm means, and with the environments of a named scenario."""
     if scenario not in SCENARIOS:
         raise UnknownName.with_suggestion("scenario", scenario, SCENARIOS)
     if scenario == "cannot-sample-all-arms" and len(means) < 3:

@@ -22,7 +22,7 @@ class Drift(WorldPart):
     """Base class of drifts: an amount for each pull, added to the shift of the environment."""
 
     def bounds(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible drift."""
+        """Return the smallest and the largest possible drift of the shifts."""
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:
@@ -32,7 +32,7 @@ class Drift(WorldPart):
 
 @dataclass(frozen=True)
 class Sinusoid(Drift):
-    """Drift as a sine wave with a period in pulls; each replication has one random phase."""
+    """Drift of the shifts as a sine wave with a period in pulls; each replication has one random phase."""
 
     amplitude: float
     period: float
@@ -53,7 +53,7 @@ class Sinusoid(Drift):
 
 @dataclass(frozen=True)
 class Wander(Drift):
-    """Drift as a random walk: each pull adds a normal step with standard deviation `sd`."""
+    """Drift of the shifts as a random walk: each pull adds a normal step with standard deviation `sd`."""
 
     sd: float
 
@@ -66,7 +66,7 @@ class Wander(Drift):
 
 @dataclass(frozen=True)
 class Trend(Drift):
-    """Drift as a straight line: each pull adds `slope`."""
+    """Drift of the shifts as a straight line: each pull adds `slope`."""
 
     slope: float
 
@@ -79,7 +79,7 @@ class Trend(Drift):
 
 @dataclass(frozen=True)
 class Curve(Drift):
-    """Drift as a repeating curve, such as a daily cycle, with straight lines between given values.
+    """Drift of the shifts as a repeating curve, such as a daily cycle: straight lines between given values.
 
     One cycle of the curve takes `period` pulls. The curve starts with the first value, or at a random point
     of each replication if `anywhere` is true.

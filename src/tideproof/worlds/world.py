@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.kernels.simulate.world_draws import WorldParameters
@@ -122,7 +122,7 @@ class World:
             self._check_rewards()
 
     def _check_rewards(self) -> None:
-        """Check rewards that are not normal: raise an error for additional noise or impossible means."""
+        """Raise an error if rewards that are not normal have additional noise or impossible means."""
         kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
         for name, default in (
             ("sigma", 1.0),
@@ -166,7 +166,7 @@ class World:
         return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
 
     def numbers(self) -> WorldParameters:
-        """Return the parameters of the world for the compiled functions that simulate it."""
+        """Return the parameters of the simulated world for the compiled functions that simulate it."""
         blank = WorldParameters(
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
@@ -210,7 +210,7 @@ class World:
         return blank._replace(**chosen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the world as a dict of numbers, strings, lists and dicts.
+        """Return the simulated world as a dict of numbers, strings, lists and dicts.
 
         The fields from `rewards` on were added later. They are omitted if they have their default value, so
         that the dict, and the identity of saved studies, is the same as in older versions.
@@ -235,7 +235,7 @@ class World:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> World:
-        """Return the world from the dict that `to_dict` returned."""
+        """Return the simulated world from the dict that `to_dict` returned."""
         world: World = _build_dataclass(cls, {name: _from_plain(value) for name, value in plain.items()})
         return world
 
@@ -248,7 +248,7 @@ def as_world(value: Any) -> World:
 
 
 def _require_deviations(name: str, value: Any, arms: int) -> float | tuple[float, ...]:
-    """Return standard deviations, one number or one per arm, after checking that they are valid."""
+    """Check standard deviations for a simulated world, one number or one per arm, and return them."""
     if np.ndim(value) == 0:
         return require_finite(name, value, 0.0)
     if len(value) != arms:
@@ -298,9 +298,9 @@ _NAMES_IN_PYTHON = {plain: name for name, plain in _NAMES_IN_FILES.items()}
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert a field of a world to JSON values; a part, such as the shifts, becomes a dict with its kind.
+    """Convert a field of a simulated world to JSON values; an object such as the shifts becomes a dict.
 
-    A tuple becomes a list.
+    The dict contains the name of the class as `kind`. A tuple becomes a list.
     """
     if isinstance(value, WorldPart):
         fields = {_NAMES_IN_FILES.get(name, name): _to_plain(each) for name, each in vars(value).items()}
@@ -309,7 +309,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _from_plain(plain: Any) -> Any:
-    """Rebuild a part of a world from the dict that `_to_plain` made; return other values unchanged."""
+    """Rebuild a part of a simulated world from the dict of `_to_plain`; return other values unchanged."""
     if not isinstance(plain, Mapping):
         return plain
     arguments: dict[Any, Any] = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}

@@ -16,11 +16,11 @@ class WorldPart:
     """
 
     def numbers(self) -> dict[str, Any]:
-        """Return the parameters of this part of a world for the functions that simulate the world."""
+        """Return the parameters of this part of a simulated world, for the compiled simulation."""
         return self._numbers()
 
     def _numbers(self) -> dict[str, Any]:
-        """Return the parameters of this part of a world; every subclass must override this method."""
+        """Return the parameters of this part of a simulated world; every subclass must override it."""
         raise NotImplementedError
 
     @classmethod

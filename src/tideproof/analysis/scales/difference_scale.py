@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.additivity_test import Additivity, additivity, weighted_additivity
-from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit
+from tideproof.stats.diagnostics.additivity_test import (
+    Additivity,
+    additivity,
+    lack_of_fit,
+    weighted_additivity,
+)
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.solve.adjusted_means import rate_intervals, student_mean_intervals
 from tideproof.stats.solve.environment_contrasts import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.solve.adjusted_means import student_mean_intervals
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps

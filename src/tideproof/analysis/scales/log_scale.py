@@ -9,9 +9,9 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-from tideproof.analysis.scales.multiplicative_scale import to_lift
+from tideproof.analysis.scales.ratio_odds_scales import to_lift
 from tideproof.analysis.scales.scale_protocol import LeaveOneOut
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity, additivity
 from tideproof.stats.scales.reward_logarithms import estimate_log, log_means, require_logs

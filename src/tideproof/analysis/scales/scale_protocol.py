@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps

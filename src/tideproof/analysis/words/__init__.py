@@ -1,1 +1,1 @@
-"""Sentences on the results of an analysis: verdict, notes, warnings and answers, which reports lay out."""
+"""Sentences for reports on the results of an analysis: verdict, notes, warnings, answers to questions."""

@@ -134,7 +134,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
 
 
 def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return notes on the data of a report, such as excluded outliers or how arms are compared."""
+    """Return notes on the data of an analysis, such as excluded outliers, and on how arms are compared."""
     c = fit.cells
     rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]

@@ -1,4 +1,4 @@
-"""Texts on the analysis of a log: number formats, verdict, the summary that `repr` shows, and answers.
+"""Texts on the analysis of a log: number formats, verdict, the summary that `repr` shows, and sentences.
 
 The answers are on comparisons with a control, on interactions of arms and environments, and on segments.
 Numbers are percent for rates and lifts, and plain numbers for other means and differences.
@@ -257,7 +257,7 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
 
 
 def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
-    """Return the sentence on the number of environments in which each of the best arms leads."""
+    """Return a sentence that says in how many environments each of the best arms leads."""
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
     lead = (

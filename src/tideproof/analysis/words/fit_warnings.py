@@ -108,7 +108,7 @@ def _scale_warning(fit: Fit) -> list[str]:
 
 
 def _scale_advice(fit: Fit) -> str:
-    """Return advice to search for another scale; empty for models that compare arms by differences only."""
+    """Return advice to compare arms on another scale, such as ratios; empty if the model forbids that."""
     if fit.variance == "auto":
         how = "scale='auto' (--scale auto), which searches"
     elif fit.cells.units is None and fit.cells.factors is None and fit.cells.slope is None:

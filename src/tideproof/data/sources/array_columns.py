@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data.aggregated_rows import cells_from_summaries
 from tideproof.data.cell_assembly import (
     Groups,
@@ -34,7 +34,7 @@ _MOST_KEYS = 2**62
 def cells_from_arrays(
     arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool | None = False
 ) -> Cells:
-    """Group three sequences of equal length, with one entry per observation, by arm and environment.
+    """Group observations, given as three sequences (arm, environment, reward), by arm and environment.
 
     `logs` says whether to add the cells of logarithms, if all rewards are above 0; None: only if they may
     help.
@@ -48,7 +48,7 @@ def cells_from_arrays(
 
 
 def cells_from_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> Cells:
-    """Return statistics by arm and environment of a log that is given as a mapping of columns."""
+    """Return statistics of rewards by arm and environment, from a log given as a mapping of columns."""
     request = request.among(data)
     if request.wide:
         return cells_from_columns(_unpivot(data, request), request.long(ARM, REWARD))
@@ -73,7 +73,7 @@ def _unpivot(data: Mapping[str, Iterable[Any]], request: ColumnSpec) -> dict[str
 
 
 def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) -> Cells:
-    """Return statistics by arm and environment of columns in which each row is one reward."""
+    """Return statistics of rewards by arm and environment, from columns in which each row is one reward."""
     names = request.names
     own = len(request.labels)
     found = [index_column(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]

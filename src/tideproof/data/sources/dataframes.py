@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def cells_from_frame(data: Any, request: ColumnSpec) -> Cells:
-    """Return statistics by arm and environment of a log that is given as a data frame."""
+    """Return statistics of rewards by arm and environment, from a log given as a data frame."""
     import narwhals as nw
 
     frame = _to_frame(data)

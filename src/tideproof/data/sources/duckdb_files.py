@@ -77,7 +77,7 @@ class Files:
         return sum(os.path.getsize(path) for path in self.paths)
 
     def using(self, **options: str) -> Files:
-        """Return the same files with changed options for DuckDB's reader."""
+        """Return the same data files with changed options for the function of DuckDB that reads them."""
         return replace(self, options=self.options | options)
 
 
@@ -183,11 +183,11 @@ class FileSource:
         return self._ask(request, lambda rows: rows.quantile(request, share))
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
+        """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
         return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer]) -> Answer:
-        """Run an operation on rows; if types inferred from the first rows fail, infer them from all rows."""
+        """Run an operation on file rows; if column types guessed from the first rows fail, use all rows."""
         import duckdb
 
         if self.files.header:
@@ -211,7 +211,7 @@ class FileSource:
         return self._table(self.files.using(types=_types_sql(types)), self.types | types, request)
 
     def _announced(self, name: str, decimal: str) -> str:
-        """Return the SQL type with which a numeric column of a CSV file is read at first."""
+        """Return the SQL type as which a numeric column of a CSV file is read in the first attempt."""
         sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 
@@ -263,7 +263,7 @@ def _types_sql(types: dict[str, str]) -> str:
 
 
 def _is_about_types(error: Exception) -> bool:
-    """Return whether an error of DuckDB is about the conversion of values."""
+    """Return whether an error of DuckDB says that a value could not be converted to another type."""
     return "onvert" in str(error) or "cast" in str(error)
 
 

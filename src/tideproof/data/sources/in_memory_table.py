@@ -46,7 +46,7 @@ class InMemoryTable:
         return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
-        """Return the rows of a log ordered by time, grouped into time bins if there are more than `most`."""
+        """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
         names = request.among(self.types).names
         return order_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
 

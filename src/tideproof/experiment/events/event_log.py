@@ -9,7 +9,7 @@ from tideproof.experiment.events.event_records import Event
 
 
 class EventLog(MutableSequence[Event]):
-    """List of events; the first `past` of them are read from storage when one of these is accessed.
+    """List of events; the oldest `past` events are read from storage when one of them is needed.
 
     `read` is the function that reads them.
     """

@@ -66,7 +66,7 @@ class Told(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Event: rewards were recorded that are added up by pull, such as several purchases of one visitor.
+    """Event: rewards were recorded; those of one pull, such as purchases of a visitor, are added up.
 
     The pulls are those of units. Each key of a pull counts once.
     """
@@ -131,7 +131,7 @@ class Corrected(NamedTuple):
 
 
 class ArmAdded(NamedTuple):
-    """Event: an arm was added."""
+    """Event: an arm was added to the experiment."""
 
     at: float
     by: str | None
@@ -147,7 +147,7 @@ class ArmRetired(NamedTuple):
 
 
 class Extended(NamedTuple):
-    """Event: the budget was changed."""
+    """Event: the budget of the experiment, a number of pulls, was changed."""
 
     at: float
     by: str | None

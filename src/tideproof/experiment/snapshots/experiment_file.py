@@ -118,13 +118,13 @@ def describe_policy(spec: PolicySpec) -> dict[str, Any]:
 
 
 def unregistered(spec: PolicySpec) -> Policy | None:
-    """Return the policy if loading cannot find it by its name, so that it must be passed; else None."""
+    """Return the policy if it is not registered, so that the caller of `load` must pass it; else None."""
     known = is_registered(spec.policy.name) and not is_namesake(spec.policy)
     return None if known else spec.policy
 
 
 def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
-    """Return the policy that a file describes, based on `given` or on the registered policy of that name.
+    """Return the policy that a file describes: `given` or the registered policy, with the saved options.
 
     `given` must have the same name, and must not contradict the saved options.
     """

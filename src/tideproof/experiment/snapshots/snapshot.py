@@ -21,9 +21,9 @@ from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.snapshots import pull_columns
 from tideproof.experiment.state.experiment_state import Check, State
 from tideproof.kernels.fit.policy_data import expect, take
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.selection_rules import Selection
 
 # Increase this whenever the code that folds events changes the numbers or their layout: snapshots of another
 # version are ignored, and the events are replayed. `test_fold_version.py` notices such a change.
@@ -112,7 +112,7 @@ def _fingerprint(policy: Policy, selection: Selection) -> str | None:
 
 
 def _hidden_tide_variants(spec: PolicySpec) -> list[PolicySpec]:
-    """Return a policy adapted to tides with shifts at unknown times; empty list if that is impossible.
+    """Return a policy's two versions for shifts at unknown times, or an empty list if it has none.
 
     The list has one policy for `tide="hidden"` and one for `tide="both"`.
     """

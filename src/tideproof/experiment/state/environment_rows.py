@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, Memory, count_elements, view_buffers
+from tideproof.core.kernel_state_arrays import Floats, Ints, Memory, count_elements, view_buffers
 from tideproof.experiment.pull import Label
 from tideproof.kernels.fit.policy_data import Slot, record
 from tideproof.stats.cells import Cells
@@ -22,7 +22,7 @@ _CACHED_SLOTS = 256  # number of slots for which views are kept
 
 
 class EnvironmentArrays(NamedTuple):
-    """Arrays of the environment table, each with one row per environment.
+    """Reward summaries, pending pulls and policy statistics as arrays with one row per environment.
 
     The first two have the columns of all others, which are views of them.
 
@@ -72,7 +72,7 @@ class EnvironmentTable:
     """
 
     def __init__(self, arms: int, active_arms: int, to_kernel: Callable[[Any], Any]) -> None:
-        """Create an empty table for `arms` arms of the experiment, of which the policy has `active_arms`.
+        """Create an empty table for `arms` arms, with policy statistics for `active_arms` of them.
 
         `to_kernel` converts a slot to the form that kernels take.
         """
@@ -88,7 +88,7 @@ class EnvironmentTable:
 
     @property
     def rows(self) -> EnvironmentArrays:
-        """Arrays of the table, one row per environment; new arrays replace them when the table grows."""
+        """Arrays with one row per environment; they are replaced by longer ones when there are more rows."""
         return self._current[0]
 
     def resize(self, arms: int, active_arms: int) -> None:
@@ -157,7 +157,7 @@ class EnvironmentTable:
         return self._slot_views(row)[0]
 
     def pending_slot(self, row: int) -> SlotView:
-        """Return the statistics of one environment, given by its row, that also include pending pulls."""
+        """Return the statistics of rewards and pending pulls of one environment, given by its table row."""
         return self._slot_views(row)[1]
 
     def _slot_views(self, row: int) -> tuple[SlotView, SlotView]:
@@ -198,13 +198,13 @@ class EnvironmentTable:
             slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[chosen] / slot.counts[at])
 
     def drop_last(self) -> None:
-        """Remove the last environment, which has neither rewards nor pending pulls."""
+        """Remove the last environment from the table; it must have neither rewards nor pending pulls."""
         row = len(self.labels) - 1
         self.rows.all_floats[row], self.rows.all_ints[row] = 0.0, 0
         del self._rows[self.labels.pop()]
 
     def contents(self) -> list[Any]:
-        """Return all data of the table as lists and arrays, from which `refill` restores them."""
+        """Return all data of the environment table as lists and arrays, from which `refill` restores them."""
         count = len(self.labels)
         return [
             list(self.labels),
@@ -214,7 +214,7 @@ class EnvironmentTable:
         ]
 
     def refill(self, contents: Any) -> None:
-        """Fill an empty table that has the same number of arms with what `contents()` returned."""
+        """Fill an empty environment table with saved `contents`; both must have the same number of arms."""
         labels, told, floats, ints = contents
         for label in labels:
             self.row(label)
@@ -222,7 +222,7 @@ class EnvironmentTable:
         self.with_rewards[:] = told
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
-        """Compute the statistics of environments from their rewards; return which is the first with a reward.
+        """Compute statistics of environments from rewards; return the index of the first that has rewards.
 
         `rows` are the rows of the environments in the table. The result is an index in `rows`.
         """

@@ -59,7 +59,7 @@ class State:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the state to that just after creation, so that all later events can be applied again.
+        """Reset the experiment to its state just after creation, so that later events can be applied again.
 
         `fold` applies them.
         """

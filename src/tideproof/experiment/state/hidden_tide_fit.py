@@ -15,7 +15,7 @@ import numpy as np
 
 from tideproof.analysis.arm_comparisons import Contrast, finite_or_none
 from tideproof.checks import Direction, Prior
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.kernels.fit.fixed_effects import freedom

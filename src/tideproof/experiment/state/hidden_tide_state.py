@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, allocate
+from tideproof.core.kernel_state_arrays import Floats, Ints, allocate
 from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.policy_state import PolicyState
@@ -71,11 +71,11 @@ class HiddenTideState(PolicyState):
 
     @property
     def behind(self) -> bool:
-        """Whether rewards were recorded that the filter has not processed yet."""
+        """Whether the filter that estimates the hidden tide has yet to process recorded rewards."""
         return self._first_unprocessed is not None
 
     def catch_up(self) -> None:
-        """Process the rewards that were recorded since the last call."""
+        """Update the filter that estimates the hidden tide with all rewards recorded since the last call."""
         if self._first_unprocessed is None:
             return
         if self._first_unprocessed < self._processed_until:
@@ -100,7 +100,7 @@ class HiddenTideState(PolicyState):
         self._first_unprocessed = None
 
     def _return_to(self, number: int) -> None:
-        """Reset the hidden-tide filter to its newest checkpoint before this pull, or else to its start."""
+        """Reset the hidden-tide filter to its newest stored copy before this pull, or else to its start."""
         self._filter_checkpoints = tuple(copy for copy in self._filter_checkpoints if copy.upto <= number)
         if self._filter_checkpoints:
             self._processed_until, _, self._last_label, self.memory.floats[:], self.memory.ints[:] = (
@@ -111,7 +111,7 @@ class HiddenTideState(PolicyState):
             self.memory.floats[:], self.memory.ints[:] = 0.0, 0
 
     def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
-        """Process the reward of one pull; `left` says if its environment was left since the last reward."""
+        """Update the hidden-tide filter with one reward; `left` says if the last environment has ended."""
         rewards, run = self.rewards, self.rewards.run
         if self._labelled and left:
             _clear_slot(self.memory.view.slot)
@@ -202,7 +202,7 @@ class HiddenTideState(PolicyState):
         )
 
     def _slot(self, label: Label, own: Any = None) -> Any:
-        """Return the statistics of an environment that the policy reads, empty ones if it is new."""
+        """Return the statistics that the policy reads about an environment; all are 0 if it is new."""
         if self._labelled and label != self._book.current:
             return self.rewards.to_kernel(allocate(Slot, len(self.active)).view)
         return self.pending.run.slot if own is None else own
@@ -280,7 +280,7 @@ class HiddenTideState(PolicyState):
     # -- contents for snapshots
 
     def refill(self, contents: Any) -> None:
-        """Restore the policy state from saved `contents`, without checkpoints of the hidden-tide filter."""
+        """Restore the policy state from saved `contents`, without past copies of the hidden-tide filter."""
         self._reset_filter()
         super().refill(contents)
 
@@ -292,7 +292,7 @@ def _clear_slot(slot: Any) -> None:
 
 
 def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheckpoint, ...]:
-    """Return some checkpoints of the hidden-tide filter: dense near the newest, sparse far behind it.
+    """Select from the stored copies of the hidden-tide filter: keep many recent ones and few old ones.
 
     >>> found = ()
     >>> for told in range(16, 1601, 16):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, allocate
+from tideproof.core.kernel_state_arrays import Floats, Ints, allocate
 from tideproof.experiment.compiled_asks import compiled_asks
 from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
@@ -20,7 +20,7 @@ Play = Callable[[int], int] | None  # maps the arm that the policy chooses to th
 
 
 class AskDraft(NamedTuple):
-    """Copy of the state before arms are chosen for an environment, with which the choice can be undone."""
+    """Copies made before arms are chosen for an environment, with which the choice can be undone."""
 
     row: int
     is_new: bool
@@ -88,7 +88,7 @@ class NextArms:
         )
 
     def _begin_draft(self, label: Label) -> AskDraft:
-        """Return copies of everything that choosing arms for this environment changes."""
+        """Copy all data that choosing arms for this environment changes, so that the choice can be undone."""
         self._pending.look_ahead()
         environments, own = self._rewards.environments, self._pending.memory
         is_new = environments.find(label) is None

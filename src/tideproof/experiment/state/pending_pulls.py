@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Ints, allocate
+from tideproof.core.kernel_state_arrays import Ints, allocate
 from tideproof.experiment.state.recorded_rewards import RecordedRewards
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
 from tideproof.experiment.state.saved_fields import SavedFields
@@ -23,7 +23,7 @@ FEW_SLOTS = 3  # up to this many environments are updated one by one
 
 
 class Outdated(Flag):
-    """Parts of the statistics with pending pulls that no longer agree with the recorded rewards."""
+    """Flags for outdated statistics of pending pulls: the estimates and the design matrix."""
 
     NOTHING = 0
     ESTIMATES = auto()
@@ -85,7 +85,7 @@ class PendingPulls(SavedFields):
         self._outdated = Outdated.ESTIMATES | Outdated.DESIGN
 
     def contents(self) -> list[Any]:
-        """Complete a postponed update, and return the saved fields as lists, arrays and plain values."""
+        """Return the pending pulls and their statistics for saving, after completing a postponed update."""
         self._complete_postponed()
         return super().contents()
 
@@ -157,7 +157,7 @@ class PendingPulls(SavedFields):
         self._outdated |= Outdated.DESIGN
 
     def finish(self) -> None:
-        """Finish applying an event: update the sums of the design matrix if it is outdated.
+        """Finish applying an event: if the design matrix is outdated, update the sums that determine it.
 
         That happens after each event and not at reads, so that a replay gives exactly the same numbers.
         """
@@ -199,7 +199,7 @@ class PendingPulls(SavedFields):
         return plain and Outdated.DESIGN not in self._outdated and any(self.counts)
 
     def _complete_postponed(self) -> None:
-        """Complete a postponed update; only asks may have happened since it was postponed."""
+        """Complete a postponed update of the statistics; only asks may have happened in the meantime."""
         if self._postponed is not None:
             now = self.counts, self.last_rows, self.last_arm
             self.counts, self.last_rows, self.last_arm = self._postponed
@@ -249,7 +249,7 @@ class PendingPulls(SavedFields):
         slot.arm[0] = max(place for place, n in enumerate(out) if n)
 
     def _update_rest(self) -> None:
-        """Copy the estimates of recorded rewards, and inform the policy of all pending pulls.
+        """Copy the estimates from recorded rewards, and inform the policy of all pending pulls.
 
         The design matrix with pending pulls is kept if it is current, and else computed again.
         """
@@ -294,7 +294,7 @@ class PendingPulls(SavedFields):
         return found.P, found.group, found.joins
 
     def _design_counts(self, which: Ints) -> Values:
-        """Return each arm's number of recorded and pending pulls in some environments, and zeros for rewards.
+        """Return the number of recorded and pending pulls by environment and arm; zeros replace the rewards.
 
         The design matrix needs the counts only.
         """
@@ -305,7 +305,7 @@ class PendingPulls(SavedFields):
         return counts, zero, zero
 
     def _update_first(self, fit: Any) -> None:
-        """Include pending pulls in the fit's pull counts of the environment with the first reward.
+        """Add pending pulls to the pull counts of the reference environment, which has the first reward.
 
         The shift of this environment is the reference of all other shifts.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tideproof.core.array_layout import Ints, Memory, find_scratch
+from tideproof.core.kernel_state_arrays import Ints, Memory, find_scratch
 from tideproof.experiment.lookahead import Lookahead
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.environment_rows import EnvironmentTable
@@ -93,7 +93,10 @@ class PolicyState(SavedFields):
         return self.rewards.known()
 
     def rescaled(self) -> RescaledFit | None:
-        """Return the fit on the ratio or odds scale; None on the difference scale or if not available yet."""
+        """Return the fit of ratios or odds of the arms, or None if arms are compared by differences.
+
+        It is also None if it is not available yet.
+        """
         return self.rewards.rescaled()
 
     def select(self, found: RescaledFit | None = None) -> int:
@@ -102,7 +105,7 @@ class PolicyState(SavedFields):
 
     @property
     def behind(self) -> bool:
-        """Whether rewards were recorded that the policy has not processed yet: never in this class."""
+        """Whether the policy has yet to process recorded rewards: always False in this class."""
         return False
 
     def catch_up(self) -> None:
@@ -161,7 +164,7 @@ class PolicyState(SavedFields):
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add `n` rewards of an arm, of which `settles` belong to pending pulls."""
+        """Add `n` rewards of an arm to the statistics; `settles` of them belong to pending pulls."""
         row = self.environments.row(label)
         self.environments.record(row, arm, n, mean, squares)
         self.pending.remove(row, arm, settles)
@@ -222,7 +225,10 @@ class PolicyState(SavedFields):
         self.pending.rebuild()
 
     def finish(self) -> None:
-        """Finish an event: update the sums of the design matrix, and take an e-process checkpoint if due."""
+        """Finish applying an event: update data of pending pulls, and start points of the e-process if due.
+
+        The data are sums that determine the design matrix. The start points are the e-process checkpoints.
+        """
         self.pending.finish()
         checkpoints, rewards = self.checkpoints, self.rewards
         if checkpoints is None:

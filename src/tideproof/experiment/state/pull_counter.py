@@ -15,7 +15,7 @@ class PullCounter:
 
     @property
     def environments(self) -> PullCounter:
-        """The counter itself, which has the methods that callers need of the table of environments."""
+        """The counter itself, because it also stands in for the table of environments."""
         return self
 
     def pending_count(self, label: Label, arm: int) -> int:
@@ -23,7 +23,7 @@ class PullCounter:
         return self._pending_counts.get((label, arm), 0)
 
     def row(self, label: Label) -> Label:
-        """Return the label of an environment, which this class uses in place of a row number."""
+        """Return the environment label itself, because this class needs no row numbers."""
         return label
 
     def expect(self, row: Label, arm: int) -> None:

@@ -21,7 +21,7 @@ class Summary(NamedTuple):
     variance: float
 
     def describe(self) -> str:
-        """Return the values of the summary as text: `n=4, mean=1.0, ...`."""
+        """Return the summary of several rewards as text: `n=4, mean=1.0, ...`."""
         return ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
 
 
@@ -102,7 +102,7 @@ class Book:
 
     @classmethod
     def plain_fields(cls) -> list[str]:
-        """Return the names of the fields that a snapshot stores unchanged."""
+        """Return the names of the fields that a snapshot of the experiment stores unchanged."""
         return [each.name for each in fields(cls) if each.metadata.get("plain")]
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:

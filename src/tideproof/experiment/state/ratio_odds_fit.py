@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.stats.cells import Cells
@@ -27,7 +27,7 @@ _PAIR_SCALES: dict[Scale, type[OddsPairScale] | type[RatioPairScale]] = {
 
 
 class RescaledFit(NamedTuple):
-    """Estimates of the arms on the ratio or odds scale.
+    """Estimates of arms that are compared by ratios or odds.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class RescaledFit(NamedTuple):
 
 
 def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFit | None:
-    """Return the fit on the ratio or odds scale, or None if it cannot be computed yet.
+    """Return a fit that compares arms by ratios or odds, or None if the rewards do not suffice for it.
 
     It is computed from (J, K) arrays with the cells of J environments and K arms. It needs rewards of every
     arm, and rewards that differ. Half an event is added to each arm, as in `Fit`, to keep the estimates

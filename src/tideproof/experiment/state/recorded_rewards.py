@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_access import wrap_state
-from tideproof.core.array_layout import Ints, allocate
+from tideproof.core.kernel_array_access import wrap_state
+from tideproof.core.kernel_state_arrays import Ints, allocate
 from tideproof.experiment.state.environment_rows import EnvironmentTable
 from tideproof.experiment.state.ratio_odds_fit import RescaledFit, rescaled_fit
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
@@ -79,11 +79,17 @@ class RecordedRewards(SavedFields):
         return self.run.data.fit
 
     def draw(self, purpose: np.uint64, step: int) -> Draw:
-        """Return the random draw for a purpose and a step, which depends on these and the seed alone."""
+        """Return the position in the random stream for one purpose, such as choosing an arm, and one step.
+
+        It depends on the purpose, the step and the seed alone.
+        """
         return Draw(np.uint64(self.seed), _ZERO, purpose, np.uint64(step))
 
     def process(self, row: int, place: int, n: int, mean: float, squares: float) -> bool:
-        """Process `n` rewards of an active arm; return whether all estimates were computed anew."""
+        """Update the statistics with `n` rewards of an active arm; return whether all estimates are new.
+
+        Estimates are updated recursively, and sometimes all are computed anew.
+        """
         run, slot = self.run, self.environments.slot(row).kernels
         draw = self.draw(TELL, self.batches)
         self.program.take(self.params, run.state, run.data, slot, place, n, self.sign * mean, squares, draw)
@@ -95,7 +101,7 @@ class RecordedRewards(SavedFields):
         return False
 
     def replace_reward(self, row: int, place: int, change: float) -> bool:
-        """Process the change of one reward; return False if all statistics must be rebuilt instead."""
+        """Update the statistics after a changed reward; return False if they must be rebuilt instead."""
         merges = self.spec.policy.merges
         if self.spec.reads != {"fit"} or merges is None or not merges(self.run.state):
             return False
@@ -112,7 +118,7 @@ class RecordedRewards(SavedFields):
         self.program.notice(self.params, self.run.state, self.run.data, slot, place, n, draw)
 
     def _solve_anew(self) -> None:
-        """Replace the recursively updated estimates by a new solution, so that rounding errors stay small."""
+        """Replace recursively updated estimates by a new least-squares solution, to limit rounding errors."""
         fresh = self.solve()
         fit = self.memory.view.data.fit
         fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, self.sign * fresh.mu, fresh.rss, fresh.group
@@ -128,7 +134,7 @@ class RecordedRewards(SavedFields):
         return self._sums.solve(read)
 
     def laplacian_of(self, arms: Sequence[int]) -> RunningLaplacian:
-        """Compute the sums for a least-squares fit of these arms from all rewards, not from earlier sums."""
+        """Compute the normal equations of a least-squares fit of these arms anew, from all rewards."""
         rows, found = self.environments.rows, RunningLaplacian(len(arms))
         found.changed = set(self.environments.with_rewards)
 
@@ -162,7 +168,7 @@ class RecordedRewards(SavedFields):
                     self.process(row, self.arm_index[arm], int(n), mean, squares)
 
     def _process_at_once(self, merges: Callable[[Any], bool]) -> None:
-        """Process the rewards of all environments at once, by a single least-squares solution."""
+        """Compute the statistics from the rewards of all environments by a single least-squares solution."""
         self._sums.changed = set(self.environments.with_rewards)
         if not self._sums.changed:
             return
@@ -182,7 +188,10 @@ class RecordedRewards(SavedFields):
                 self.notify(self.environments.slot(int(told[first])).kernels, place, pulls, place)
 
     def rescaled(self) -> RescaledFit | None:
-        """Return the fit on the ratio or odds scale; None on the difference scale or if not available yet."""
+        """Return the fit of ratios or odds of the arms, or None if arms are compared by differences.
+
+        It is also None if it is not available yet.
+        """
         merges = self.spec.policy.merges
         if self.scale == "difference" or merges is None or not merges(self.run.state):
             return None

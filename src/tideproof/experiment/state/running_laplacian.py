@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.solve.least_squares import Solution, connected_components, group_labels, invert_laplacian
 
 Values = tuple[Floats, Floats, Floats]  # n, mean and squares
 
 
 class _LaplacianSums(NamedTuple):
-    """Sums over environments from which the least-squares solution follows.
+    """Sums over environments that form the normal equations of a least-squares fit of the arm means.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class QuadraticForm(NamedTuple):
 
 
 class RunningLaplacian:
-    """Sums over environments that give a least-squares fit, updated when an environment changes.
+    """Normal equations of a least-squares fit of the arm means, updated when an environment changes.
 
     The sums are computed from tables of counts, means and squared deviations, with one row per environment
     and one column per arm. The owner changes the tables, and adds the numbers of changed rows to `changed`.
@@ -64,16 +64,16 @@ class RunningLaplacian:
         self.changed: set[int] = set()
 
     def contents(self) -> list[Any]:
-        """Return all sums over environments as lists and arrays, from which `refill` restores them."""
+        """Return the normal equations as lists and arrays, from which `refill` restores them."""
         return [list(self._totals), list(self._stored), sorted(self.changed)]
 
     def refill(self, contents: Any) -> None:
-        """Restore all sums over environments from the lists and arrays that `contents` returned."""
+        """Restore the normal equations from the lists and arrays that `contents` returned."""
         totals, (n, mean, squares), changed = contents
         self._totals, self._stored, self.changed = _LaplacianSums(*totals), (n, mean, squares), set(changed)
 
     def solve(self, read: Callable[[Ints], Values]) -> Solution:
-        """Update the sums with the changed environments and return the least-squares solution.
+        """Update the normal equations with the changed environments, and return the least-squares solution.
 
         `read` returns the current counts, means and squared deviations of some rows.
         """
@@ -94,7 +94,7 @@ class RunningLaplacian:
         return linked, np.where(linked, self._totals.links, 0.0)
 
     def solution(self) -> Solution:
-        """Return the least-squares solution that follows from the current sums."""
+        """Return the least-squares solution of the current normal equations."""
         totals, laplacian, (linked, between) = self._totals, self.quadratic.L, self._links()
         component = connected_components(linked)
         P = invert_laplacian(between, component)
@@ -113,7 +113,7 @@ class RunningLaplacian:
         )
 
     def update(self, read: Callable[[Ints], Values]) -> None:
-        """Update the sums with the changed environments, whose current values `read` returns."""
+        """Update the normal equations with changed environments, whose reward summaries `read` returns."""
         rows = np.array(sorted(self.changed), np.int64)
         if rows.size == 0:
             return
@@ -137,7 +137,10 @@ class RunningLaplacian:
 
 
 def _contribution(n: Floats, mean: Floats, squares: Floats) -> _LaplacianSums:
-    """Return least-squares sums over some environments from each arm's count, mean and squared deviations."""
+    """Return the terms that some environments add to the normal equations for the arm means.
+
+    They follow from the number, mean and squared deviations of each arm's rewards in each environment.
+    """
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
     told = n > 0.0

@@ -1,4 +1,4 @@
-"""Saving and restoring of a policy state: each part of it lists the fields to save once, in `SAVED`.
+"""Saving and restoring of a policy state: the class of each part lists the fields to save in `SAVED`.
 
 Snapshots are written and read from this list alone. What a part does not list follows from its saved fields.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, ClassVar
 
-from tideproof.core.array_layout import Memory
+from tideproof.core.kernel_state_arrays import Memory
 
 
 class SavedFields:
@@ -17,11 +17,11 @@ class SavedFields:
     SAVED: ClassVar[tuple[str, ...]] = ()
 
     def contents(self) -> list[Any]:
-        """Return the saved fields as lists, arrays and plain values, from which `refill` restores them."""
+        """Return the fields named in `SAVED` as lists, arrays and plain values; `refill` restores them."""
         return [_contents_of(getattr(self, name)) for name in self.SAVED]
 
     def refill(self, contents: Any) -> None:
-        """Restore the saved fields from `contents`."""
+        """Restore the fields named in `SAVED` from the values that `contents` returned."""
         for name, value in zip(self.SAVED, contents, strict=True):
             setattr(self, name, _restored(getattr(self, name), value))
 

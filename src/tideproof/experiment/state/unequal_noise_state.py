@@ -19,7 +19,7 @@ from tideproof.kernels.simulate.threefry import TELL
 
 
 class RecomputedPendingPulls(PendingPulls):
-    """Pending pulls that are added to a copy of the statistics of recorded rewards after each change."""
+    """Pending pulls, which are added anew to a copy of the reward statistics after each change."""
 
     def look_ahead(self) -> None:
         """Update the statistics that include pending pulls."""

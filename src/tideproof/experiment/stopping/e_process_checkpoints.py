@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, Memory, allocate
+from tideproof.core.kernel_state_arrays import Floats, Ints, Memory, allocate
 from tideproof.experiment.state.running_laplacian import RunningLaplacian
 from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM
 from tideproof.kernels.fit.e_process import CHECKPOINTS, EProcess, log_marginal, store_checkpoint
@@ -19,7 +19,7 @@ from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, freedom
 
 
 class ProofCheckpoints(NamedTuple):
-    """Immutable list of past checkpoints of an e-process, with the arms that it compares.
+    """Immutable list of the checkpoints at which an e-process may start, with the arms that it compares.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ProofCheckpoints(NamedTuple):
     def with_arms(
         self, new: Sequence[int], laplacian_of: Callable[[Sequence[int]], RunningLaplacian]
     ) -> ProofCheckpoints:
-        """Return checkpoints that also compare `new` arms, which became comparable with the earlier arms.
+        """Return e-process checkpoints that also compare `new` arms, now comparable with the earlier arms.
 
         The rewards that connected the arms do not count as evidence (see `kernels/fit/e_process.py`).
         """
@@ -93,7 +93,7 @@ class ProofCheckpoints(NamedTuple):
         return wider
 
     def is_due(self, fit: Any) -> bool:
-        """Return whether the next checkpoint may be due; `fit` is the fit of the active arms."""
+        """Return whether the next e-process checkpoint may be due; `fit` is the fit of the active arms."""
         proof = self.proof.view
         due = proof.moments[0] < CHECKPOINTS and fit.told[0] >= proof.next[0]
         return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)

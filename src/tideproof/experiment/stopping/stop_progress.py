@@ -28,7 +28,7 @@ class StopProgress(NamedTuple):
     required: float
 
     def share(self, fit: Fit | Any | None) -> float | None:
-        """Return the share of the required evidence that has been reached, below 1 until the rule is met.
+        """Return the evidence so far as a share of what the stopping rule requires: 1 once the rule is met.
 
         The evidence is the square of the lead. It grows in proportion to the number of pulls, so that a half
         means that about as many pulls again are needed. The result is None while nothing can be said. `fit`
@@ -45,7 +45,7 @@ class StopProgress(NamedTuple):
 
 
 def read_stop_progress(rule: StopRule, state: State) -> StopProgress:
-    """Return how far an experiment is from being stopped by its rule; the caller must hold the lock."""
+    """Return an experiment's progress towards its stopping rule; the caller must hold the lock."""
     numbers = state.policy_state
     lead = least_lead(numbers.fit, leader_of(numbers.fit), None) if rule.normal else None
     bound = rule.needed(state)

@@ -108,7 +108,7 @@ class StopRule(NamedTuple):
         )
 
     def _max_checks(self, state: State) -> int:
-        """Return how many checks of the rule are expected up to the maximum number of pulls.
+        """Return the expected number of checks of the stopping rule up to the maximum number of pulls.
 
         This assumes the mean batch size so far.
 
@@ -178,7 +178,7 @@ def _bound(arms: int, cap: int, confidence: float) -> float:
 
 
 def _used_pulls(book: Book) -> int:
-    """Return how many pulls count towards the limit up to which the calibrated stopping rule is valid.
+    """Return the number of pulls to compare with the maximum for which the calibrated stopping rule holds.
 
     These are the pulls with rewards, or the summaries if there are more summaries than such pulls.
     """
@@ -186,7 +186,7 @@ def _used_pulls(book: Book) -> int:
 
 
 def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
-    """Check by the proven stopping rule whether the leading arm is the best arm."""
+    """Check by the stopping rule `"proven"`, based on a theorem, whether the leading arm is the best."""
     bound, checkpoints = -math.log(error), numbers.checkpoints
     leader = leader_of(numbers.fit)
     if checkpoints is None or not may_reach_bound(

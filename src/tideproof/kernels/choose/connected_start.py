@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_layout import Int1, IntK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Int1, IntK
 from tideproof.kernels.fit.statistics_interface import connected
 from tideproof.kernels.simulate.threefry import below
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.core.array_layout import FloatK, IntK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, IntK
 from tideproof.kernels.choose.arm_choice import LOWEST, contend
 from tideproof.kernels.fit.policy_data import begin_anew
 from tideproof.kernels.simulate.threefry import below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tideproof.core.array_access import at, diagonal, fetch
+from tideproof.core.kernel_array_access import at, diagonal, fetch
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.student_tail import log_tail
 from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to

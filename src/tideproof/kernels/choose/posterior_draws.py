@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_access import at, diagonal, fetch, fetched
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, IntK
+from tideproof.core.kernel_array_access import at, diagonal, fetch, fetched
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, IntK
 from tideproof.kernels.fit.statistics_interface import variance_to
 from tideproof.kernels.simulate.threefry import LANE_BITS, normal_quantile, threefry, unit
 

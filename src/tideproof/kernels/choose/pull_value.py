@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.core.array_layout import FloatK, Int1
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, Int1
 from tideproof.kernels.choose.arm_choice import argmax, least_pulled
 from tideproof.kernels.choose.round_robin_start import all_pulled, all_told, in_turn
 from tideproof.kernels.choose.student_tail import FURTHEST

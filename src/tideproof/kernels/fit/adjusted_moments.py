@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1
 from tideproof.kernels.choose.connected_start import Start
 from tideproof.kernels.fit.fixed_effects import FixedEffects, connected
 from tideproof.kernels.fit.policy_data import Moments, Slot
@@ -84,7 +84,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Add or subtract an environment's contribution to the coefficients of shift-adjusted statistics.
+    """Add or subtract an environment's terms in the sums that give means and variances without shifts.
 
     It is added if `sign` is 1, and subtracted if it is -1. The contribution includes `n` more rewards of
     `arm`, which the slot does not contain yet.
@@ -120,14 +120,14 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return arm k's share of the environment's rewards after `n` more of `arm`; subtract 1 if k is i."""
+    """Return the share of arm k in an environment's rewards after `n` more of `arm`, minus 1 if k is i."""
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
 
 @kernel
 def _forget_earlier_epochs(reduction, slot):
-    """Reset the weighted reward sums if the wrapper's inner policy began a new phase since their last update.
+    """Reset weighted sums of rewards that are older than the current phase of the wrapped policy.
 
     Each phase has another number, the epoch. The sums of the reduction and those of the slot are checked
     separately.
@@ -149,7 +149,7 @@ def _forget_earlier_epochs(reduction, slot):
 
 @kernel
 def _read(reduction, square, data):
-    """Compute the statistics of shift-adjusted rewards from the estimated arm means and the coefficients."""
+    """Compute shift-adjusted means and variances of rewards from the estimated arm means and stored sums."""
     mu, moments = data.fit.mu, reduction.moments
     K = mu.size
     shift = reduction.first_mean[0]  # s_1 in the gauge of mu
@@ -173,7 +173,7 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit that a wrapper's inner policy reads: shift-adjusted rewards count as one environment.
+    """Write the fit that a wrapped policy reads, as if shift-adjusted rewards came from one environment.
 
     Its covariance is P = diag(1/N_i). Its noise variance is RSS/(N - K). As in the paper it is too small,
     because the shifts were estimated.

@@ -38,7 +38,7 @@ def log_determinant(factor):
 
 @kernel
 def forward(factor, x, out):
-    """Solve a linear system with a Cholesky factor by forward substitution; return a quadratic form.
+    """Solve F out = x for a Cholesky factor F by forward substitution; return the squared length of `out`.
 
     This solves F out = x for the Cholesky factor F of A, and returns x'A^-1 x, or infinity if A is
     singular. Only singularity in the direction x counts: the data do not determine the difference of arms

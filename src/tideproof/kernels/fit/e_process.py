@@ -35,9 +35,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_access import entry
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1
+from tideproof.core.kernel_array_access import entry
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Floats, Int1
 from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM, ROUNDING_SHARE
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
 from tideproof.kernels.fit.fixed_effects import connected, freedom
@@ -54,7 +54,7 @@ FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
 class EProcess(NamedTuple):
-    """State of the e-process: the residual sum of squares as a function of the arm means, and checkpoints.
+    """State of an e-process: coefficients of the residual sum of squares, now and at earlier checkpoints.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class EProcess(NamedTuple):
 
 @kernel
 def add_to_e_process(proof, slot, arm, n, mean, squares):
-    """Add `n` rewards of `arm` to the e-process.
+    """Add `n` rewards of `arm` to the sums from which the e-process computes its evidence.
 
     This must be called before the rewards are added to the statistics of the environment.
     """
@@ -113,7 +113,7 @@ def add_to_e_process(proof, slot, arm, n, mean, squares):
 
 @kernel
 def store_checkpoint(proof, fit):
-    """Store the state of the e-process as its next checkpoint, if enough rewards have arrived.
+    """Store a copy of the e-process as its next starting point (checkpoint), if enough rewards have arrived.
 
     The first checkpoint is stored as soon as the data can predict further rewards, and each later one when
     the number of rewards has doubled.
@@ -165,9 +165,10 @@ def least_evidence(proof, fit, leader):
 
 @kernel
 def _add_checkpoint_evidence(proof, m, leader, density):
-    """Add the evidence in favour of the leading arm from the rewards that arrived after checkpoint m.
+    """Add the evidence in favour of the leading arm from all rewards after a stored point of the run.
 
-    `density` is the logarithm of their predictive density divided by the number of checkpoints.
+    The point is checkpoint m. `density` is the logarithm of the predictive density of these rewards divided
+    by the number of checkpoints.
     """
     mu, logs = proof.x, proof.logs
     least = _solve_after(proof, m)
@@ -201,7 +202,7 @@ def contrast_bounds(proof, fit, i, k, alpha):
 
 @kernel
 def _read_pair(proof, fit, i, k):
-    """Estimate the difference of two arms, and its precision, from the rewards after each checkpoint.
+    """Estimate the difference of two arms, and its precision, from the rewards after each stored time point.
 
     The estimates are written to `proof.pair`. `EProcess.pair` describes all columns.
     """
@@ -229,7 +230,7 @@ def _evidence_against(proof, gap):
 
 @kernel
 def _least_contradicted(proof):
-    """Return the value of the difference between two arms that has the least evidence against it."""
+    """Return the difference between two arm means that the evidence contradicts least."""
     pair = proof.pair
     low, high = math.inf, -math.inf
     for m in range(proof.moments[0]):
@@ -248,7 +249,7 @@ def _least_contradicted(proof):
 
 @kernel
 def _steps_to_bound(proof, middle, step, bound):
-    """Return how many steps a difference must be from `middle` for the evidence against it to reach `bound`.
+    """Return the distance from `middle`, in steps, at which the evidence rejects a difference of two arms.
 
     The result is infinite if the evidence never reaches the bound.
     """
@@ -268,9 +269,9 @@ def _steps_to_bound(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Estimate the arm means from the rewards after checkpoint m; return the residual sum of squares.
+    """Estimate the arm means from the rewards after a point of the run; return the residual sum of squares.
 
-    The means are written to `proof.x`.
+    The point is checkpoint m. The means are written to `proof.x`.
     """
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
@@ -298,9 +299,9 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the log likelihood of the rewards after checkpoint m, maximised over the noise variance.
+    """Return the log likelihood, maximised over the noise variance, of the rewards after a point of the run.
 
-    `q` is their sum of squared residuals.
+    The point is checkpoint m. `q` is the sum of squared residuals of these rewards.
     """
     n = proof.n[0] - proof.checkpoint_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
@@ -308,7 +309,7 @@ def _log_supremum(proof, m, q):
 
 @kernel
 def _log_pending_share(moments):
-    """Return the log of the share of checkpoints still to come; each of these counts as evidence of 1."""
+    """Return the log weight of the future starting points of the e-process; each has evidence of 1 so far."""
     return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_access import diagonal, fetch
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_array_access import diagonal, fetch
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
 from tideproof.kernels.simulate.replication_loop import play_until
 from tideproof.kernels.simulate.threefry import SELECT, Draw

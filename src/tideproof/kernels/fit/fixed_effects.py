@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_access import add_at, along, entry, fetched, less_outer, put, times
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.core.kernel_array_access import add_at, along, entry, fetched, less_outer, put, times
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK
 
 
 class FixedEffects(NamedTuple):
@@ -176,7 +176,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def anchor(fit):
-    """Precompute the covariance of the estimates if the shift of the first environment counts as 0.
+    """Precompute the covariance of the estimated arm means if the first environment's shift counts as 0.
 
     Takes O(K^2). This is the paper's gauge s_1 = 0. Sets work = P n_1/m_1 and returns a number, `base`.
     Afterwards Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels.choose.arm_choice import LOWEST
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.kernels.fit.tide_paths import (

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_access import add_at
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels.fit.fixed_effects import freedom, together
 
 SQUARED_THRESHOLD = 25.0  # squared threshold: a cell more than five standard errors off is left out
@@ -190,7 +190,7 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """Return the estimated difference between an arm and the mean of the accepted arms, and its variance.
+    """Return an arm's estimate minus the mean of the arms accepted as not outlying, and its variance.
 
     With g = (unit vector of `arm`) - share, these are g'mu and g'Pg. Sets work = Pg.
     """
@@ -231,7 +231,7 @@ def _accept(fit, slot, arm, c, n, mean):
 
 @kernel
 def _count_environment(doubt, slot, arm):
-    """Count this environment as one in which `arm` was accepted, not outlying, together with another arm.
+    """Count the current environment as one in which the rewards of `arm` and of another arm were accepted.
 
     If only one other cell was accepted here before, the environment now counts for that arm, too.
     """
@@ -345,7 +345,7 @@ def _reconsider_cell(fit, slot, arm, count, mean):
 
 @kernel
 def _reconsider_arm(fit, slot, arm, count, mean):
-    """Accept an arm that was excluded as outlying, and discard its earlier data, if those are wrong.
+    """Accept an arm that was excluded as outlying if its earlier data are wrong, and discard these data.
 
     Stores the residual of the arm in this environment, and compares it with the residual of the environment
     where it was left out before. The rules are at the beginning of this file.
@@ -407,7 +407,7 @@ def _restart(fit, slot, arm, count, mean):
 
 @kernel
 def median_estimate(mu, but):
-    """Return the median of the estimates of all arms except the arm `but` (-1 for no exception)."""
+    """Return the median of the estimated means of all arms except the arm `but` (-1 for no exception)."""
     K, low, high = mu.size, 0.0, 0.0
     n = K if but < 0 else K - 1
     for i in range(K):

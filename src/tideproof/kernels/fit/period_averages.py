@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_layout import FloatK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK
 
 
 class Periods(NamedTuple):

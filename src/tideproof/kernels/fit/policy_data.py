@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.array_access import add_at
-from tideproof.core.array_layout import Float1, FloatK, Int1, IntK
+from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, Int1, IntK
 from tideproof.kernels.fit import fixed_effects
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.fit.period_averages import Periods, weigh_control, weigh_period
@@ -212,7 +212,7 @@ def weigh_in(moments, arm, n, mean, weight):
 
 @kernel
 def begin_anew(moments):
-    """Reset the weighted sums of rewards at the start of a new phase."""
+    """Reset the weighted sums of rewards at the start of a new phase of the policy."""
     for i in range(moments.sums.size):
         moments.sums[i] = 0.0
         moments.weights[i] = 0.0

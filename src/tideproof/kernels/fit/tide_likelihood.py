@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.core.array_layout import Floats, Ints
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.choose.arm_choice import LOWEST
 from tideproof.kernels.fit.tide_paths import TINY, compute_likelihood, copy_path, start_arm_level, update_path
 

@@ -1,4 +1,4 @@
-"""Model of a hidden tide: rewards are noise around the levels of the arms, which the tide moves together.
+"""Model of a hidden tide: a reward is the arm's current mean plus noise; the tide moves all means together.
 
 The filter does not track arm and tide separately but their sum, the current level of each arm; each y
 observes one level. A path is one hypothesis of when the tide jumped. Given the path, the levels are normal
@@ -30,8 +30,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import FloatK, Floats
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, Floats
 
 # These constants have one entry for each kind of tide: rare jumps; frequent jumps; rare jumps with a slow
 # drift; rare jumps with a fast drift; rare jumps with a slope.
@@ -67,7 +67,7 @@ Float_FKK = Annotated[Floats, np.float64, PATHS, "K", "K"]
 
 
 class Paths(NamedTuple):
-    """State of the hypotheses about when the hidden tide jumped (paths), several for each kind of tide.
+    """State of hypotheses about when the hidden tide jumped (paths), several for each model of the tide.
 
     There are `EACH` paths for each kind. The paths of the first kind come first, then those of the second,
     and so on.
@@ -112,7 +112,7 @@ class Paths(NamedTuple):
 
 @kernel
 def start_paths(paths):
-    """Begin with one hypothesis about when the tide jumped (a path) for each kind of tide."""
+    """Start with one hypothesis about when the tide jumped (a path) for each model of the tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
         paths.steep[kind * EACH] = SLOPE[kind]
@@ -140,7 +140,7 @@ def predict_jump(paths, f, nu):
 
 @kernel
 def update_age(paths, f):
-    """Update the counts of jumps of the tide, kept apart for each number of pulls since the jump before.
+    """Update how often the tide jumped, counted separately for each number of pulls since its last jump.
 
     The age is the number of pulls since the last jump.
     """
@@ -152,7 +152,7 @@ def update_age(paths, f):
 
 @kernel
 def apply_slope(paths, f, bend):
-    """Move the levels of all arms by the tide's estimated slope, and add `bend` to the slope's variance."""
+    """Move the estimated means of all arms by the tide's estimated slope, whose variance grows by `bend`."""
     tilt, slope, steep = paths.tilt, paths.slope[f], paths.steep[f]
     K = paths.column.size
     for i in range(K):
@@ -167,7 +167,7 @@ def apply_slope(paths, f, bend):
 
 @kernel
 def start_arm_level(paths, f, arm, n, mean, drift):
-    """Process the first rewards of an arm: its level becomes their mean.
+    """Set the estimated mean of an arm to the average of its first rewards.
 
     The covariance of the other levels increases by `drift`.
     """
@@ -243,7 +243,7 @@ def update_path(paths, f, arm, nu, drift):
 
 @kernel
 def update_after_jump(paths, f, arm, n, mean):
-    """Process rewards after a jump of the tide that is certain but whose size is unknown.
+    """Update one hypothesis about the tide with rewards after a jump of known time but unknown size.
 
     This is the limit of an infinite variance J of the jump. The arm's level becomes the mean of the rewards,
     and the differences of levels stay. The slope restarts: otherwise it would be mistaken for a difference

@@ -24,9 +24,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_access import add_at
-from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1, IntK
+from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Floats, Int1, IntK
 from tideproof.kernels.fit.fixed_effects import connected, freedom, together
 
 BY_ARM = hole("BY_ARM")  # whether the noise may differ between arms
@@ -102,7 +102,7 @@ def equal_noise(arm):
 
 @kernel
 def ratio_of_fit(f):
-    """Return the variance of arm-by-environment interactions that fit number f assumes.
+    """Return the variance of arm-by-environment interactions in candidate model number f.
 
     It is rho, in units of the common variance.
     """
@@ -177,7 +177,7 @@ def pull_noise(fit, slot, arm):
 
 @kernel
 def _begin(fits):
-    """Initialise the noise of all arms and the evidence for each fit, unless this was done before."""
+    """Initialise the noise variances of all arms and the evidence for each model, unless done before."""
     if fits.noise[0] == 0.0:
         for i in range(fits.noise.size):
             fits.noise[i] = noise_before(i)

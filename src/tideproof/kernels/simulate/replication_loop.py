@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
 from tideproof.core.kernel_linker import hole, kernel
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.fit.policy_data import clear, take
 from tideproof.kernels.simulate.threefry import ASK, SELECT, TELL, Draw
 from tideproof.kernels.simulate.world_draws import cell, drift_at, environment, noise_factor, reward

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.simulate.threefry import (
     CELL,
     DRIFT,
@@ -109,7 +109,7 @@ def environment(world, seed, replication, j, shift):
 
 @kernel
 def drift_at(world, seed, replication, t, before):
-    """Return the drift of the tide inside its environment at step t, given the drift one step before."""
+    """Return the drift of the tide within an environment at step t, given the drift one step before."""
     if world.drift == STEADY:
         return 0.0
     if world.drift == TREND:
@@ -131,7 +131,7 @@ def drift_at(world, seed, replication, t, before):
 
 @kernel
 def cell(world, seed, replication, j, arm):
-    """Return the simulated interaction of an arm with environment j, plus a large error in outliers."""
+    """Return an arm's simulated interaction with environment j, plus a large error if it is an outlier."""
     if world.interactions[arm] == 0.0 and world.wrong == 0.0:
         return 0.0
     word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)

@@ -39,7 +39,7 @@ CPU = Engine("cpu", run_chunk, lambda plan: CHUNK, threads, lambda plans: None)
 
 
 def find_engine(name: str, executor: Executor | None) -> Engine:
-    """Return the engine with the given name; "auto" is a GPU if there is one and no executor is given."""
+    """Return the engine that runs simulations, by name; "auto" is a GPU if there is one and no executor."""
     if name not in ENGINES:
         raise UnknownName.with_suggestion("engine", name, ENGINES)
     if executor is not None and name == "cuda":
@@ -65,5 +65,5 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
 
 
 def _single_thread() -> Executor:
-    """Return a pool with one thread, because a GPU runs one chunk at a time."""
+    """Return a pool with one thread, because a GPU runs one chunk of replications at a time."""
     return ThreadPoolExecutor(1, thread_name_prefix="tideproof-gpu")

@@ -1,4 +1,4 @@
-"""Run a chunk of replications on the CPU and return the sums of their results.
+"""Run a chunk of replications on the CPU; return sums such as how often each arm was selected.
 
 All policies of a plan run in the same random worlds. The result of a chunk depends only on the plan and on
 the index of its first replication. All chunks have the same size and are added in a fixed order, so the
@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Memory
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import link
+from tideproof.core.kernel_state_arrays import Memory
 from tideproof.core.program_cache import attach_disk_cache
 from tideproof.kernels.simulate.replication_loop import ARMS, Score, Trace, replicate
 from tideproof.lab.executors import threads
 from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.simulation_plan import SimulationPlan
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.selection_rules import Selection
 from tideproof.worlds import World
 
 CHUNK = 1000  # replications
@@ -46,7 +46,7 @@ def _compile(policy: Policy, selection: Selection, trace: bool) -> Callable[...,
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Run `count` replications of a plan on the CPU, from number `first` on; return sums of their results.
+    """Run `count` replications of a simulation on the CPU, from number `first` on; return summed results.
 
     The kernels are compiled, which needs numba.
     """

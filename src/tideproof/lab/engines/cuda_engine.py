@@ -1,4 +1,4 @@
-"""Run a chunk of replications on a GPU, with the same worlds and the same sums as on the CPU."""
+"""Run a chunk of replications on a GPU, in the same random worlds as on the CPU; return summed results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SELECTIONS = 500_000_000  # most selected arms of a chunk: one gigabyte of GPU m
 
 
 def chunk_size(plan: SimulationPlan) -> int:
-    """Return the number of replications in a chunk, so that a chunk is short and fits into GPU memory."""
+    """Return how many replications a GPU runs in one chunk, so that it ends soon and fits into GPU memory."""
     steps = sum(budgets[-1] for spec in plan.policies for budgets in plan.budgets_by_run(spec))
     quick = STEPS * 25 // (steps * plan.world.arms**2)
     small = SELECTIONS // (len(plan.policies) * len(plan.budgets))
@@ -45,7 +45,7 @@ def chunk_size(plan: SimulationPlan) -> int:
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Run `count` replications of a plan on the GPU, from number `first` on; return sums of their results."""
+    """Run `count` replications of a simulation on the GPU, from number `first` on; return summed results."""
     world = copy_tuple_to_gpu(plan.world.numbers())
     scores = [score_policy(plan, spec, world, first, count) for spec in plan.policies]
     pairs = list(combinations([score.selected for score in scores], 2))
@@ -59,7 +59,7 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def _copy_kept(plan: SimulationPlan, selected: Any) -> Any:
-    """Copy from the GPU the selected arms at those budgets at which the plan keeps every selection."""
+    """Copy the selected arm of every replication from the GPU, at the budgets where selections are kept."""
     kept = np.zeros((len(plan.keep), selected.shape[1]), np.int16)
     for index, row in enumerate(plan.kept_rows):
         kept[index] = selected[row].copy_to_host()
@@ -179,7 +179,7 @@ def _comparison() -> Any:
 
 
 def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
-    """Compare two policies at each budget: how often both are wrong, and how far their costs differ.
+    """Compare two policies by budget: how often both select a wrong arm, how far opportunity costs differ.
 
     The results are the number of replications in which both selections are wrong, and the sum of the squared
     differences of their opportunity costs.

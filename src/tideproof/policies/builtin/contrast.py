@@ -1,4 +1,4 @@
-"""Contrast pulls the arm whose reward best separates the leader from its rivals in the current environment.
+"""The policy `contrast` pulls the arm whose reward best separates the leading arm from its rivals.
 
 The leader l is the arm with the largest estimate muhat. Let d_i = muhat_l - muhat_i, and let e_i be the
 standard error of that difference, computed from the noise variance sigma2hat (nu + 4)/nu. Then
@@ -44,15 +44,23 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_access import at, diagonal, entry, fetch, fetched, square_rows, weighted_squares
-from tideproof.core.array_layout import Float1, FloatK, Int1, Scratch
+from tideproof.core.kernel_array_access import (
+    at,
+    diagonal,
+    entry,
+    fetch,
+    fetched,
+    square_rows,
+    weighted_squares,
+)
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Float1, FloatK, Int1, Scratch
 from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.fit.statistics_interface import freedom, pull_here, pull_noise, variance_to
+from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import OLS
 
 MANY = 40  # pulls per arm; arms that still tie after so many may be equal
 ABOVE = 1.0 + 1e-6  # gains within this factor count as equal, and the arm with fewer pulls is preferred

@@ -29,13 +29,13 @@ import math
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
-from tideproof.core.array_layout import FloatK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK
 from tideproof.errors import InputError
 from tideproof.kernels.simulate import world_draws as kinds
 from tideproof.kernels.simulate.threefry import normal_quantile, uniform
+from tideproof.policies.final_selection_rules import IPS, MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):

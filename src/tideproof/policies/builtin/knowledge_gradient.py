@@ -22,8 +22,8 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import FloatK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK
 from tideproof.kernels.choose.arm_choice import LOWEST
 from tideproof.kernels.choose.normal_tail import log_gain
 from tideproof.kernels.choose.pull_value import (
@@ -34,8 +34,8 @@ from tideproof.kernels.choose.pull_value import (
     steps_to_rival,
     two_best,
 )
+from tideproof.policies.final_selection_rules import MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):

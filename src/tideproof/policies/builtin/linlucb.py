@@ -20,22 +20,22 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_access import entry, root_of_ratio
-from tideproof.core.array_layout import FloatK, Int1
+from tideproof.core.kernel_array_access import entry, root_of_ratio
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, Int1
 from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.fit.statistics_interface import anchor, freedom, sigma2
+from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import OLS
 
 COVARIANCES = ("ols", "printed", "reduced")
 _PRINTED, _REDUCED = 1, 2
 
 
 class Params(NamedTuple):
-    """Parameters of the policy `linlucb`: number of initial pulls, exploration constant, and covariance.
+    """Parameters of the policy `linlucb`: initial pulls, exploration constant, and choice of covariance.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _begins_with_challenger(state, slot):
-    """Return 1 if the challenger must be pulled before the leader, else 0.
+    """Return 1 if the challenger (the strongest rival) must be pulled before the leading arm, else 0.
 
     It must if pulling the leader now would begin an environment with two pulls of the leader.
     """

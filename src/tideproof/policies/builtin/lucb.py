@@ -20,13 +20,13 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import FloatK, Int1
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, Int1
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.choose.round_robin_start import all_pulled, all_told, in_turn
 from tideproof.policies.builtin.ucb1_normal import upper_bound
+from tideproof.policies.final_selection_rules import MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from tideproof.checks import require_whole_number
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.pull_value import PullValues, can_judge, most_valuable, two_best
+from tideproof.policies.final_selection_rules import MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import MEAN
 
 _TIED = 1e-12
 

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.simulate.threefry import uniform
+from tideproof.policies.final_selection_rules import IPS, MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):

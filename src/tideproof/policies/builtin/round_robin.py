@@ -22,8 +22,8 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.choose.round_robin_start import in_turn
+from tideproof.policies.final_selection_rules import CONTROL, MEAN, OLS, PERIOD
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import CONTROL, MEAN, OLS, PERIOD
 
 
 class Params(NamedTuple):
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
-    """Return the parameters of the policy `round-robin`; only the selection rule `ols` uses n0."""
+    """Return the parameters of policy `round-robin`: n0 initial pulls for selection rule `ols`, else 0."""
     n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 

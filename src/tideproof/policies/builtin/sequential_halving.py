@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.elimination import Race, end_phase, fewest_told, in_race, race_arm, still_in
+from tideproof.policies.final_selection_rules import SURVIVOR
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):

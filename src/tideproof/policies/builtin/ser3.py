@@ -25,11 +25,11 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_finite
-from tideproof.core.array_layout import Int1
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import Int1
 from tideproof.kernels.choose.elimination import Race, fewest_told, front_runner, in_race, race_arm, still_in
+from tideproof.policies.final_selection_rules import SURVIVOR
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):

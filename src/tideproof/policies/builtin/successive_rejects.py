@@ -28,8 +28,8 @@ from tideproof.kernels.choose.elimination import (
     race_arm,
     still_in,
 )
+from tideproof.policies.final_selection_rules import SURVIVOR
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):

@@ -20,23 +20,23 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_access import at, diagonal, fetch
-from tideproof.core.array_layout import FloatK, Int1
+from tideproof.core.kernel_array_access import at, diagonal, fetch
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK, Int1
 from tideproof.errors import InputError
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.fit.statistics_interface import freedom, sigma2, variance_to
 from tideproof.kernels.simulate.threefry import uniform
+from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import OLS
 
 REDRAWS = 8  # posterior draws before the second arm is chosen without a draw
 
 
 class Params(NamedTuple):
-    """Parameters of the policy `top-two-thompson`: initial pulls, and share of pulls by the first draw.
+    """Parameters of top-two Thompson sampling: initial pulls, and probability of using the first random draw.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of top-two Thompson sampling: the arm to pull next, and the posterior from which it was drawn.
+    """State of top-two Thompson sampling: the arm to pull next, and the posterior distribution of arm means.
 
     `tell` draws the arm, because `ask` must not write.
 

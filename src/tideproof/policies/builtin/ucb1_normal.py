@@ -23,8 +23,8 @@ from typing import NamedTuple
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import contend, least_pulled
 from tideproof.kernels.choose.round_robin_start import all_told
+from tideproof.policies.final_selection_rules import MOST_PLAYED
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import MOST_PLAYED
 
 
 class Params(NamedTuple):

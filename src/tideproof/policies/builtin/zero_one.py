@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import FloatK
 from tideproof.core.kernel_linker import kernel
+from tideproof.core.kernel_state_arrays import FloatK
 from tideproof.kernels.choose.pull_value import (
     PullValues,
     can_judge,
@@ -33,8 +33,8 @@ from tideproof.kernels.choose.pull_value import (
     two_best,
 )
 from tideproof.kernels.choose.student_tail import log_tail
+from tideproof.policies.final_selection_rules import MEAN
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):

@@ -1,4 +1,4 @@
-"""Numerical checks of the paper's algebraic identities, on random numbers of pulls by arm and environment.
+"""Numerical checks of the algebraic identities in a reproduced paper, for random numbers of pulls.
 
 Each check returns the distance between both sides of an identity, which is zero up to rounding if it holds.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.research.paper.dummy_regression import covariance, dummies, estimate
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import connected_components, link_weights
@@ -57,7 +57,7 @@ class RandomDesign(NamedTuple):
 
 
 def identities(seed: int, replications: int) -> Table:
-    """Return a table of the numerical errors of the paper's algebraic identities, for random pulls of arms.
+    """Return a table of how far the two sides of each algebraic identity in a reproduced paper differ.
 
     It also contains values for the paper's examples.
     """
@@ -109,7 +109,7 @@ def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
 
 
 def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
-    """Return how far the paper's formulas deviate from a joint least-squares fit of arm means and shifts.
+    """Return how far a reproduced paper's formulas deviate from a least-squares fit of means and shifts.
 
     The formulas are those of section 3.1 and appendix B.
 
@@ -155,7 +155,7 @@ def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
 
 
 def printed_covariance(A: Floats, B: Floats) -> Floats:
-    """Return the covariance matrix of estimated means or shifts by the formula that the paper prints.
+    """Return the covariance matrix of estimated means or shifts by a formula printed in a reproduced paper.
 
     The formula is [A'(I - 2 H_B + H_B H_A H_B)A]^-1 with the projections H_A and H_B onto A and B.
     A and B have one row for each pull.
@@ -207,7 +207,7 @@ def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
 
 
 def _connections() -> list[tuple[str, str, float]]:
-    """Return the numbers of groups of comparable arms and the biases of ridge estimates, for examples.
+    """Return, for example designs, the number of groups of comparable arms and the bias of ridge estimates.
 
     A ridge bias is the error of a regression with a ridge penalty.
     """
@@ -236,7 +236,7 @@ def _count_groups(counts: Floats) -> int:
 
 
 def _ridge_bias(counts: Floats) -> float:
-    """Return the bias of a ridge estimate of the difference between arms 1 and 4 if the last shift is 20."""
+    """Return the bias of a ridge estimate of arm 1 minus arm 4 if the last environment has the shift 20."""
     K = counts.shape[1]
     X, n = dummies(counts)
     truth = np.zeros(X.shape[1])

@@ -1,4 +1,4 @@
-"""Verdicts on the paper's claims, derived from simultaneous confidence intervals.
+"""Verdicts on the claims of a reproduced paper, derived from simultaneous confidence intervals.
 
 A claim is a list of parts, and a part is a list of comparisons. All intervals of a claim hold together with
 probability 99.9 % (Bonferroni: each of m has the confidence level 1 - 0.001/m), so that the probability of
@@ -23,7 +23,7 @@ Check = Callable[[Mapping[str, Any], float], list["ClaimPart"]]
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A part of a claim of the paper: measured values that should all lie on one side of a threshold.
+    """Part of a claim of a reproduced paper: measured values should all lie on one side of a threshold.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return whether a measured value is "for" or "against" this part of a claim, or leaves it "open"."""
+        """Return whether a measured value is "for" or "against" a claim of a paper, or leaves it "open"."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -52,13 +52,13 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of measured values that support this part of a claim, contradict it, or leave it open."""
+        """Numbers of measured values that support a claim of a paper, contradict it, or leave it open."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
     @property
     def outcome(self) -> Outcome:
-        """Verdict on this part of a claim, derived from all values that were measured for it.
+        """Verdict on one part of a paper's claim, derived from all values that were measured for this part.
 
         It holds if no comparison is against and at least half are for, or with `some` if one is for. It is
         not decided if none is against and fewer than half are for. With comparisons on both sides, it holds
@@ -79,7 +79,7 @@ class ClaimPart:
 
 
 def between_thresholds(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
-    """Return two parts of a claim, which together state that all values lie between two thresholds."""
+    """Split a paper's claim that all values lie between two thresholds into two one-sided parts."""
     return [
         ClaimPart(f"{what} < {high:g}", compared, "below", high),
         ClaimPart(f"{what} > {low:g}", compared, "above", low),
@@ -88,7 +88,7 @@ def between_thresholds(what: str, compared: list[Comparison], low: float, high: 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper that simulations can check.
+    """A sentence of a reproduced paper that simulations can check.
 
     Attributes
     ----------
@@ -111,14 +111,14 @@ class Claim:
 
     @property
     def place(self) -> str:
-        """Source of the claim in words, such as "section 3.1"."""
+        """Place of a claim in the reproduced paper, in words such as "section 3.1"."""
         where = f"section {self.section}" if self.section[0].isdigit() else self.section
         return f"ours, on {where}" if self.ours else where
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim of the paper with its checked parts and the confidence level of each interval."""
+    """A claim of a reproduced paper with its checked parts and the confidence level of each interval."""
 
     claim: Claim
     parts: list[ClaimPart]
@@ -126,7 +126,7 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Outcome:
-        """Verdict on the claim, derived from all of its parts.
+        """Verdict on a claim of a reproduced paper, derived from the verdicts on its parts.
 
         It holds if all parts hold. It does not hold if no part holds, not even in part, and one fails. It is
         not decided if all parts are open, and it holds in part otherwise.
@@ -141,7 +141,7 @@ class ClaimVerdict:
 
 
 def judge(claim: Claim, found: Mapping[str, Any]) -> ClaimVerdict:
-    """Check a claim of the paper against simulation results, with simultaneous confidence intervals.
+    """Check a claim of a reproduced paper against simulations, with simultaneous confidence intervals.
 
     All intervals of the claim hold together at the confidence level FAMILY.
     """

@@ -1,4 +1,4 @@
-"""The verdicts on the paper's claims, as a table of all measured values and as a Markdown page."""
+"""Verdicts on the claims of a reproduced paper, as a table of measured values and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RULES = (
 
 
 def claim_table(judged: list[ClaimVerdict]) -> Table:
-    """Return the verdicts on the claims as a table with one row for each measured value."""
+    """Return the verdicts on a paper's claims as a table with one row for each measured value."""
     rows = [
         {
             "claim": each.claim.name,
@@ -60,7 +60,7 @@ def claim_table(judged: list[ClaimVerdict]) -> Table:
 
 
 def summary(judged: list[ClaimVerdict]) -> str:
-    """Return a sentence with the number of claims for each verdict."""
+    """Return a sentence that says how many claims of a reproduced paper received each verdict."""
     if not judged:
         return "no claim can be checked with these figures alone: reproduce all figures to check the claims"
     theirs = [each for each in judged if not each.claim.ours]
@@ -78,7 +78,7 @@ def _plural(word: str, count: int) -> str:
 
 
 def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
-    """Return the verdicts on all claims of the paper as a Markdown page.
+    """Return the verdicts on all claims of a reproduced paper as a Markdown page.
 
     `facts` are the replications, the seed and the versions of the simulations.
     """
@@ -117,7 +117,7 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
 
 
 def least_favourable(part: ClaimPart) -> str:
-    """Return a text with the measured value that supports a part of a claim least, and its interval."""
+    """Return a text with the measured value that supports a claim of a paper least, and its interval."""
     if not part.comparisons:
         return "none"
     if part.side == "below":
@@ -128,7 +128,7 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return a text that lists where the measured values contradict a part of a claim."""
+    """Return a text that lists the comparisons whose results contradict a claim of a reproduced paper."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 

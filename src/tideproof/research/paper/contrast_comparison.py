@@ -1,4 +1,4 @@
-"""Figure that compares the policies `contrast` and LinLUCB with an oracle in the paper's sixteen worlds."""
+"""Figure that compares the policies `contrast` and LinLUCB with an oracle in sixteen simulated worlds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEEDS = (
 
 
 def comparison_table(found: Mapping[str, Any]) -> Table:
-    """Return the points of the figure as a table: world, policy, number of pulls, error rate and interval.
+    """Return a table of the error rates of policies and an oracle, by simulated world and number of pulls.
 
     The error rate is PICS, with its 95 % interval.
     Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan are the same in the
@@ -61,7 +61,7 @@ def comparison_table(found: Mapping[str, Any]) -> Table:
 
 
 def comparison_facets(table: Table) -> list[Facet]:
-    """Return charts of the oracle's error rates, and of the policies' error rates divided by the oracle's.
+    """Return charts of an oracle's error rates, and of policies' error rates divided by the oracle's.
 
     The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
     ratio.
@@ -78,7 +78,7 @@ def comparison_facets(table: Table) -> list[Facet]:
 
 
 def _ratio(curve: PolicyCurve, plan: PolicyCurve) -> PolicyCurve:
-    """Return an error curve divided by the oracle's error curve, budget by budget."""
+    """Return a policy's error rates divided by those of an oracle, budget by budget."""
     at = dict(zip(plan.x, plan.value, strict=True))
     whole = np.array([at[x] for x in curve.x])
     return PolicyCurve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)

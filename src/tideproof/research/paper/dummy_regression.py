@@ -1,10 +1,10 @@
-"""The paper's least-squares regression, with dummy variables for arms and all environments but one."""
+"""Least-squares regression with dummy variables for all arms and for all environments but one."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 
 
 def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:

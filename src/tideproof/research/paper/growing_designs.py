@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.lab.replay import replay
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.stats.cells import Cells
@@ -103,7 +103,7 @@ def fixed_designs(seed: int) -> dict[str, Design]:
 
 
 def _two_halves(meetings: int) -> Design:
-    """Return a design in which two halves of the arms share only the first `meetings` environments.
+    """Return numbers of pulls such that two halves of the arms share only the first `meetings` environments.
 
     From then on the halves have environments in turn, which grow longer.
     """

@@ -65,7 +65,7 @@ def index_page(
 
 
 def _rules() -> str:
-    """Return the rules of the verdicts as a table that can be opened."""
+    """Return HTML of a collapsible table with the rules by which claims of a paper are judged."""
     head = "".join(f"<th>{name}</th>" for name in RULES_HEADER)
     rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in rule)}</tr>" for rule in RULES)
     return (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.policies.policy_registry import policy
 from tideproof.research.paper.dummy_regression import dummies
@@ -151,7 +151,7 @@ def _by_phase(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Fl
 
 
 def fixed_design_errors(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
-    """Simulate standardised errors of the estimated differences to the best arm, if pulls are fixed.
+    """Simulate standardised errors of estimated differences to the best arm, for fixed numbers of pulls.
 
     `counts` are the pulls by environment and arm. The result is an array (draws, K).
     """
@@ -178,7 +178,7 @@ def _kolmogorov_distance(values: Floats) -> float:
 
 
 def _share_with_other_pulls(world: World, seed: int, runs: int) -> tuple[float, None, int]:
-    """Return the share of runs in which a doubled budget changes the first pulls.
+    """Return the share of runs in which the policy LinLUCB begins differently if its budget is doubled.
 
     The results are columns of a table row: the share of runs, its standard error (None), and the number of
     runs.

@@ -1,4 +1,4 @@
-"""Measured values with confidence intervals, and their differences and ratios, to check claims.
+"""Measured values with confidence intervals, their differences and ratios, to check claims of a paper.
 
 A paired difference is a difference of numbers from the same replications: two policies of one study, or
 kept selections in worlds that share their noise. Without pairs, each interval is widened so that the
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.lab.share_intervals import paired, quantile
 from tideproof.lab.study import Study
 
@@ -48,7 +48,7 @@ class Measurement(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A measured value by which a claim is checked, and where it was measured."""
+    """Measured value for the check of a paper's claim, with a text that says where it was measured."""
 
     where: str
     measured: Measurement
@@ -78,7 +78,7 @@ def measure(study: Study, label: str, budget: int, of: ErrorMeasure, level: floa
 def paired_difference(
     study: Study, a: str, b: str, budgets: Iterable[int], of: ErrorMeasure, level: float, where: str = ""
 ) -> list[Comparison]:
-    """Return the paired difference in error of two policies, `a` minus `b`, at each budget."""
+    """Return the paired difference of two policies in error rate or cost, `a` minus `b`, at each budget."""
     found = study.difference(a, b, of, level)
     compared = []
     for budget in budgets:
@@ -174,7 +174,7 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return a policy's error minus that of the policy SER3, for about equally many pulls.
+    """Return a policy's error rate or cost minus that of the policy SER3, for about equally many pulls.
 
     There is one difference for each variant of SER3, at the average number of its pulls. The policy is
     measured at the budgets just below and just above that average. The estimate is interpolated between them

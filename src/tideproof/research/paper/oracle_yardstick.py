@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.research.paper.panels import ARMS, CONFIGURATIONS, contrast_panel_name, panels
 from tideproof.table import Table
 
@@ -103,7 +103,7 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
 
 
 def yardstick(seed: int, replications: int) -> Table:
-    """Return a table with the oracle's error rate for each pattern of arm means and each budget."""
+    """Return a table of an oracle's error rates, by pattern of arm means, number of arms and budget."""
     rows = [
         (means, arms, budget, best_plan(CONFIGURATIONS[means](arms).means, budget, FRACTION).pics)
         for means in CONFIGURATIONS

@@ -88,7 +88,7 @@ _OURS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One simulation of the paper: a world, the policies that run in it, and their budgets.
+    """One simulation of a reproduced paper: a world, the policies that run in it, and their budgets.
 
     `keep` lists the budgets at which the selected arms of all replications are stored.
     """
@@ -124,14 +124,14 @@ class Panel:
         }
 
     def file_name(self, replications: int, seed: int, engine: str = "cpu") -> str:
-        """Return the name of the results file, with a hash of everything that determines the results."""
+        """Return the name of a file of simulation results, with a hash of everything that determines them."""
         text = json.dumps(self.definition(replications, seed, engine), sort_keys=True)
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
 
 @cache
 def panels() -> dict[str, Panel]:
-    """Return all simulations of the paper (worlds with policies and budgets) by name."""
+    """Return all simulations of a reproduced paper (worlds with policies and budgets) by name."""
     all_panels = [
         _existing(),
         _ips_stationary(),
@@ -153,12 +153,12 @@ def panel_title(means: str, arms: int, scenario: str) -> str:
 
 
 def ser3_panel_name(name: str) -> str:
-    """Return the name of the simulation of the policy SER3 in the world of the simulation `name`."""
+    """Return the name of the simulation that runs the policy SER3 in the world of simulation `name`."""
     return f"{name}-ser3"
 
 
 def contrast_panel_name(name: str) -> str:
-    """Return the name of the simulation of the policy `contrast` in the world of the simulation `name`."""
+    """Return the name of the simulation that runs the policy `contrast` in the world of simulation `name`."""
     return f"{name}-ours"
 
 
@@ -169,7 +169,10 @@ def _existing() -> Panel:
 
 
 def _ips_stationary() -> Panel:
-    """Return a simulation of the policy P1 in the world of figure 2, but without shifts."""
+    """Define a simulation of the policy P1 in a world with five arms and without shifts.
+
+    Apart from the shifts, it is the world of figure 2 of the paper.
+    """
     specs = (policy("p1+ips", label=P1_IPS),)
     title = f"P1: {panel_title('mdm', 5, 'stationary')}"
     return Panel("ips-stationary", title, mdm(5, "stationary"), specs, _existing().budgets)
@@ -229,7 +232,10 @@ def _stationary(means: str) -> Panel:
 
 
 def _magnified() -> Panel:
-    """Return a simulation in the world of figure 2, but with shifts that are a hundred times as large."""
+    """Define a simulation with shifts that are a hundred times as large as in a reproduced paper.
+
+    Apart from the shifts, its world is that of figure 2 of the paper.
+    """
     world = World(mdm(5).means, 1.0, mdm(5).lengths, Uniform(0.0, 2000.0))
     specs = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     return Panel(

@@ -19,7 +19,7 @@ FEWEST = 10  # errors that a drawn point needs
 
 
 def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
-    """Return the points of all curves as a table: world, policy, pulls, errors, value and 95 % interval.
+    """Return a table of error rates or costs with 95 % intervals, by world, policy and number of pulls.
 
     `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
     samples. A label that ends in ", stationary" comes from the panel without shifts.
@@ -49,7 +49,7 @@ def _world(panel: str) -> str:
 
 
 def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
-    """Return the points of a policy's curve: budget, number of errors, value, lower and upper bound."""
+    """Return points of a policy's error curve: budget, number of errors, error rate or cost, its bounds."""
     curve = next(each for each in curves(study, of, 0.95) if each.label == label)
     errors = study.errors(label).tolist()
     return list(zip(curve.x, errors, curve.value, curve.low, curve.high, strict=True))

@@ -54,7 +54,7 @@ def reproduce(
     show: bool = False,
     engine: str = "cpu",
 ) -> Reproduction:
-    """Run the paper's simulations, draw its figures, and check its claims on the simulations.
+    """Reproduce a paper: run its simulations, draw its figures, and check its claims on the results.
 
     `names` are the figures to draw, by default all. If only some figures are drawn, claims that need other
     simulations are not checked. `engine` is that of `tp.simulate`. Each engine has stored panels of its own.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.replay import replay
 from tideproof.policies.policy_registry import policy
@@ -31,7 +31,10 @@ _BOUNDS = ("unbiased", "pooled", "exploration", "least", "shifts")
 
 
 def illustration(seed: int, replications: int) -> Table:
-    """Return the table of figure 1: one run of LinLUCB under shifts, step by step."""
+    """Return one simulated run of the policy LinLUCB under shifts as a table with a row for each pull.
+
+    It is the table of figure 1 of the paper.
+    """
     return replay(mdm(5), "linlucb", seed, 0, 120).table()
 
 
@@ -43,10 +46,10 @@ _EXAMPLE = {
 
 
 def initialisation(seed: int, replications: int) -> Table:
-    """Return the data of figure 3: the arms pulled in three environments, for two ways to begin a run.
+    """Return the data of a figure: the arms pulled in three environments, for two ways to begin a run.
 
-    The ways are without links between environments, and with the paper's Algorithm 1, which begins an
-    environment with the arm that ended the one before.
+    It is figure 3 of the paper. The ways are without links between environments, and with the paper's
+    Algorithm 1, which begins an environment with the arm that ended the one before.
     """
     rows = [
         (label, environment, arm - 1)

@@ -1,4 +1,4 @@
-"""Exact variances and bounds in the paper's Theorem 1 and its proof, as environments are added."""
+"""Exact variances and bounds in a reproduced paper's Theorem 1 and its proof, as environments are added."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.research.paper.dummy_regression import covariance, dummies
 from tideproof.research.paper.growing_designs import (
     ENVIRONMENTS,
@@ -21,7 +21,7 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform 
 
 
 def theorem_quantities(seed: int, replications: int) -> Table:
-    """Return a table of the exact variances and bounds in the paper's Theorem 1 and its proof.
+    """Return a table of the exact variances and bounds in a reproduced paper's Theorem 1 and its proof.
 
     They are computed on all designs, as environments are added. The noise has the standard deviation 1.
     """
@@ -37,7 +37,7 @@ def theorem_quantities(seed: int, replications: int) -> Table:
 
 
 def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the variances, weights and bounds in the paper's proof of Theorem 1, for a pair of arms.
+    """Return the variances, weights and bounds in the proof of a paper's Theorem 1, for a pair of arms.
 
     `counts` are the pulls by environment and arm. The proof assumes bounds v* and w*. Here they are the
     smallest and the largest variance or covariance of shift estimators.

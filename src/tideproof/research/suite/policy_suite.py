@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import UnknownName
 from tideproof.lab.chunk_runner import run_plan
 from tideproof.lab.engines import find_engine
@@ -205,7 +205,10 @@ class Suite:
 
     @property
     def verdict(self) -> str:
-        """Summary in three sentences: the score, clearly worse worlds, and worlds with too few errors."""
+        """Summary of how the first policy compares with its rivals, and where it is clearly worse.
+
+        It has three sentences: the score, clearly worse worlds, and worlds with too few errors.
+        """
         standing = self.standing()
         few = sum(row["errors"] < ENOUGH for row in standing)
         return (

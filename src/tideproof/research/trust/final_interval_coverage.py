@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import link
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.core.program_cache import attach_disk_cache
 from tideproof.kernels.fit.final_estimates import FinalEstimates, play_to_final_estimates
 from tideproof.lab.executors import cores
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.simulation_plan import SimulationPlan, make_plan
+from tideproof.policies.final_selection_rules import Selection
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.selection_rules import Selection
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.wrong_stops import StopWorld, random_stop_worlds
 from tideproof.stats.best.multiple_comparisons import critical_deviate
@@ -92,7 +92,10 @@ class EndCoverage(NamedTuple):
 
 
 def panels() -> list[StopWorld]:
-    """Return the paper's 16 simulated worlds: two patterns of means, two numbers of arms, four scenarios."""
+    """Return 16 simulated worlds: 2 patterns of arm means, 2 numbers of arms, 4 kinds of environments.
+
+    They are those of the reproduced paper, which calls the kinds of environments scenarios.
+    """
     scenarios = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
     return [
         StopWorld(f"{name}, {arms} arms, {scenario}", make(arms, scenario))
@@ -110,7 +113,7 @@ def run_worlds(
     seed: int = 0,
     workers: int | None = None,
 ) -> Iterator[list[EndCoverage]]:
-    """Run every policy in every world, and yield for each world how often intervals cover the truth.
+    """Simulate policies in worlds, and yield for each world how often confidence intervals cover the truth.
 
     `budgets` are pulls for each arm.
     """
@@ -253,7 +256,7 @@ def table(rows: Iterable[EndCoverage]) -> Table:
 
 
 def summary_lines(rows: Sequence[EndCoverage]) -> list[str]:
-    """Return lines of text with the smallest coverage of the intervals for each pair of arms."""
+    """Return lines of text with the smallest coverage of confidence intervals for each pair of arms."""
     lines = []
     for pair in PAIRS:
         mine = [row for row in rows if row.pair == pair]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.core.array_layout import Ints
+from tideproof.core.kernel_state_arrays import Ints
 from tideproof.data import cells_from_arrays
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.share_intervals import binomial
@@ -97,7 +97,7 @@ def run_cells(
     workers: int | None = None,
     variance: Any = "interaction",
 ) -> Iterator[list[InteractionRow]]:
-    """Simulate logs with arm-by-environment interactions, and count intervals that cover the truth.
+    """Simulate logs with arm-by-environment interactions; count confidence intervals that cover the truth.
 
     The counts of each kind of log are yielded together.
     """
@@ -185,7 +185,7 @@ def table(found: Sequence[InteractionRow]) -> Table:
 
 
 def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
-    """Return lines of text with the smallest coverage of intervals by traffic split and pair of arms."""
+    """Return lines of text with the smallest coverage of confidence intervals by traffic split and arms."""
     lines = []
     for split, pair in product(SPLITS, PAIRS):
         mine = [row for row in found if row.cell.split == split and row.pair == pair]

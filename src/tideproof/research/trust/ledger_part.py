@@ -1,4 +1,4 @@
-"""Interface of a part of the trust ledger: one kind of simulation that checks promises of tideproof.
+"""Interface of the simulations that check the statistical promises of tideproof.
 
 A part says what it simulates, how, and how the results are reported.
 """
@@ -46,7 +46,7 @@ class PartOptions(NamedTuple):
 
     @property
     def is_promised(self) -> bool:
-        """Whether tideproof promises anything under these options; if not, results are just comparisons."""
+        """Whether tideproof makes promises under these simulation options; if not, none can be broken."""
         return not self.heavy and not self.once and self.prior in (None, "exchangeable")
 
 

@@ -24,7 +24,7 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
 
 
 def find_part(name: str) -> LedgerPart:
-    """Import the part of the trust ledger, a simulation that checks promises, with the given name."""
+    """Import and return the simulation with the given name, which checks a promise of tideproof."""
     if name not in PARTS:
         raise UnknownName.with_suggestion("part", name, ["logs", *PARTS])
     return cast(LedgerPart, import_module(f"tideproof.research.trust.{PARTS[name]}").PART)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tideproof.analysis.fit import fit
 from tideproof.analysis.scale_choice import ScaleChoice
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 
 DAYS = 0.3  # days multiply rates by a factor whose logarithm lies between -0.3 and 0.3
 

@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.core.array_layout import Ints
+from tideproof.core.kernel_state_arrays import Ints
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import RandomLog, draw, lifts
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Ints
+from tideproof.core.kernel_state_arrays import Ints
 from tideproof.data import cells_from_arrays
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.share_intervals import binomial
@@ -72,12 +72,12 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Ratio of wrong selections with the option `robust` to those without it, if no cell is outlying."""
+        """Wrong selections with the option `robust` divided by those without it, in runs without outliers."""
         return self.clean_robust / max(self.clean, 1)
 
     @property
     def saved(self) -> float:
-        """Ratio of wrong selections with outlying cells and the option `robust` to those without either.
+        """Wrong selections with outliers and the option `robust`, divided by those with neither of the two.
 
         The denominator counts least squares without `robust`.
         """
@@ -85,7 +85,7 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost_kept(self) -> bool:
-        """Whether the option `robust` adds no more errors than promised if no cells are outlying.
+        """Whether the option `robust` adds no more wrong selections than promised if there are no outliers.
 
         It may lead to at most `COST` times as many errors. The result allows for chance.
 
@@ -98,7 +98,7 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def saved_kept(self) -> bool:
-        """Whether errors with outlying cells are as rare as promised with the option `robust`.
+        """Whether wrong selections despite outliers are as rare as promised with the option `robust`.
 
         The result is True for adaptive policies, for which nothing is promised. The promise is at most
         `SAVED` times the errors without outlying cells.
@@ -173,7 +173,7 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
 
 
 def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return lines of text with the errors if outlying cells are excluded, and if they are not.
+    """Return lines of text with the shares of wrong selections if outliers are excluded, and if not.
 
     There is one line for each combination of world, number of arms and policy.
     """

@@ -1,9 +1,9 @@
-"""Check that an arm that is best with stated probability p is best in a share p of simulated runs.
+"""Check that an arm that tideproof calls best with probability p is best in a share p of simulated runs.
 
 Each simulated combination ("cell" in this module) has a number of arms, a number of pulls for each, and a
 spread. In every run, the true means are drawn from a normal distribution whose standard deviation is the
 spread, in units of the noise. A spread of None is drawn anew in each run, log-uniformly from 0.2 to 2. The
-policy `contrast` selects an arm, and the stated probability that it is the best is put into a bin.
+policy `contrast` selects an arm, and the predicted probability that it is the best is put into a bin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tideproof.checks import Prior, require_prior
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.draw.reliability_diagram import ReliabilityCurve, draw_reliability
 from tideproof.kernels.fit import fixed_effects
 from tideproof.lab.engines.cpu_engine import compiled_loop, run_loop
@@ -54,19 +54,19 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def allowed(self) -> float:
-        """Largest difference between stated probability and observed share that keeps the promise."""
+        """Largest allowed difference between predicted probabilities of being best and observed shares."""
         return 0.02 if self.spread is None else 0.06
 
 
 class ReliabilityRow(NamedTuple):
-    """Stated probability that an arm is best, and how often it was, for runs with similar probabilities.
+    """Predicted probability that an arm is best, and how often it was, in runs with similar predictions.
 
     Attributes
     ----------
     cell : the simulated cell.
     above, below : the ends of the bin.
     runs : number of runs in the bin.
-    said : the mean stated probability.
+    said : the mean predicted probability.
     happened : the share of runs in which the selected arm was the best.
     low, high : the exact 95 % confidence interval of that share.
     """
@@ -82,12 +82,12 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def off(self) -> float:
-        """Stated probability of being best minus the observed share of runs in which the arm was best."""
+        """Predicted probability of being best minus the observed share of runs in which the arm was best."""
         return self.said - self.happened
 
     @property
     def kept(self) -> bool:
-        """Whether the stated probability and the observed share agree, or there are too few runs to tell."""
+        """Whether predicted probabilities of being best match observed shares, or there are too few runs."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
@@ -106,7 +106,7 @@ def run_cells(
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Simulate runs of every combination, and yield the results for each bin of stated probabilities."""
+    """Simulate runs; yield how often the selected arm is best, by bin of the predicted probability."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -116,7 +116,7 @@ def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Fl
 
 
 def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
-    """Simulate runs; return the stated probability that the selected arm is best, and 1 if it was, else 0.
+    """Simulate runs; return the predicted probability that the selected arm is best, and 1 if it was, else 0.
 
     The runs have the numbers `first` to `last` - 1.
     """
@@ -141,7 +141,7 @@ def _means(cell: ReliabilityCell, random: np.random.Generator) -> Floats:
 
 
 def bins(cell: ReliabilityCell, found: Floats) -> list[ReliabilityRow]:
-    """Group runs by the stated probability that the selected arm is best; return a row for each group.
+    """Group runs by the predicted probability that the selected arm is best; return a row for each group.
 
     Empty bins have no row.
     """
@@ -158,7 +158,7 @@ def _bin_rows(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
 
 
 def table(found: Sequence[ReliabilityRow]) -> Table:
-    """Return a table of stated probabilities of being best and observed shares, one row for each bin."""
+    """Return a table of predicted probabilities of being best and observed shares, one row for each bin."""
     return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
 
 
@@ -167,7 +167,7 @@ def _counts(row: ReliabilityRow) -> dict[str, Any]:
 
 
 def said(found: Sequence[ReliabilityRow]) -> list[str]:
-    """Return lines of text that compare stated probabilities of being best with observed shares.
+    """Return lines of text that compare predicted probabilities of being best with observed shares.
 
     The errors are the largest of each simulated combination. Bins are pooled by the spread of true means.
     """
@@ -188,7 +188,7 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
 
 
 def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
-    """Pool results into one row for each bin of stated probabilities and each spread of true means."""
+    """Pool runs with the same spread of true means and similar predicted probabilities of being best."""
     together: dict[tuple[float | None, float], list[ReliabilityRow]] = {}
     for row in found:
         together.setdefault((row.cell.spread, row.above), []).append(row)
@@ -200,7 +200,7 @@ def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
 
 
 def _pooled_sums(rows: Sequence[ReliabilityRow]) -> tuple[int, float, int]:
-    """Return the number of runs, the sum of stated probabilities, and the number of right selections."""
+    """Return the number of runs, the sum of predicted probabilities, and the number of right selections."""
     return (
         sum(row.runs for row in rows),
         sum(row.said * row.runs for row in rows),

@@ -46,7 +46,7 @@ class PlanSetting(NamedTuple):
         return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
 
     def world(self) -> World:
-        """Return the world in which the planned budget is checked."""
+        """Return the simulated world in which the planned number of pulls of a test is checked."""
         others, lengths = self.arms - 1, (self.length, self.length)
         if self.rate is None or self.lift is None:
             return World([0.0] * others + [self.gap or 0.0], lengths=lengths, shifts=Uniform(0.0, 20.0))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.lab.share_intervals import binomial, paired_ratio
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, compared_arms
@@ -19,7 +19,7 @@ _FALSE_ALARM = 0.0007
 
 
 class Promise(NamedTuple):
-    """Promise that an outcome happens in at most a given share of cases, and how often it happened."""
+    """Promise that an error happens in at most a given share of cases, and how often it happened."""
 
     name: str
     times: int
@@ -28,17 +28,17 @@ class Promise(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Observed share of cases in which the outcome happened, NaN without cases."""
+        """Observed share of cases with an error that is promised to be rare; NaN without cases."""
         return self.times / self.cases if self.cases else np.nan
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % confidence interval of the share of cases in which the outcome happened."""
+        """Exact 95 % confidence interval of the share of cases with an error that is promised to be rare."""
         return self._interval(_CONFIDENCE)
 
     @property
     def kept(self) -> bool:
-        """Whether the promise is kept: the outcome is not more frequent than promised, apart from chance.
+        """Whether a promise is kept: an error is not more frequent than promised, apart from chance.
 
         >>> Promise("", 132, 2000, 0.05).kept, Promise("", 133, 2000, 0.05).kept
         (True, False)

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import UnknownName
 from tideproof.research.trust.log_settings import Setting
 from tideproof.stats.cells import Cells, bernoulli_moments

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import draw
 from tideproof.stats.best.student_inference import chi2_tail, f_tail

@@ -15,7 +15,7 @@ import numpy as np
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Ints
+from tideproof.core.kernel_state_arrays import Ints
 from tideproof.lab.executors import cores, processes
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.log_settings import Setting, read_settings

@@ -64,7 +64,10 @@ def table(played: CalibrationCounts) -> Table:
 
 
 def power_table(played: CalibrationCounts) -> Table:
-    """Return the power ratios as a table with one row for each kind of log with two arms."""
+    """Return a table of tideproof's power relative to reference tests, a row for each kind of log.
+
+    All of these logs have two arms.
+    """
     rows = [setting._asdict() | power_ratio(*pair)._asdict() for setting, pair in played.power_tests.items()]
     return Table(_columns(rows))
 
@@ -93,7 +96,7 @@ def _columns(rows: Sequence[dict[str, object]]) -> dict[str, list[object]]:
 
 
 def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
-    """Yield the table of promises and the table of power ratios, as columns of text for display."""
+    """Yield two tables as columns of text: error rates next to promises, and ratios of statistical power."""
     if played.tallies:
         rows: list[dict[str, object]] = []
         for setting, tally in played.tallies.items():

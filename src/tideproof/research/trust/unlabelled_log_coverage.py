@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit import fit
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.lab.share_intervals import binomial
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.parallel_chunks import in_chunks
@@ -150,7 +150,7 @@ def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Float
 
 
 def true_contrast(cell: UnlabelledCell, scale: str, mean: Floats) -> float:
-    """Return the true effect of the second arm relative to the first, on the scale of the analysis.
+    """Return the true effect of the second arm relative to the first, on the scale used to compare arms.
 
     It is in the units of `Contrast.estimate`.
     """

@@ -177,7 +177,10 @@ def _split_label(label: str) -> tuple[str, str]:
 
 
 def table(rows: Sequence[StopCounts]) -> Table:
-    """Return a table of the runs that stopped, with exact 95 % intervals of the share of wrong stops."""
+    """Return a table of how often runs stop with a wrong arm, by world, policy, rule and limit on pulls.
+
+    The shares of wrong stops have exact 95 % intervals.
+    """
     return columns([_table_row(row) for row in rows])
 
 

@@ -223,7 +223,7 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:
-    """Simulate the experiment that a form describes to find the budget it needs; a blocking call."""
+    """Simulate an experiment with the settings of a form to find the budget it needs; a blocking call."""
     # imported here because it imports the simulator, which the service needs for nothing else
     from tideproof.plans.planner import plan_with_names
 
@@ -270,7 +270,7 @@ def _whole(name: str, text: str) -> int:
 
 
 def _is_own_page(path: str) -> bool:
-    """Return whether a path leads to a page of this service, and not to another web site.
+    """Return whether a URL path leads to a page of this service, and not to another web site.
 
     >>> _is_own_page("/experiments/a"), _is_own_page("//evil.example"), _is_own_page("https://evil.example")
     (True, False, False)

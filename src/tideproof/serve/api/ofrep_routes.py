@@ -159,7 +159,7 @@ async def stream(
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
-    """Return a URL from which a client can read events, or no URL if too many event streams are open.
+    """Return the URL of a stream that reports changed feature flags; empty if too many streams are open.
 
     The result is a list in the format of OFREP. The call blocks.
     """
@@ -182,7 +182,7 @@ def _validation_failure(request: Request, error: RequestValidationError) -> tupl
 
 
 def _protocol_response(request: Request, problem: Problem) -> Response:
-    """Return an error as a response in the format of OFREP; raise it if OFREP has no format for it."""
+    """Return an error in the format of the protocol OFREP, or raise the error if OFREP has none for it."""
     if problem.status == 404:
         return _failure(request, 404, "FLAG_NOT_FOUND", problem.detail)
     if problem.status == 400:

@@ -158,7 +158,7 @@ async def outcomes(
 
 
 def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
-    """Return the ids of the pulls in a request, each item of which names either a pull or a unit."""
+    """Return a pull ID for each item of a request; an item names a pull or a unit, such as a visitor."""
     found: list[str] = []
     for each in given:
         if (each.pull is None) == (each.unit is None):
@@ -187,7 +187,7 @@ def _info(pull: Pull) -> m.PullInfo:
 
 
 def _columns(rows: Sequence[tuple[Any, Any, Any]]) -> tuple[list[Any], ...]:
-    """Return three lists, one for each column of a table whose rows have three values."""
+    """Split rows of three values into three lists, one for each column."""
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 

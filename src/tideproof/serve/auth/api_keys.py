@@ -230,7 +230,7 @@ def hash_secret(secret: str) -> str:
 
 
 def _mac(hash: str, said: str) -> str:
-    """Return the code that proves that this service issued a ticket (a short-lived token in a URL)."""
+    """Return the message authentication code of a ticket, a short-lived token in a URL."""
     return hmac.new(hash.encode(), f"ticket {said}".encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 

@@ -72,7 +72,7 @@ def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> L
 
 
 def label_report(report: FitReport) -> FitReport:
-    """Return a report in which options are named by the labels of the upload form."""
+    """Replace the names of options in the texts of a report by their labels in the upload form."""
     answers, notes, warnings = (
         [name_by_labels(text) for text in texts] for texts in (report.answers, report.notes, report.warnings)
     )

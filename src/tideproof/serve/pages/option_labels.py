@@ -61,7 +61,7 @@ def label_of(parameter: str) -> str:
 
 
 def name_by_labels(text: str) -> str:
-    """Return a message in which options of the upload form are named by their labels.
+    """Replace the names of options in a message by their labels in the upload form.
 
     An option that the form does not have is named as an option of the command `tideproof analyze`.
 

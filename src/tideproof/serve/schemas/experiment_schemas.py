@@ -192,7 +192,7 @@ class ExperimentList(BaseModel):
 
 
 class AddArmBody(RequestBody):
-    """Add an arm."""
+    """Add an arm to the experiment."""
 
     model_config = example({"change": "add-arm", "arm": "D"})
     change: Literal["add-arm"]
@@ -201,7 +201,7 @@ class AddArmBody(RequestBody):
 
 
 class RetireArmBody(RequestBody):
-    """Retire an arm: it gets no further pulls."""
+    """Retire an arm of the experiment: it gets no further pulls."""
 
     model_config = example({"change": "retire-arm", "arm": "B"})
     change: Literal["retire-arm"]
@@ -210,7 +210,7 @@ class RetireArmBody(RequestBody):
 
 
 class BudgetBody(RequestBody):
-    """Set a new budget; null removes the limit."""
+    """Set a new budget of pulls for the experiment; null removes the limit."""
 
     model_config = example({"change": "budget", "budget": 2000})
     change: Literal["budget"]
@@ -231,7 +231,7 @@ class PauseBody(RequestBody):
 
 
 class NoteBody(RequestBody):
-    """Add a note to the event log."""
+    """Add a note to the event log of the experiment."""
 
     model_config = example({"change": "note", "text": "a sale began"})
     change: Literal["note"]

@@ -54,7 +54,7 @@ class PullInfo(BaseModel):
 
 
 class Pulls(BaseModel):
-    """Pulls, in the order in which they were assigned."""
+    """Pulls (assignments of arms), in the order in which they were assigned."""
 
     pulls: list[PullInfo]
 
@@ -139,7 +139,7 @@ class Exposure(RequestBody):
 
 
 class ExposuresBody(RequestBody):
-    """Reports that units saw their arms: either all reports are recorded, or none."""
+    """Reports that units, such as visitors, saw their arms: either all reports are recorded, or none."""
 
     model_config = example({"exposures": [{"unit": "visitor-42"}]})
     exposures: Annotated[list[Exposure], Field(max_length=MANY)]
@@ -159,7 +159,7 @@ class Outcome(Exposure):
 
 
 class OutcomesBody(RequestBody):
-    """Rewards of units: either all of them are recorded, or none."""
+    """Rewards of units, such as visitors, or of pulls: either all of them are recorded, or none."""
 
     model_config = example({"outcomes": [{"unit": "visitor-42", "reward": 20.0, "key": "order 7"}]})
     outcomes: Annotated[list[Outcome], Field(max_length=MANY)]

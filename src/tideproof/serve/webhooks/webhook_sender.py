@@ -53,19 +53,19 @@ class WebhookSender:
         self._retries: dict[str, tuple[float, float]] = {}
 
     def start(self) -> None:
-        """Start the thread that sends messages."""
+        """Start the thread that sends webhook messages."""
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread that sends messages; undelivered messages are sent after the next start."""
+        """Stop the thread that sends webhook messages; undelivered ones are sent after the next start."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(TIMEOUT + 1.0)
 
     def _run(self) -> None:
-        """Send pending messages at regular intervals until the sender is stopped."""
+        """Send pending webhook messages at regular intervals until the sender is stopped."""
         while not self._stopping.wait(PAUSE):
             try:
                 self.send_pending()
@@ -104,7 +104,7 @@ class WebhookSender:
 
 
 def pending_notices(found: ReadModel) -> Iterator[Notice]:
-    """Return the messages about an experiment as it is now: a winner, a used-up budget, warnings."""
+    """Yield the webhook messages for the state of an experiment: a winner, a used-up budget, warnings."""
     status, recommended = found.status, found.recommendation
     if status.winner is not None:
         winner = {"arm": status.winner, "sentence": str(recommended)}

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import normal_tail, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
@@ -52,7 +52,7 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the critical z-score of each pair of arms, which is valid at all looks at the data: (k, k).
+        """Return critical z-scores, each valid for one pair of arms at all looks at the data: (k, k).
 
         The probability of an error is alpha at most for each pair. `C` is the covariance of the arms, and
         `freedom` holds the degrees of freedom of each pair.
@@ -105,7 +105,7 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return how wide the mixture of gaps is relative to the estimates, along principal directions.
+        """Compare a normal mixture's variance with the variances of estimated differences between arms.
 
         The first result is r, the variance of the mixture divided by that of the estimate. The second is the
         share of each direction in the squared difference of each pair of arms. For single pairs there is one
@@ -130,7 +130,7 @@ class AnytimeBounds(NamedTuple):
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
-    """Return the variance of the normal distribution of gaps between arms over which the martingale averages.
+    """Return the variance of the normal distribution over which a martingale averages gaps between two arms.
 
     It is that of a gap estimated from `MIXTURE_EVENTS` events of each arm. Without events it is that of a gap
     estimated from as many rewards of each arm.
@@ -144,7 +144,7 @@ def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return the squared t statistic at which the martingale reaches 1/alpha, or infinity if it never does.
+    """Return the squared t statistic at which a mixture martingale reaches 1/alpha; infinity if never.
 
     The last axis of `r` and `weight` is directions.
 

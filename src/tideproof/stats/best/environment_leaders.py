@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import Solution, meat, solve

@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import (
     dunnett_constants,
     dunnett_probabilities,
@@ -123,7 +123,7 @@ class ReversedPairs(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class ArmGroup:
-    """Group of connected arms that are compared with the best of them, the arm with the highest value.
+    """Group of comparable arms; each is compared with the best of them, the arm with the highest value.
 
     Attributes
     ----------
@@ -151,7 +151,10 @@ class ArmGroup:
 
     @property
     def one_sided(self) -> float:
-        """Confidence level of the one-sided comparisons; higher for two arms, as both may be excluded."""
+        """Confidence level of one-sided comparisons with the best arm; higher if there are only two arms.
+
+        Of two arms both may be excluded as the best.
+        """
         return self.confidence if self.size > 2 else 0.5 + 0.5 * self.confidence
 
     @property
@@ -161,7 +164,7 @@ class ArmGroup:
 
     @property
     def all_closely(self) -> bool:
-        """True if every arm is tested in detail: there are few arms, or their tests are quick."""
+        """True if all arms get the more accurate test, because there are few arms or the test is quick."""
         return self.size <= _MANY or self.pairs.quick
 
     @cached_property
@@ -259,7 +262,7 @@ def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
 
 
 def _roughly(field: ArmGroup, bar: float | Floats) -> Floats:
-    """Return z-scores of the leading arm against each arm; NaN for arms that must be tested in detail.
+    """Return z-scores of the leading arm against each arm; NaN where a slower, more accurate test is needed.
 
     All arms are tested in detail if there are few or if the tests are quick; otherwise those near the
     critical value `bar`.

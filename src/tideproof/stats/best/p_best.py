@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.checks import Prior
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import directions, line_probabilities, probabilities_of_best
 
 PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "exchangeable prior", "flat": "flat prior"}
@@ -87,7 +87,7 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
 @lru_cache(maxsize=8)
 def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
-    """Return randomly shifted lattices, to integrate over the prior standard deviation and directions."""
+    """Return lattices of points, each with a random shift, for a numerical integral and its error."""
     random = np.random.default_rng(20240919)
     shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
@@ -111,7 +111,7 @@ def _along_axes(mu: Floats, C: Floats, freedom: float) -> _PrincipalEstimates:
 
 
 def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
-    """Return a grid of the log prior standard deviation, and its posterior distribution function there.
+    """Return a grid of log standard deviations of the arm means, and their posterior distribution function.
 
     tau is the standard deviation of the prior on the arm means.
     """
@@ -128,7 +128,7 @@ def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
 
 
 def _conditional_posterior(known: _PrincipalEstimates, tau2: Floats) -> tuple[Floats, Floats]:
-    """Return location and scale of the posterior along each principal axis, given the prior variance."""
+    """Return posterior location and scale of arm differences on principal axes, given the prior variance."""
     total = tau2 + known.variance
     shrunk = tau2 / total
     q = np.sum(known.y**2 / total, axis=1, keepdims=True)

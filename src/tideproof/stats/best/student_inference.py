@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import sum_by_index
 
 _MANY = 500  # With more arms, the joint distribution is too expensive.
@@ -151,7 +151,7 @@ def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Return each arm's probability of having the highest mean at a random point of the given lines.
+    """Return each arm's probability of being the best if the vector of arm means is random on given lines.
 
     A line consists of the vectors of arm means `mu` + r * direction. r has the distribution of `radial_cdf`,
     and each row of `v` is the direction of one line. `mu` is (K,), or (lines, K) if each line has its own
@@ -223,7 +223,7 @@ def dunnett_constants(C: Floats, freedom: Floats, confidence: float, which: Ints
 
 
 def _excess(chance: Callable[[float], float], confidence: float, d: float) -> float:
-    """Return how much the probability at the critical value `d` exceeds the wanted one, `confidence`."""
+    """Return the probability that no t statistic exceeds `d`, minus the wanted probability `confidence`."""
     return chance(d) - confidence
 
 
@@ -309,7 +309,9 @@ def root_between(low: float, high: float, f: Callable[[float], float], close: fl
 
 
 def _points(arms: int, fewest: int, numbers: int) -> int:
-    """Return the number of directions for an integral: 4096, fewer to save memory, but at least `fewest`.
+    """Return the number of directions at which an integrand is evaluated: 4096, or fewer to save memory.
+
+    There are at least `fewest`.
 
     >>> [_points(arms, 64, 2**16) for arms in (2, 15, 16, 17, 100, 2000)]
     [4096, 4096, 4096, 3855, 655, 64]

@@ -1,4 +1,4 @@
-"""Additivity test: an F test for interactions between arms and environments."""
+"""Additivity tests: whether each environment shifts all arms equally, or multiplies them by one factor."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tideproof.checks import require_whole_number
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
-from tideproof.stats.best.student_inference import f_tail
+from tideproof.stats.best.student_inference import chi2_tail, f_tail
 from tideproof.stats.cells import Cells, group_members
+from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.solve.least_squares import Solution, residuals
 from tideproof.stats.variance.sandwich import Pools, arm_deviations
 from tideproof.stats.variance.welch_f import welch_f
@@ -38,13 +39,13 @@ class Additivity:
     worst: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dictionary of plain values for JSON."""
+        """Return the result of the additivity test as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
-    """Test whether each environment shifts all arms equally, and list the cells that fit worst.
+    """Test whether each environment shifts all arms equally; list the arms and environments that fit worst.
 
     `worst` is the number of listed cells.
     """
@@ -69,7 +70,7 @@ def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
 
 
 def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
-    """Test additivity with unequal variances of arms or environments: a generalised Welch F test.
+    """Test additivity of arm effects and shifts, with unequal variances: a generalised Welch F test.
 
     The statistic T = sum of w residual^2 with weights w = n/variance is compared with the F distribution of
     `welch_f`, which needs tr Q_p^2 and tr Q_p: Q is the projection onto residuals, and Q_p is its block of
@@ -100,13 +101,42 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 
+def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivity:
+    """Test by Pearson's chi-squared whether one shift, or factor, per environment fits all arms.
+
+    In a cell with few expected events the squared residual varies more than that of a normal number. The
+    p-value comes from a scaled chi-squared distribution that has the mean and the variance of the sum.
+
+    References
+    ----------
+    McCullagh (1986), The conditional distribution of goodness-of-fit statistics for discrete data.
+    """
+    df1, df2 = interaction_degrees_of_freedom(c, s), s.told - c.n.size
+    check_testable(c, df1)
+    fitted = pairs.scale.fitted
+    v = pairs.variance
+    used = v > 0.0
+    residual = np.where(used, c.mean - fitted, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = np.where(used, c.n * residual**2 / v, 0.0)
+        peaked = np.where(used, (1.0 - 6.0 * v) / (c.n * v), 0.0) if c.binary else np.zeros(v.size)
+    share = df1 / max(1, int(np.count_nonzero(used)))  # Share of each square that the fit leaves.
+    X2 = float(square.sum())
+    effective = 2.0 * df1**2 / max(2.0 * df1 + share**2 * float(peaked.sum()), 1e-9)
+    p = chi2_tail(X2 * effective / df1, effective)
+    named = worst_cells(
+        c, residual, v / c.n * share, require_whole_number("worst", worst, 1), np.where(used, 1.0, 0.0)
+    )
+    return Additivity(X2 / df1, df1, df2, p, named)
+
+
 def interaction_degrees_of_freedom(c: Cells, s: Solution) -> int:
-    """Return the degrees of freedom of arm x environment interactions: number of cells minus parameters."""
+    """Return the degrees of freedom of arm x environment interactions: number of means minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
 def check_testable(c: Cells, df1: int) -> None:
-    """Raise `InputError` if additivity cannot be tested because the model has as many parameters as cells."""
+    """Raise `InputError` if no data are left to test whether arm effects and environment shifts add up."""
     if df1 == 0:
         raise InputError(
             f"additivity cannot be tested: the model has as many parameters as there are cells of arm and "
@@ -116,7 +146,7 @@ def check_testable(c: Cells, df1: int) -> None:
 
 
 def worst_cells(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
-    """Return a table of the cells with the largest standardised residuals.
+    """Return a table of the arm-by-environment cells with the largest standardised residuals.
 
     Cells that no other cell checks (`free` is 0) are left out.
     """

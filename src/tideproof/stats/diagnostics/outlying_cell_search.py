@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
 
@@ -32,7 +32,7 @@ LARGEST_OUTLYING_SHARE = 1.0 / 3.0  # With a larger share of outlying cells none
 
 
 class TrustedCells(NamedTuple):
-    """Result of a search for outlying cells: which cells and environments are kept.
+    """Result of a search for outlying data: which arm-by-environment cells and environments are kept.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class TrustedCells(NamedTuple):
 
 
 def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
-    """Find the cells that are more than `cut` standard errors from the value that other cells predict.
+    """Find arm-by-environment means more than `cut` standard errors from what the other means predict.
 
     The search begins with Huber's M-estimate, which limits the influence of a cell to that of one standard
     error. Then it alternates between leaving out outlying cells and checking all cells against those that are
@@ -93,12 +93,12 @@ def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
 
 
 def _all_cells_kept(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
-    """Return the result of an outlier search that keeps every cell."""
+    """Return the result of a search for outliers in which no data are excluded."""
     return TrustedCells(np.ones(cells.n.size, bool), z, np.zeros(cells.J, bool), torn)
 
 
 def _robust_variance(cells: Cells) -> float:
-    """Return a robust estimate of the variance of rewards inside cells: a weighted median of cell variances.
+    """Return a robust noise variance: the weighted median of the variances inside arm-by-environment cells.
 
     Each cell variance is median-unbiased under normal noise.
     """
@@ -118,13 +118,13 @@ def _robust_variance(cells: Cells) -> float:
 
 
 def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
-    """Return the pooled variance of rewards inside kept cells, or `otherwise` if it cannot be estimated."""
+    """Return the noise variance of data that are not outlying, or `otherwise` if it cannot be estimated."""
     freedom = float(np.sum(cells.n[believed] - 1.0))
     return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
 
 
 def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return which cells agree with Huber's M-estimate, and how much cell means vary beyond sampling noise.
+    """Return which arm-by-environment means agree with a Huber fit, and their variance beyond sampling noise.
 
     The second result is the variance tau^2.
     """
@@ -148,7 +148,7 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
 
 
 def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
-    """Return the variance of cell means beyond sampling noise that explains the median squared residual.
+    """Estimate the variance of arm-by-environment means beyond sampling noise, from squared residuals.
 
     It is tau^2, for normally distributed residuals `r`.
     """
@@ -158,10 +158,10 @@ def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return each cell's distance from its prediction in standard errors, and the variance beyond noise.
+    """Return how far arm-by-environment means are from predictions, and how much they vary beyond noise.
 
-    The cells in `believed` predict the values. The second result is tau^2, the variance of cell means beyond
-    sampling noise.
+    Distances are in standard errors. The cells in `believed` predict the values. The second result is tau^2,
+    the variance of cell means beyond sampling noise.
     """
     noise = inside / cells.n
     z = np.full(cells.n.size, np.nan)
@@ -181,7 +181,7 @@ def _distances(
 
 
 def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
-    """Return each cell's mean minus the mean that the model predicts, and the variance of this error.
+    """Return each arm-by-environment mean minus the mean that the model predicts, and this error's variance.
 
     Arm effects and shifts come from the kept cells. In an environment without a kept cell the shift is the
     median of its residuals. A kept cell has taken part in the estimate and gets the variance v - h; another
@@ -206,7 +206,7 @@ def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats,
 
 
 def _leave_out_environments(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
-    """Leave out whole environments in which at least half of the cells are outlying.
+    """Exclude each environment in which the rewards of at least half of the arms are outlying.
 
     Either half of the cells may be the wrong one.
     """
@@ -216,7 +216,7 @@ def _leave_out_environments(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
 
 
 def _keep_connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
-    """Restore an environment for each arm that would otherwise be connected to no other arm.
+    """Restore one excluded environment for each arm that would otherwise be comparable with no other arm.
 
     It is the environment of the arm's least outlying cell.
     """

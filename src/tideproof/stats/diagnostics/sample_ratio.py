@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.checks import require_finite, require_whole_number
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import Cells, sum_by_index
@@ -39,7 +39,7 @@ class SampleRatio:
     worst: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dictionary of plain values for JSON."""
+        """Return the result of the sample ratio tests as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
@@ -76,7 +76,7 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
 
 
 def _drift(c: Cells) -> tuple[float, int]:
-    """Return chi-squared and degrees of freedom of a test that arms have the same shares in all environments.
+    """Return chi-squared and degrees of freedom for equal traffic shares of the arms in all environments.
 
     Environments are grouped by the set of arms seen there, and each group has shares of its own: leaving an
     arm out of an environment does not count as a change of the shares.
@@ -100,7 +100,7 @@ def _drift(c: Cells) -> tuple[float, int]:
 
 
 def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> Floats:
-    """Return the expected share of each arm, up to a constant; raise an error for invalid shares."""
+    """Return each arm's expected traffic share, up to a constant; raise an error for invalid shares."""
     if expected is None:
         return np.full(len(arms), 1.0)
     for arm in expected:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
@@ -36,7 +36,7 @@ class Heterogeneity:
     segments: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dictionary of plain values for JSON."""
+        """Return the result of the heterogeneity test as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
@@ -81,7 +81,7 @@ def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
 
 
 def _part(cells: Cells) -> SegmentPart | None:
-    """Return the arm effects of a segment and their information; None if its noise cannot be estimated."""
+    """Return a segment's arm effects and Fisher information; None if its noise cannot be estimated."""
     s = cells.solution
     if not s.joins or s.freedom <= 0 or not s.rss > 0.0:
         return None

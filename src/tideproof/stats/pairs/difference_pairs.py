@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_from_student, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
@@ -80,7 +80,7 @@ class DifferencePairScale:
 
 
 def _shrunk_effects(c: Cells, s: Solution) -> Floats:
-    """Return arm effects shrunk towards the mean of all comparable arms; arms with few events shrink more.
+    """Return arm effects shrunk towards the mean of comparable arms; arms with few rewards of 1 shrink more.
 
     An arm keeps the share E/(E + 1/2) of its distance from that mean, with E its expected number of events:
     as if it had half an event more.
@@ -155,7 +155,7 @@ class WaldPairs(Pairs):
         return normal_from_student(t, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether there are enough events for a test: always, as it relies on the given variance."""
+        """Return True, because this test of two arms needs no minimum number of informative rewards."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:

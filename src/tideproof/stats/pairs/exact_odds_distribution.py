@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros
 
@@ -67,7 +67,7 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
-    """Return the values of arms i and k in each environment that has rewards of both.
+    """Select the values of arms i and k, given by arm and environment, where both arms have rewards.
 
     `values` has one value for each cell. The shape of the result is (2, environments).
     """
@@ -148,7 +148,7 @@ class ConditionalDistribution:
 
 
 def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
-    """Return the log normalising constant of each environment's distribution, and its log probabilities.
+    """Return log normalising constants and log probabilities of the numbers of ones in each environment.
 
     The constant of an environment is the sum of c_s exp(theta s) over its outcomes s.
     """
@@ -159,7 +159,7 @@ def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of the events (rewards of 1) of all environments together, with mean `wanted`.
+    """Return the distribution of one arm's total number of rewards of 1, with a mean of about `wanted`.
 
     The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
     are convolved pairwise, as a tree.
@@ -234,14 +234,14 @@ def _estimate(found: _TotalDistribution, seen: float) -> float:
 
 
 def solve_tail(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
-    """Return the log odds ratio at which a tail probability equals `chance`, by root finding.
+    """Find the log odds ratio at which the tail probability of the observed data equals `chance`.
 
     The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly
     linear.
     """
 
     def over(x: float) -> float:
-        """Return the logit of the tail probability at one log odds ratio, minus the logit of `chance`.
+        """Return the logit of the data's tail probability at a log odds ratio, minus the logit of `chance`.
 
         The log odds ratio is sign * x.
         """

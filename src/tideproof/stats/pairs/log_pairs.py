@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import (
     normal_tail,
@@ -63,7 +63,7 @@ class LogPairs(Pairs):
         return root_between(0.0, high, lambda z: self._reach(k, i, z) - above)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether there are enough events for a test: always, as lognormal rewards are never 0."""
+        """Return True, because a test of lognormal rewards needs no minimum number of rewards above 0."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -74,7 +74,7 @@ class LogPairs(Pairs):
         return self.gap(i, k) + self._reach(i, k, z)
 
     def _reach(self, i: int, k: int, z: float) -> float:
-        """Return the distance from the estimate to the upper confidence bound at the normal quantile z."""
+        """Return how far the upper confidence bound of the log ratio of two means is above the estimate."""
         from scipy.special import gammainccinv, gammaincinv
 
         freedom, chance = float(self._freedom[i, k]), normal_tail(z)

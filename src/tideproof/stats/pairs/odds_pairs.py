@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
@@ -55,7 +55,7 @@ class OddsPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum conditional likelihood fit of the odds ratios to the observed data, with nothing added."""
+        """Maximum conditional likelihood fit of the odds ratios of arms to the observed data, unsmoothed."""
         return solve_odds(self.cells)
 
     def gap(self, i: int, k: int) -> float:
@@ -83,7 +83,7 @@ class OddsPairScale:
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
     def grid(self, law: RewardDistribution) -> None:
-        """Return None instead of matrices for testing many pairs of arms at once: odds ratios allow none.
+        """Return None, as odds ratios of many pairs of arms cannot be tested at once, only one by one.
 
         The expected events of all arms change with each pair.
         """

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import deviate, normal_from_student, pair_variances, root_between
 from tideproof.stats.cells import Cells
@@ -45,7 +45,7 @@ _MANY = 100  # With more arms, pairs are tested in batches.
 
 
 class Events(NamedTuple):
-    """Number of rewards of each arm that tell arms apart (such as ones), where it was compared with others.
+    """Counts of informative rewards (such as ones) of each arm, in environments shared with other arms.
 
     If both attributes are None, events need not be counted, and no minimum number applies.
 
@@ -66,7 +66,7 @@ class Events(NamedTuple):
         return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return the effective number of events of two arms, and the part due to the arm with fewer rewards.
+        """Return two arms' effective number of nonzero rewards, and the part expected of the less pulled arm.
 
         That part is expected in proportion to the numbers of rewards, as if the arms were equal; it is not
         the number that was observed.
@@ -180,7 +180,7 @@ class MeasuredRewards:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the measured variance and third central moment of a reward in each cell.
+        """Return the measured variance and third central moment of a reward in each arm-by-environment cell.
 
         On the scale of ratios, variances are proportional to means.
         """
@@ -262,7 +262,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return -z minus the z-score of a difference `gap`; it is 0 at the upper confidence bound."""
+            """Return -z minus the z-score for a difference `gap` of two arms: 0 at the upper bound."""
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.

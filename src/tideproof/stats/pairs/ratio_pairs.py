@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
@@ -54,7 +54,7 @@ class RatioPairScale:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """Maximum likelihood fit of the ratios between arms to the observed data, with nothing added."""
+        """Maximum likelihood fit of the ratios between arms to the observed data, unsmoothed."""
         return solve_ratio(self.cells)
 
     def gap(self, i: int, k: int) -> float:
@@ -95,7 +95,7 @@ class RatioPairScale:
         return self.rates(self.theta)[1]
 
     def rates(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the exposure and the expected mean reward of each arm-by-environment cell.
+        """Return the Poisson exposure and the expected mean reward of each arm-by-environment cell.
 
         The exposure is n exp(theta), the number of rewards times the factor of the arm.
         """
@@ -150,7 +150,7 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
     traffic = belongs @ cells.sizes
 
     def levels(factors: Floats) -> tuple[Floats, Floats]:
-        """Return the baseline mean reward of each environment, and its average for each group of arms.
+        """Return each environment's baseline mean reward, and its average for each group of comparable arms.
 
         The baseline is the mean of an arm with factor 1.
         """

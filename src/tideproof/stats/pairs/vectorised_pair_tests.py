@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import deviates, normals_from_student
 from tideproof.stats.cells import Cells
 from tideproof.stats.variance.cell_variances import CellVariances
@@ -42,7 +42,7 @@ class PairBatch(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> PairBatch:
-        """Make a batch of pairs of arms, with the direction in which the difference of each pair is tested.
+        """Make a batch of pairs of arms, with the coefficients of all arms in the test of each pair.
 
         The direction is w = P(e_i - e_k), centred.
         """
@@ -55,7 +55,7 @@ class PairBatch(NamedTuple):
 
     @property
     def own(self) -> tuple[Floats, Floats]:
-        """Coefficients of the two arms of each pair in the pair's own test direction.
+        """Coefficients of the two arms of each pair in the test of their difference.
 
         They are elements of w, (B, 1) each.
         """
@@ -106,7 +106,7 @@ class PairGrid(Protocol):
 
 
 def is_dense(cells: Cells) -> bool:
-    """Return True if an environment-by-arm matrix of the data is neither too large nor too empty."""
+    """Return True if the data are small and dense enough to store them as an environment-by-arm matrix."""
     grid = cells.J * cells.K
     return grid <= _CELLS and grid <= _EMPTY * cells.n.size
 
@@ -122,7 +122,7 @@ def to_matrix(cells: Cells, values: Floats) -> Floats:
 
 
 class PowerSums:
-    """Precomputed sums over all arms outside a tested pair, from which the variance of its test follows.
+    """Precomputed sums over all other arms for each pair of arms; they give the variances of the tests.
 
     They are sums of cell values x times powers of the test direction w. `power[p][x]` is the sum of x w^p
     for each pair and environment, (B, J).
@@ -138,7 +138,7 @@ class PowerSums:
             weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
-        """Return weighted sums of squared deviations of a pair's test direction, over the other arms.
+        """Return weighted sums of squared, centred coefficients of the other arms in the test of each pair.
 
         They are sums of x (w - centre)^2, with w the test direction, for each pair and environment: (B, J).
         """
@@ -146,7 +146,7 @@ class PowerSums:
         return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
 
     def third(self, x: int, centre: Floats) -> Floats:
-        """Return weighted sums of cubed deviations of a pair's test direction, over the other arms.
+        """Return weighted sums of cubed, centred coefficients of the other arms in the test of each pair.
 
         They are sums of x (w - centre)^3, with w the test direction, for each pair and environment: (B, J).
         """
@@ -321,7 +321,7 @@ def upper_bounds(
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return how far z-scores of candidate differences are below -z: 0 at the upper confidence bounds."""
+        """Return -z minus the z-scores of candidate differences of two arms: 0 at the upper bounds."""
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

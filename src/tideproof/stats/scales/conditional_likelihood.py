@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import FactoredInverse, invert_laplacian
 
@@ -79,7 +79,7 @@ class ConditionalFit(NamedTuple):
 
 
 def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
-    """Return the arm effects, with an infinity for each arm that had no success or no failure.
+    """Return the arm effects, infinite for each arm that had no success or no failure.
 
     An effect is -inf without a success (`wins`), inf without a failure (`losses`), and NaN without a
     reward.

@@ -29,7 +29,7 @@ from functools import partial
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import (
@@ -86,7 +86,7 @@ def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
 def conditional_moments(
     part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return the expected events (rewards of 1) of each cell, and minus their covariances between arms.
+    """Return expected numbers of ones by arm and environment, and their negative covariances between arms.
 
     The shapes are (C,) and (K, K). The diagonal of the second is 0. Both are given the totals `T` of the
     environments, which must be above 0 and below the environment's size. The covariances are added up over

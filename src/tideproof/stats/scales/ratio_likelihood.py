@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import (
@@ -50,7 +50,7 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
     def moments(theta: Floats) -> tuple[Floats, Floats | FactoredInverse]:
-        """Return the expected reward sum of each cell, and the information matrix of the arm effects.
+        """Return the expected reward sums by arm and environment, and the arm effects' information matrix.
 
         The latter is given as minus its entries off the diagonal, or as factors of its inverse.
         """

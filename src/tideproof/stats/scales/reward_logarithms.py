@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import chi2_tail, normal_tail, pair_variances
 from tideproof.stats.cells import Cells, sum_by_index
@@ -36,7 +36,7 @@ _SKEWED = 0.2  # Logarithms may help if the skewness inside cells is larger.
 
 
 def require_logs(cells: Cells) -> Cells:
-    """Return the cells of the rewards' logarithms; raise `InputError` if no logarithms were computed."""
+    """Return statistics of the logarithms of rewards; raise `InputError` if they were not computed."""
     if cells.logs is not None:
         return cells.logs
     if cells.low is not None and cells.low.min() <= 0.0:
@@ -68,7 +68,7 @@ def logs_may_help(cells: Cells) -> bool:
 
 
 def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Decide to analyse logarithms of rewards if that is justified; otherwise return the decision `choice`.
+    """Decide to analyse logarithms of rewards if the data justify it; otherwise keep the decision `choice`.
 
     Logarithms are justified if the rewards are more likely under them than under the chosen scale (with the
     Jacobian), if they make comparisons clearly more precise than ratios of means, if no test suggests an
@@ -187,7 +187,7 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
 
 
 def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
-    """Return the p-value of Layard's test that all groups of cells have equal variances; 0 if untestable.
+    """Return the p-value of Layard's test that all groups of rewards have equal variances; 0 if untestable.
 
     References
     ----------
@@ -223,7 +223,7 @@ def additive_tide_p(logs: Cells) -> float:
 
 
 def _two_sided(U: float, variance: float, of: Floats) -> float:
-    """Return the two-sided p-value of a sum with expectation 0; 1 if its variance is only rounding error."""
+    """Return the two-sided p-value of a sum that should have expectation 0; 1 if it has no variance."""
     if not variance > 1e-20 * float(np.sum(of**2)):
         return 1.0
     return 2.0 * normal_tail(abs(U) / math.sqrt(variance))
@@ -266,7 +266,7 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
-    """Return the groups of cells whose rewards vary, with the log variance of each group and its weight.
+    """Return the groups of rewards that vary, with the log variance of each group and its weight.
 
     The log variances are unbiased. `of` is the group of each cell. The weights are inverse variances of the
     log variances. Heavy tails increase these; one excess kurtosis is used for all groups.

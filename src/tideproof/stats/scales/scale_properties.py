@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.text import PERCENT, PLAIN, NumberFormat
 
 Scale = Literal["difference", "ratio", "odds"]
@@ -21,7 +21,7 @@ ScaleName = Literal["difference", "ratio", "odds", "log"]  # "log": ratios, by l
 
 @dataclass(frozen=True, slots=True)
 class ScaleProperties:
-    """Texts and properties of one scale for comparing arms.
+    """Properties of one scale on which arms are compared, such as ratios, and texts about it.
 
     Attributes
     ----------

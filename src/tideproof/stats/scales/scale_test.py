@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import f_tail, normal_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import competing_cells
@@ -143,7 +143,7 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
 
 
 def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test if differences between arms are equal in all environments, against the alternative `other`.
+    """Test if differences between arms are equal in all environments, against equal ratios or odds ratios.
 
     Environments are weighted by 1/variance. The weights depend on the level, too, and their bias is
     corrected.
@@ -174,7 +174,7 @@ def _difference_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> Sc
 
 
 def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test if ratios between arms are equal in all environments, against the alternative `other`.
+    """Test if ratios between arms are equal in all environments, against equal differences or odds ratios.
 
     The test is conditional on the totals of the environments. Residual R_a and total T are uncorrelated if
     the ratio of variance to mean is the same for all arms.
@@ -196,7 +196,7 @@ def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTe
 
 
 def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTest:
-    """Test if odds ratios between arms are equal in all environments, against the alternative `other`.
+    """Test if odds ratios between arms are equal in all environments, against equal differences or ratios.
 
     The test is conditional on the totals of the environments, which determine their levels.
     """
@@ -229,7 +229,7 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
 def _other_scale_estimates(
     other: Scale, part: Cells, fitted: Floats, level: EnvironmentLevels, theta: Floats
 ) -> Floats:
-    """Return the arm effects that another scale would estimate from the fitted values of this scale.
+    """Estimate arm effects on another scale, such as ratios, from the expected means of a fitted scale.
 
     The effects, (K,), depend on the fit alone and not on its residuals.
     """
@@ -262,7 +262,7 @@ def _regression_test(
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
 ) -> ScaleTest:
-    """Test whether residuals by arm and environment follow the pattern that another scale would cause.
+    """Test whether residuals by arm and environment suggest that arms be compared on another scale.
 
     The statistic is the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj). The second
     term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the remainder,
@@ -293,7 +293,7 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
 
 
 def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Evaluate a function at each environment's mean reward; also return its slope in the total reward."""
+    """Evaluate a function of the mean reward of each environment, and its derivative in the total reward."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 

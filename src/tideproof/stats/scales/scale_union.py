@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import WaldPairs

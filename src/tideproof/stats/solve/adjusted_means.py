@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import Solution, environment_components

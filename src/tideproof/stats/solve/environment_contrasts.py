@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import Solution, residuals
 from tideproof.stats.variance.variance_models import CellNoise
@@ -51,7 +51,7 @@ def environment_gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentG
 
 
 def paired_cells(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
-    """Return the indices of two arms' cells in the environments that have rewards of both arms.
+    """Return the indices of the data of two arms in the environments that have rewards of both arms.
 
     They are ordered by environment.
     """

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.two_factors import fit_two_way, residual_variance
 
@@ -131,14 +131,14 @@ def _covariate_count(cells: Cells) -> int:
 
 
 def environment_components(solution: Solution, cells: Cells) -> Ints:
-    """Return the index of the group of comparable arms to which the arms of each environment belong: (J,)."""
+    """Return, for each environment, the index of the group of comparable arms that it contains: (J,)."""
     found = np.zeros(cells.J, np.int64)
     found[cells.environment] = solution.component[cells.arm]
     return found
 
 
 def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the residual of each cell's mean reward, and its variance in units of the noise variance.
+    """Return residuals of arm-by-environment means, and their variances in units of the noise variance.
 
     The two results are (C,) each; the unit is sigma^2. With g = e_arm - b_j and b_j the shares of the arms
     in the environment, the variance is 1/w - 1/W_j - g'Pg. It is 0, up to rounding, for a cell that
@@ -157,12 +157,12 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def cell_residuals(solution: Solution, cells: Cells) -> Floats:
-    """Return each cell's mean reward minus the mean that the fitted model expects: (C,)."""
+    """Return each arm-by-environment mean reward minus the mean that the fitted model expects: (C,)."""
     return _centred_residuals(cells, solution.mu) if cells.factors is None else fit_two_way(cells).residual
 
 
 def _centred_residuals(cells: Cells, mu: Floats) -> Floats:
-    """Return each cell's mean minus its arm effect and shift, without rounding errors from large shifts.
+    """Return each arm-by-environment mean minus arm effect and shift, accurately even if shifts are large.
 
     For this, means are centred first.
     """
@@ -176,7 +176,7 @@ def group_labels(component: Ints) -> Ints:
 
 
 def group_components(group: Ints) -> Ints:
-    """Return an index for each arm's group; an arm without a group gets an index of its own."""
+    """Return the index of each arm's group of comparable arms; an arm without a group gets an index, too."""
     alone = np.arange(len(group)) + group.max() + 1
     return np.where(group == 0, alone, group)
 
@@ -271,7 +271,7 @@ class FactoredInverse(NamedTuple):
     reference: Ints
 
     def inverse(self) -> Floats:
-        """Return the generalised inverse P of the Laplacian as a dense matrix.
+        """Return the generalised inverse P of a graph's Laplacian as a dense matrix.
 
         It equals the result of `invert_laplacian` up to rounding.
         """
@@ -288,7 +288,7 @@ class FactoredInverse(NamedTuple):
         return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
 
     def solve(self, score: Floats) -> Floats:
-        """Solve the linear system with the Laplacian as its matrix and `score` on the right-hand side.
+        """Solve the linear system with a graph's Laplacian as its matrix and `score` on the right-hand side.
 
         The elements of `score` must add up to 0 in each component.
         """
@@ -296,7 +296,7 @@ class FactoredInverse(NamedTuple):
         return np.asarray(x - x[self.reference][self.component])
 
     def _fixed(self, P: Floats) -> Floats:
-        """Subtract constants from rows and columns of the inverse, so that reference arms have zeros."""
+        """Shift rows and columns of a Laplacian's inverse by constants so that reference arms have zeros."""
         level = P[self.reference[self.component], np.arange(self.own.size)]
         level -= 0.5 * level[self.reference][self.component]
         P -= level[:, None] + level

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 

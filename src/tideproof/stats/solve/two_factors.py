@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import NotComparable
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.text import join_groups
@@ -135,7 +135,7 @@ def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats)
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield, for blocks of levels of the larger factor, the weights by level and design column as a matrix.
+    """Yield matrices of the total weights by factor level and design column, for blocks of factor levels.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix. Its columns
     are the arms, then the levels of the smaller factor.
@@ -153,7 +153,7 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield, for blocks of levels of the larger factor, the mean design row of each level as a matrix.
+    """Yield matrices with the mean design row of each level of a factor, for blocks of factor levels.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix.
     """
@@ -162,7 +162,7 @@ def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats
 
 
 def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
-    """Return the normal-equation matrix of arms and smaller factor, with the larger factor eliminated."""
+    """Return the normal-equation matrix of the arms and one environment factor, with the other eliminated."""
     columns = c.K + int(small.max()) + 1
     total = np.zeros((columns, columns))
     np.add.at(total, (c.arm, c.K + small), c.weight)

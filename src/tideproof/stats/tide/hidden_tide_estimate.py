@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.fit.tide_likelihood import PAUSED, SAME, USUAL, TimedRows
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import WaldPairs
@@ -80,7 +80,7 @@ class UnlabelledTideFit(NamedTuple):
     points: TidePieces
 
     def noise(self) -> CellNoise:
-        """Return the variance of each cell's mean, given the tide."""
+        """Return the noise variance of the mean rewards by arm and piece of time, given the tide."""
         size = self.cells.n.size
         known, nu = self.sigma**2 / self.cells.n, np.full(size, float(self.freedom))
         return CellNoise(known, nu, np.zeros(size, np.int64))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.kernels.fit.tide_likelihood import AFTER_PAUSE, PAUSED, PathRecord, TimedRows
 from tideproof.kernels.fit.tide_paths import TINY
 from tideproof.stats.cells import sum_by_index

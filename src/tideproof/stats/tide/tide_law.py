@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
 from tideproof.core.kernel_linker import Kernel
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import MissingExtra
 from tideproof.kernels.fit.tide_likelihood import LAG, PathRecord, TimedRows, follow_log
 from tideproof.kernels.fit.tide_paths import AGES, Paths
@@ -36,7 +36,7 @@ MOST_INTERPRETED = 5_000  # Most rows that are fitted without a compiler.
 
 
 class Effort(NamedTuple):
-    """Limits of the computing time for a hidden tide: numbers of rows, models and jump hypotheses.
+    """Limits of the computing time to estimate a hidden tide: numbers of rows, models and jump hypotheses.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 
 TIED_SHARE = (
     0.4  # Share of rewards equal to the arm's previous one; rounded normal rewards of sd 1 have 0.28.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
 
 # Residuals below this share of the largest mean are rounding.
@@ -46,7 +46,7 @@ class CellVariances(NamedTuple):
     environment_freedom: Floats
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
-        """Return Satterthwaite's degrees of freedom of a sum of estimated variances, one for each cell.
+        """Return Satterthwaite's degrees of freedom of a sum of variances estimated by arm and environment.
 
         The errors of the common variance and of the own part of each factor add up.
         """
@@ -64,7 +64,7 @@ class CellVariances(NamedTuple):
 
 
 def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> CellVariances:
-    """Estimate the variance of the rewards in each cell around `fitted`, the expected mean of the cell.
+    """Estimate the variance of rewards by arm and environment, around their expected means `fitted`.
 
     `freedom` is that of all residuals; the degrees of freedom used by the fit are charged to the cells in
     proportion. Heavy tails make a variance estimate noisier: if cells hold fourth powers, excess kurtosis
@@ -100,7 +100,7 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
 
 
 def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Floats) -> float:
-    """Return the excess kurtosis of rewards around their cell means, where each arm has its own variance.
+    """Return the excess kurtosis of rewards by arm and environment, where each arm has its own variance.
 
     Separate variances keep unequal variances from counting as heavy tails.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, UnitRewards, sum_by_index
 from tideproof.stats.solve.least_squares import Solution, cell_residuals

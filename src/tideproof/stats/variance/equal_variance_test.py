@@ -1,4 +1,4 @@
-"""Test of equal variances: an analysis of variance of the log variances inside cells."""
+"""Test of equal variances: an analysis of variance of the log variances by arm and environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells, sum_by_index
@@ -39,7 +39,7 @@ class Spread:
     environments: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dictionary of plain values for JSON."""
+        """Return the result of the equal-variance tests as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
@@ -82,7 +82,7 @@ def unequal_variances(c: Cells) -> Spread:
 
 
 def _log_variances(c: Cells) -> Cells:
-    """Return cells in which the unbiased log variance of each cell's rewards takes the place of its mean.
+    """Return a data set with the unbiased log variance of each arm in each environment as its values.
 
     Their weights are the inverse sampling variances of the log variances.
     """
@@ -97,7 +97,7 @@ def _log_variances(c: Cells) -> Cells:
 
 
 def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
-    """Return the weighted sum of squared deviations of values from the mean of all values of their group.
+    """Return the weighted sum of squared deviations of values from the means of their groups.
 
     `label` is the group of each value y, and `w` its weight.
     """
@@ -106,6 +106,6 @@ def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
 
 
 def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
-    """Return a table of the standard deviation of rewards inside the cells of each arm or environment."""
+    """Return a table of the noise's standard deviation, with one row for each arm or each environment."""
     variance, freedom = variance_inside(c, of, len(labels))
     return Table({name: labels, "sd": np.sqrt(variance), "degrees_of_freedom": freedom.astype(np.int64)})

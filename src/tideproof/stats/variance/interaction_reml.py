@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
@@ -62,7 +62,7 @@ class MixedModelFit(NamedTuple):
 
     @property
     def none(self) -> bool:
-        """True if no interaction was found; the fit is then the same as without interactions."""
+        """True if no interactions of arms and environments were found; the fit is then one without them."""
         return not self.omega2.any()
 
     @property
@@ -114,11 +114,11 @@ class RestrictedLikelihood(NamedTuple):
 def reml(
     c: Cells, s: Solution, pools: Pools | None = None, *, own: bool = False, none: bool = False
 ) -> MixedModelFit:
-    """Fit arm x environment interactions by REML, given the least-squares fit `s`; O(C K + K^3) a step.
+    """Fit a mixed model with random arm x environment interactions by REML, given a least-squares fit `s`.
 
     Without `pools`, noise has one variance, and sigma^2 is estimated together with omega^2. With `pools`, the
     noise variances are those inside the cells of each pool. `own` gives every arm its own omega; `none` fits
-    without interactions.
+    without interactions. Takes O(C K + K^3) a step.
     """
     c.check_one_way("an interaction model")
     if own and c.K > _MANY:
@@ -153,7 +153,7 @@ def _check_unit(variance: float) -> None:
 
 
 def visible_interactions(c: Cells, s: Solution) -> int:
-    """Return the degrees of freedom of arm x environment interactions: number of cells minus parameters."""
+    """Return the degrees of freedom of arm x environment interactions: number of means minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
@@ -171,7 +171,7 @@ class VarianceParameters(NamedTuple):
 
 
 def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> RestrictedLikelihood:
-    """Return the restricted likelihood at the interaction variance `omega2`.
+    """Return the restricted likelihood of the mixed model at the interaction variance `omega2`.
 
     Without `pools`, `omega2` and the variances v of the cell means are in units of sigma^2.
     """
@@ -258,7 +258,7 @@ def _fit_without_interactions(
 
 
 def _noise_of(c: Cells, pools: Pools | None) -> Ints:
-    """Return, for each cell, the index of its noise variance: that of its pool, or 0 without pools."""
+    """Return, for each arm-by-environment cell, the index of its noise variance; 0 if there is only one."""
     return np.zeros(c.n.size, np.int64) if pools is None else pools.of
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.solve.least_squares import Solution, meat
@@ -111,7 +111,7 @@ def variance_correction(
 
 
 def pooled_variance_correction(cells: Cells, solution: Solution, pools: Pools) -> VarianceCorrection:
-    """Return the Kenward-Roger corrections for noise variances estimated separately in pools of cells."""
+    """Return the Kenward-Roger corrections for noise variances estimated by arm or by environment."""
     P, b, n = solution.P, cells.dense_shares(), cells.n
     extra, doubt = np.zeros_like(P), np.zeros_like(P)
     for p, here in group_members(pools.of):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
@@ -49,7 +49,7 @@ class WeightedFit(NamedTuple):
 
 
 def hc3(solution: Solution, cells: Cells) -> Floats:
-    """Return, for each cell, the sum of the squared HC3 residuals of its rewards: (C,).
+    """Return the sum of squared HC3 residuals of the rewards of each arm in each environment: (C,).
 
     The HC3 residual of a reward is residual/(1 - leverage).
 
@@ -80,7 +80,7 @@ def environment_scores(solution: Solution, cells: Cells) -> Floats:
 
 
 def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
-    """Fit arm effects by weighted least squares; the weights come from the variance of each pool of cells.
+    """Fit arm effects by least squares, weighted by inverse noise variances of arms or of environments.
 
     The weight of a cell is n/variance, with the variance of the cell's pool.
 
@@ -116,7 +116,7 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
 
 
 def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return rows of the design matrix of the arms, centred by environment: one row for each cell in `here`.
+    """Return rows of the design matrix of the arms, centred by environment: one for each index in `here`.
 
     A row is the unit vector of the cell's arm minus the shares of all arms in the cell's environment.
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
@@ -118,7 +118,7 @@ class VarianceModel(NamedTuple):
 
 
 class ComparisonCounts(NamedTuple):
-    """Numbers of arms, environments and rewards that allow comparisons, in each group of connected arms.
+    """Numbers of arms, environments and rewards that allow comparisons, in each group of comparable arms.
 
     All arrays are (groups,). Environments with a single arm are not counted, because they compare nothing.
     """
@@ -163,7 +163,7 @@ def sigma2(solution: Solution) -> float:
 
 
 def comparison_counts(cells: Cells, solution: Solution) -> ComparisonCounts:
-    """Count the arms, environments and rewards that allow comparisons, in each group of connected arms."""
+    """Count the arms, environments and rewards that allow comparisons, in each group of comparable arms."""
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
@@ -191,7 +191,7 @@ def _common_readout(c: Cells, s: Solution) -> MeansAndShifts:
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean, assuming one noise variance for all rewards."""
+    """Return the variances of arm-by-environment means, assuming one noise variance for all rewards."""
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
@@ -214,12 +214,12 @@ def _sandwich(c: Cells, s: Solution) -> Estimate:
 
 
 def _sandwich_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the HC3 estimate of the variance of each cell's mean."""
+    """Return the HC3 estimates of the variances of arm-by-environment means."""
     return _one_source(sandwich.hc3(s, c) / c.n**2, _sandwich_freedom(c, s)[c.arm])
 
 
 def _sandwich_freedom(c: Cells, s: Solution) -> Floats:
-    """Return, for each arm, the residual degrees of freedom of its group of connected arms: (K,).
+    """Return, for each arm, the residual degrees of freedom of its group of comparable arms: (K,).
 
     They are N - K - J + 1 for N rewards of K arms in J environments. Environments with a single arm do not
     count.
@@ -250,7 +250,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
 
 
 def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean that is due to the noise inside cells alone.
+    """Return the part of the variances of arm-by-environment means that is due to noise alone.
 
     Differences of shifts between arms are not an error of a cell's mean.
     """
@@ -279,31 +279,28 @@ def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: 
 
 
 def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> VarianceModel:
-    """Return the variance model with interactions and, given `pool`, a noise variance for each pool of cells.
+    """Return a variance model with arm x environment interactions and, given `pool`, unequal noise variances.
 
-    `own` gives every arm its own interaction variance.
+    `pool` groups the cells that share a noise variance. `own` gives every arm its own interaction variance.
     """
     cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
     return VarianceModel(partial(_interacting, pool, own), cell_noise, pool)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Return noise variances of cells, marked as based on one estimate: their errors are dependent."""
+    """Mark noise variances of arm-by-environment means as based on one estimate, so with dependent errors."""
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
 def _by_group(s: Solution, freedom: Floats) -> Floats:
-    """Return each arm's degrees of freedom: those of its group, or the residual ones if it has no group.
-
-    Groups are those of connected arms.
-    """
+    """Return each arm's degrees of freedom: those of its group of comparable arms, or the residual ones."""
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
 def _estimate(
     c: Cells, s: Solution, C: Floats, read: Callable[[], MeansAndShifts], freedom: Floats
 ) -> Estimate:
-    """Return an `Estimate` in which all arms of a connected group have the same degrees of freedom."""
+    """Return an `Estimate` in which comparable arms have the same degrees of freedom."""
     both = np.minimum(freedom[:, None], freedom)
     pairs = WaldPairs(s.mu, C, both)
     return Estimate(s.mu, C, both, read, freedom, _by_environment(c, freedom), pairs, s.component)
@@ -317,7 +314,7 @@ def _by_environment(c: Cells, of_arm: Floats) -> Floats:
 
 
 def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects by least squares, weighted by inverse variances estimated in pools of cells."""
+    """Estimate arm effects by least squares, weighted by inverse noise variances of arms or environments."""
     found = sandwich.weighted_fit(c, pool(c))
     mu, C = found.solution.mu, found.covariance
     read = partial(means_and_shifts, found.solution, C, found.cells, 1.0 / found.cells.weight)
@@ -327,18 +324,18 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean, from the reward variance of the cell's pool."""
+    """Return the variance of each arm-by-environment mean, from the noise variance of its pool of data."""
     pooled = pool(c)
     return CellNoise(pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of], pooled.of)
 
 
 def _pooled_by_arm(c: Cells) -> Pools:
-    """Group the cells by arm into pools with one reward variance each."""
+    """Pool the data of each arm to estimate its noise variance."""
     return _pooled("by-arm", c, c.arm, c.arms, c.counts > 0.0)
 
 
 def _pooled_by_arm_or_together(c: Cells) -> Pools:
-    """Group the cells by arm into pools with one variance each; all arms with few rewards share one pool."""
+    """Pool the data of each arm to estimate its noise variance; all arms with few rewards share one pool."""
     freedom = sum_by_index(c.arm, c.n - 1.0, c.K)
     seen = np.flatnonzero(c.counts > 0.0)
     order = seen[np.argsort(freedom[seen], kind="stable")]
@@ -353,7 +350,7 @@ def _pooled_by_arm_or_together(c: Cells) -> Pools:
 
 
 def _pooled_by_environment(c: Cells) -> Pools:
-    """Group the cells by environment into pools with one reward variance each.
+    """Pool the data of each environment to estimate its noise variance.
 
     An environment with a single arm needs no variance of its own, because it compares nothing.
     """
@@ -361,7 +358,7 @@ def _pooled_by_environment(c: Cells) -> Pools:
 
 
 def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
-    """Return pools of cells with their variances; pools without a positive variance get the overall one."""
+    """Return pools of data with their noise variances; pools without a positive one get the overall one."""
     inside, freedom = variance_inside(c, of, len(names))
     _check_pools(model, names, needed, inside, freedom)
     all_freedom = np.sum(c.n - 1.0)
@@ -371,7 +368,7 @@ def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np
 
 
 def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the variance of rewards inside the cells of each group, and its degrees of freedom.
+    """Return the noise variance in each group of arm-by-environment cells, and its degrees of freedom.
 
     `of` is the group of each cell, from 0 to `labels` - 1; both results are (labels,).
     """
@@ -383,7 +380,7 @@ def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
 def _check_pools(
     variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
 ) -> None:
-    """Raise `InputError` if the variance of a pool of cells is 0 or has too few degrees of freedom."""
+    """Raise `InputError` if the noise variance of a pool of data is 0 or has too few degrees of freedom."""
     few = np.flatnonzero(needed & (freedom < FEWEST_DEGREES_OF_FREEDOM))
     if few.size:
         raise InputError(
@@ -400,7 +397,7 @@ def _check_pools(
 
 
 def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
-    """Return the variance model that weights each cell by the inverse reward variance of its pool."""
+    """Return a variance model that weights rewards by inverse noise variances, estimated in pools of data."""
     return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
@@ -412,14 +409,14 @@ def _measured(c: Cells, s: Solution) -> Estimate:
 
 
 def _measured_readout(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
-    """Return adjusted means and shifts, with variances from the fitted reward variance of each cell."""
+    """Return adjusted means and shifts, with variances that follow from the fitted variances of rewards."""
     scale: Any = pairs.scale
     found = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
     return found._replace(steady=found.mean + scale.steady - s.mu)
 
 
 def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
-    """Return the variance of each cell's mean, from the fitted variance of the cell's rewards."""
+    """Return the variances of arm-by-environment means that follow from the fitted variances of rewards."""
     pairs: Any = found.pairs
     return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 

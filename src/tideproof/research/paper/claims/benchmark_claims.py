@@ -1,4 +1,4 @@
-"""The paper's claims that compare its policy LinLUCB with benchmark policies.
+"""Claims of a reproduced paper that compare its policy LinLUCB with benchmark policies.
 
 They are in section 5.1, figure 4 and the appendix.
 """
@@ -53,7 +53,7 @@ Found = Mapping[str, Any]
 
 
 def budgets(name: str) -> tuple[int, ...]:
-    """Return the budgets, in pulls, at which claims compare the policies that run in a simulated world."""
+    """Return the budgets (numbers of pulls) at which policies are compared in one simulated world."""
     return tuple(pulls * panels()[name].world.arms for pulls in PER_ARM)
 
 
@@ -141,7 +141,7 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Return the parts of this claim: error rate and opportunity cost agree on the better of two policies.
+    """Check a paper's claim that error rate and opportunity cost agree on the better of two policies.
 
     Where one of the two measures decides which policy is better, the other must agree.
     """
@@ -159,7 +159,7 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 def _differences(
     study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return the differences in error between every two policies, and between each policy and policy SER3.
+    """Return the differences in error rate or cost between every two policies, and to the policy SER3.
 
     SER3 is a policy that was simulated separately.
     """

@@ -1,4 +1,4 @@
-"""The paper's claims on raw means and least-squares estimates: identities, bias and normality.
+"""Claims of a reproduced paper on raw means and least-squares estimates: identities, bias, normality.
 
 Raw means are the subject of section 2.3, and least squares of sections 3.1, 4 and 5.2.
 """
@@ -30,7 +30,7 @@ TERM = 0.3  # size of the shift term relative to EARLY environments; it falls as
 
 
 def identities_hold(*quantities: str) -> Check:
-    """Return a function that checks if the paper's algebraic identities hold up to rounding.
+    """Return a function that checks if algebraic identities in a reproduced paper hold up to rounding.
 
     They are checked on all random designs.
     """

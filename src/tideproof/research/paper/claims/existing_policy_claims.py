@@ -1,4 +1,4 @@
-"""The paper's claims on the effect of shifts on existing policies (section 2.3, figure 2)."""
+"""Claims of a reproduced paper on the effect of shifts on existing policies (its section 2.3, figure 2)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Return the parts of this claim: adaptive policies err more than round robin and improve more slowly."""
+    """Check a paper's claim that adaptive policies err more than round robin and improve more slowly."""
     study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
@@ -106,7 +106,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Return the parts of this claim: two properties make the policy PSS worse than successive rejects."""
+    """Check two reasons that a paper gives why the policy PSS errs more often than successive rejects."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 

@@ -1,4 +1,4 @@
-"""The paper's claims in its proof of Theorem 1, about the consistency of estimates (appendix B)."""
+"""Claims in a reproduced paper's proof of its Theorem 1, on the consistency of estimates (appendix B)."""
 
 from __future__ import annotations
 

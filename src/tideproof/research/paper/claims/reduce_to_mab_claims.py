@@ -1,4 +1,4 @@
-"""The paper's claims on Reduce-to-MAB: ordinary bandit policies that get rewards minus estimated shifts.
+"""Claims of a reproduced paper on bandit policies that get rewards minus estimated shifts.
 
 The claims are in section 5.2, figure 5 and the conclusion. Some are about stationary worlds.
 """
@@ -54,7 +54,7 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return the two terms of the difference between a policy's error rates with and without shifts.
+    """Return, as two weighted terms, the difference between a policy's error rates with and without shifts.
 
     Each term is a weight with the policy's kept selections.
     """
@@ -87,7 +87,7 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """Return the parts of this claim: shifts increase errors more in short environments than in long ones.
+    """Check a paper's claim that shifts increase errors more in short environments than in long ones.
 
     Both gaps subtract the same errors without shifts, which therefore cancel.
     """

@@ -1,4 +1,4 @@
-"""The paper's claims about the pulls that least squares needs, and about its policy LinLUCB.
+"""Claims of a reproduced paper about the pulls that least squares needs, and about its policy LinLUCB.
 
 The former are in section 3.2, the latter in section 4 and appendix A.
 """
@@ -50,7 +50,7 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Return a function that checks if something never happens in runs of the policy LinLUCB.
+    """Return a function that checks if the event `quantity` never happens in runs of the policy LinLUCB.
 
     Every world and every phase of a run is checked.
     """

@@ -1,4 +1,4 @@
-"""Look up values in tables of results, and return them in the form in which claims are checked."""
+"""Look up values in tables of simulation results, to check the claims of a reproduced paper."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
 
 
 def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return the exact values of a quantity, such as a variance, by design and number of environments."""
+    """Return exact values of a quantity, such as a variance, by test design and number of environments."""
     rows = rows_of(found["limits"], quantity=quantity)
     return [(row["design"], row["environments"], row["value"]) for row in rows]
 
 
 def ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return the ratio of two quantities, such as variances, by design and number of environments."""
+    """Return exact variances, or similar quantities, divided by their bounds or limits, by test design."""
     return [
         Comparison(
             f"{design}, {J} environments", exact_measurement(value / exact_value(found, design, below, J))
@@ -55,7 +55,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return the value of a quantity after many environments, divided by its value after few environments."""
+    """Divide a quantity, such as a variance, after many environments by the same after few environments."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )

@@ -1,4 +1,4 @@
-"""The paper's claims about the consistency of estimates: its Theorem 1 and a conjecture.
+"""Claims of a reproduced paper about the consistency of estimates: its Theorem 1 and a conjecture.
 
 They are in section 3.1 and appendix B.
 """
@@ -129,7 +129,7 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return how far the named variances or covariances are from the limit that the paper conjectures.
+    """Return how far the named variances or covariances are from a limit that a paper conjectures.
 
     It is the largest of the distances. The limit is sigma^2/m_1, with m_1 pulls in the first environment.
     """

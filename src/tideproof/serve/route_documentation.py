@@ -1,6 +1,6 @@
 """Markdown table of all routes and the roles that may call them.
 
-`python -m tideproof.serve.route_table` prints it.
+`python -m tideproof.serve.route_documentation` prints it.
 """
 
 from __future__ import annotations

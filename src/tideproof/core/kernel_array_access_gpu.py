@@ -6,7 +6,7 @@ conditional expression would not do: the compiler would turn it into a computed 
 
 from __future__ import annotations
 
-from tideproof.core import array_access
+from tideproof.core import kernel_array_access
 from tideproof.core.kernel_linker import hole, kernel
 
 rsqrt = hole("rsqrt")  # 1/sqrt(x)
@@ -122,14 +122,14 @@ def root_of_ratio(x, n):
 
 
 REGISTER_REPLACEMENTS = {
-    array_access.at: at,
-    array_access.add_at: add_at,
-    array_access.entry: entry,
-    array_access.diagonal: diagonal,
-    array_access.fetch: fetch,
-    array_access.fetched: fetched,
-    array_access.put: put,
-    array_access.along: along,
-    array_access.times: times,
-    array_access.root_of_ratio: root_of_ratio,
+    kernel_array_access.at: at,
+    kernel_array_access.add_at: add_at,
+    kernel_array_access.entry: entry,
+    kernel_array_access.diagonal: diagonal,
+    kernel_array_access.fetch: fetch,
+    kernel_array_access.fetched: fetched,
+    kernel_array_access.put: put,
+    kernel_array_access.along: along,
+    kernel_array_access.times: times,
+    kernel_array_access.root_of_ratio: root_of_ratio,
 }

@@ -144,7 +144,7 @@ def _largest_over_control(params, state, data, draw):
 
 
 def _rule(name, idea, select, *reads, identified=_always):
-    """Return a selection rule with this name, description and kernel, which reads the statistics `reads`."""
+    """Return a selection rule with the given name, description and function, and the statistics it reads."""
     return Selection(name, idea, select, identified, frozenset(reads))
 
 

@@ -4,7 +4,7 @@ A GPU keeps an array in registers only if every index is a constant once the loo
 and its registers hold only half of a symmetric matrix. Kernels that run at every step therefore use these
 functions for matrices and for indices that are known only at run time. Up to
 `cuda_target.MOST_ARMS_IN_REGISTERS` arms, a GPU replaces each function by the one of the same name in
-`array_access_gpu`. For the arguments that kernels pass, the results differ by rounding errors at most
+`kernel_array_access_gpu`. For the arguments that kernels pass, the results differ by rounding errors at most
 (docs/decisions/0014).
 
 An element of a NumPy array is an object with slow arithmetic. Interpreted kernels therefore take the state of
@@ -130,9 +130,10 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Return 0, so that `weighted_squares` computes the weighted sum of squares of a row when it is needed.
+    """Prepare weighted sums of squares of matrix rows: do nothing, as `weighted_squares` computes them later.
 
-    The version for plain Python numbers may return the sums of all rows a, with base = P[k, a] - x[k].
+    Return 0. In interpreted code with plain Python numbers, the result may be the sums of all rows a, with
+    base = P[k, a] - x[k].
     """
     return 0
 
@@ -216,7 +217,7 @@ _KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_in
 
 
 def wrap_state(view: Any) -> Any:
-    """Wrap an array, or a state of arrays, so that its elements are plain Python numbers.
+    """Wrap an array, or a tuple of arrays, so that the elements are read as plain Python numbers.
 
     Only kernels that were linked with `PLAIN_REPLACEMENTS` accept the result.
     """

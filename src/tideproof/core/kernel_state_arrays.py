@@ -1,8 +1,8 @@
-"""State types of kernels: NamedTuples of small arrays that share one buffer of floats and one of integers.
+"""State types of compilable functions (kernels): NamedTuples of small arrays that share memory.
 
-The annotation of each field gives the dtype and shape of its array, with `"K"` for the number of arms.
-Every value starts at zero. So filling the buffers with zeros resets a state, and copying or saving the
-buffers copies or saves all of it.
+The arrays of a state share one buffer of floats and one of integers. The annotation of each field gives the
+dtype and shape of its array, with `"K"` for the number of arms. Every value starts at zero. So filling the
+buffers with zeros resets a state, and copying or saving the buffers copies or saves all of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class EmptyState(NamedTuple):
-    """State without arrays, in place of statistics that the policy does not use."""
+    """State without arrays, in place of statistics that a policy does not use."""
 
 
 class Scratch(NamedTuple):
@@ -65,7 +65,7 @@ def compose_state_type(name: str, **fields: Any) -> Any:
 
 
 def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
-    """Return a new state of type `kind` for a number of arms, filled with zeros.
+    """Return a new state (a NamedTuple of arrays) of type `kind` for a number of arms, filled with zeros.
 
     >>> class Tally(NamedTuple):
     ...     pulls: IntK
@@ -115,7 +115,7 @@ def find_scratch(view: Any) -> list[Floats]:
 
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
-    """Return the annotations of the fields of a state type, or raise an error if one is not allowed."""
+    """Return the annotations of a state type's fields; raise an error unless each is an array or a state."""
     if not _is_state(kind):
         raise InputError(f"a state must be a NamedTuple of arrays, not {kind!r}")
     try:
