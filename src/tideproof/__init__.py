@@ -84,7 +84,10 @@ def __getattr__(name: str) -> Any:
 
 
 def _suggest_submodule(name: str) -> str:
-    """Return a hint for an error message: which submodule, `errors` or `worlds`, defines a name, if any."""
+    """Return a hint for an error message about an unknown name: the submodule that defines this name.
+
+    The hint is empty if neither `errors` nor `worlds` defines the name.
+    """
     if name.startswith("_"):
         return ""
     found = (each for each in _SUBMODULES if name in import_module(f"tideproof.{each}").__all__)

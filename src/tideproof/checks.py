@@ -1,4 +1,7 @@
-"""Checks of arguments: each returns the value, or raises an `InputError` that says what is allowed."""
+"""Functions that check an argument of a call and raise `InputError` if its value is not allowed.
+
+Valid values are returned. The error message says what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def require_finite(name: str, value: Any, low: float | None = None) -> float:
 
 
 def require_list(name: str, values: Any) -> list[Any]:
-    """Return several values as a list, or raise an error if `values` cannot be iterated over.
+    """Return the items of an iterable as a list, or raise an error if `values` is not iterable.
 
     >>> require_list("rewards", 3)
     Traceback (most recent call last):
@@ -76,7 +79,7 @@ def require_confidence(value: Any) -> float:
 
 
 def require_direction(value: Any) -> Direction:
-    """Return the direction of rewards, or raise an error unless it is 'maximize' or 'minimize'.
+    """Return the argument 'maximize' or 'minimize', or raise an error if it has any other value.
 
     >>> require_direction("up")
     Traceback (most recent call last):

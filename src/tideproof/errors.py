@@ -114,7 +114,10 @@ class Finished(TideproofError):
 
 
 class StoreError(TideproofError, OSError):
-    """Error for a database that could not be reached, read or written; no part of the call was stored."""
+    """Error for a database that could not be reached, read or written.
+
+    No part of the call was stored, unless the message says that this is unknown.
+    """
 
 
 class MissingExtra(TideproofError, ImportError):

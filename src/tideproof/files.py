@@ -93,7 +93,10 @@ def check_writable(path: str | os.PathLike[str] | None) -> None:
 
 
 def _is_read_only(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file or folder is read-only for this user, or has no write permission for any user."""
+    """Return whether a file or folder is read-only for the current user.
+
+    It also counts as read-only if no user has write permission.
+    """
     return not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK)
 
 

@@ -14,7 +14,10 @@ class ProgressCallback(Protocol):
     """Function that a computation calls to report its progress."""
 
     def __call__(self, done: float, doing: str | None = None, /) -> None:
-        """Report how much is done in total and, if it has changed, a description of the current step."""
+        """Report the progress of a computation: how much is done in total.
+
+        `doing` describes the current step; it is given if it has changed.
+        """
 
 
 def is_stderr_interactive() -> bool:

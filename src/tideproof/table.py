@@ -122,14 +122,20 @@ class Table:
         return f'<div style="overflow-x:auto">{table}</div>{count}'
 
     def _visible_rows(self) -> list[int | None]:
-        """Return the indices of the table rows to show; None stands for the omitted rows of a long table."""
+        """Return the indices of the table rows that are displayed; a long table is shortened.
+
+        None stands for the omitted rows.
+        """
         if len(self) <= _MAXIMUM_ROWS:
             return list(range(len(self)))
         half = _MAXIMUM_ROWS // 2
         return [*range(half), None, *range(len(self) - half, len(self))]
 
     def _row_count_line(self) -> list[str]:
-        """Return a line with the number of rows if the table is empty or shortened, else no line."""
+        """Return a line of text that says how many rows a table has, if it is empty or shortened.
+
+        For other tables, the list is empty.
+        """
         return [] if 0 < len(self) <= _MAXIMUM_ROWS else [f"{len(self)} rows"]
 
     def _format_column(self, name: str) -> list[str]:
@@ -163,7 +169,7 @@ def _is_numeric(values: list[Any]) -> bool:
 
 
 def _text_alignment(values: list[Any]) -> str:
-    """Return the CSS alignment of a column: numbers right, texts left."""
+    """Return the CSS alignment of a table column: right for numbers, left for text."""
     return "right" if _is_numeric(values) else "left"
 
 
@@ -208,7 +214,7 @@ def _import_optional(module: str) -> Any:
 
 
 def render_notebook_html(text: str, *tables: Table) -> str:
-    """Return the HTML that a notebook shows for a result: lines of text, and tables below them.
+    """Return lines of text, with tables below them, as HTML for a notebook.
 
     >>> render_notebook_html("A < B")
     '<p>A &lt; B</p>'
@@ -218,7 +224,9 @@ def render_notebook_html(text: str, *tables: Table) -> str:
 
 
 def to_json_values(value: Any) -> Any:
-    """Return a result as values that JSON can represent: a dataclass as a dict, a table as a list of rows.
+    """Convert a value, such as a dataclass or a table, to types that JSON can represent.
+
+    A dataclass becomes a dict, and a table becomes a list of rows.
 
     A tuple becomes a list. Infinite numbers and NaN, which JSON does not have, become None.
 

@@ -43,7 +43,9 @@ def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
 
 
 def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
-    """Join groups of names with ` | `; groups or names in a group beyond the first `most` are only counted.
+    """Join groups of names to one text, such as "A, B | C"; long lists are shortened.
+
+    Groups, and names in a group, beyond the first `most` are only counted.
 
     >>> join_groups(["AB", "C"]), join_groups(["ABC", "DEF", "G"], most=2)
     ('A, B | C', 'A, B and 1 more | D, E and 1 more | 1 more')
@@ -77,7 +79,9 @@ def as_sentence(text: str) -> str:
 
 
 def count_decimals(size: float, digits: int) -> int:
-    """Return the number of decimals that shows a number of this size with `digits` significant digits.
+    """Return how many decimals a number needs to show `digits` significant digits.
+
+    `size` is the absolute value of the number.
 
     >>> [count_decimals(size, digits) for size, digits in ((0.00038, 2), (12.5, 4), (12345.0, 2), (0.1, 1))]
     [5, 2, 0, 1]
@@ -105,7 +109,9 @@ def format_probability(p: float) -> str:
 
 
 class NumberFormat(NamedTuple):
-    """Number format: a factor, and a unit after each number ("1 % to 2 %") or once ("1 to 2 ms").
+    """Format of numbers in texts, such as percentages: a factor and a unit.
+
+    The unit is after each number of an interval ("1 % to 2 %") or only at its end ("1 to 2 ms").
 
     >>> PLAIN.format_number(1234.5, 1), PERCENT.format_number(0.12, 0, "+")
     ('1,234.5', '+12 %')
@@ -144,7 +150,7 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, self.interval_decimals(low, high), sign) + self.once
 
     def format_lead(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return the lead of an arm as text, with more decimals than other estimates if its interval is wide.
+        """Return the estimated lead of an arm over another as text.
 
         It has up to two more decimals than `format_estimate` gives. They show two significant digits of the
         lead itself.
@@ -160,7 +166,9 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, decimals, sign) + self.once
 
     def format_interval(self, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return an interval as "low to high"; a bound that is None or infinite is left open.
+        """Return an interval as text, such as "2 to 5" or "2 or more".
+
+        A bound that is None or infinite is left open.
 
         >>> PERCENT.format_interval(0.041, 0.213, "+"), POINTS.format_interval(0.041, 0.213)
         ('+4 % to +21 %', '4 to 21 points')
@@ -181,7 +189,10 @@ class NumberFormat(NamedTuple):
         return f"{ends[0]} to {ends[1]}{self.once}"
 
     def interval_decimals(self, low: float | None, high: float | None) -> int | None:
-        """Return how many decimals show two digits of an interval's width; None for a width of 0 or infinity.
+        """Return the number of decimals with which the bounds of an interval are shown.
+
+        They show two significant digits of the interval's width. None stands for a width that is 0,
+        infinite or unknown.
 
         >>> PLAIN.interval_decimals(1.0, 1.5), PERCENT.interval_decimals(0.04, 0.21)
         (2, 0)
@@ -193,7 +204,7 @@ class NumberFormat(NamedTuple):
         return min(9, count_decimals(self.factor * (high - low), 2))
 
     def _format_without_unit(self, x: float, decimals: int | None, sign: str) -> str:
-        """Return a number as text, without the unit that an interval shows only once, at its end."""
+        """Return a number as text; a unit that an interval shows only at its end is left out."""
         if decimals is None:
             text = ("+" if sign and x >= 0.0 else "") + format_rounded(self.factor * x + 0.0)  # never -0
         else:

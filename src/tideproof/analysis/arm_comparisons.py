@@ -90,10 +90,10 @@ def compare_arms(
     picked: bool = False,
     ever: tuple[float, float] | None = None,
 ) -> Contrast:
-    """Return the estimated difference or lift of one arm over another; numbers that are unknown become None.
+    """Return the estimated difference or lift of one arm over another, with a confidence interval.
 
-    `ever` holds the critical value for this pair that is valid at all looks together, and the p-value of no
-    difference under continuous monitoring.
+    Unknown numbers become None. `ever` holds the critical value for this pair that is valid at all looks
+    together, and the p-value of no difference under continuous monitoring.
     """
     i, k = places
     C = on.found.covariance
@@ -155,10 +155,10 @@ def compare_with_group_best(
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
 ) -> Comparisons:
-    """Compare each arm with the best other arm of its group; shared environments connect the arms of a group.
+    """Compare each arm with the best other arm of its group of comparable arms.
 
-    An arm that is alone in its group gets NaN and counts as a candidate. `may` is the result of
-    `find_candidates`, if the caller has it already.
+    Shared environments connect the arms of a group. An arm that is alone in its group gets NaN and counts as
+    a candidate. `may` is the result of `find_candidates`, if the caller has it already.
     """
     estimate, low, high = (np.full(found.mu.size, np.nan) for _ in range(3))
     candidate = np.ones(found.mu.size, bool)
@@ -212,7 +212,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return the estimates needed to compare each arm of a group with the best other arm of that group."""
+    """Return the estimates needed to compare each arm with the best of several comparable arms."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(

@@ -337,7 +337,10 @@ class Fit:
 
     @cached_property
     def _widest(self) -> Estimate:
-        """Arm estimates on the chosen scale, such as ratios; tests hold on every scale that fits the data."""
+        """Estimates of the arms, for tests on all scales of comparison (such as ratios) that fit the data.
+
+        The estimates themselves are those on the chosen scale. The tests hold on each of these scales.
+        """
         if not self._others:
             return self._estimate
         others = list(self._others.values())

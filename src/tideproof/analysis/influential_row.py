@@ -90,7 +90,7 @@ def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
 
 
 def _compared_cells(fit: Fit) -> Cells:
-    """Return statistics of rewards by arm and environment or, on the log scale, of logarithms of rewards."""
+    """Return statistics by arm and environment of the rewards or, on the log scale, their logarithms."""
     c = fit.cells
     if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
         return c
@@ -108,13 +108,16 @@ def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
 
 
 class ExtremeRow(NamedTuple):
-    """Row of a log that has the lowest or the highest reward of one arm in one environment."""
+    """Row of a log that may be very influential, because its reward is extreme.
+
+    Its reward is the highest or the lowest of one arm in one environment.
+    """
 
     cell: int
     highest: bool
 
     def reward(self, c: Cells) -> float:
-        """Return the reward in this row of a log: the lowest or the highest of one arm in one environment."""
+        """Return the reward in this row of a log."""
         ends = c.high if self.highest else c.low
         assert ends is not None
         return float(ends[self.cell])

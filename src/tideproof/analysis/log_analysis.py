@@ -88,9 +88,9 @@ class AnalysisObserver:
         """Do nothing: subclasses override this method to show the columns that are about to be read."""
 
     def reading(self) -> AbstractContextManager[Progress | None]:
-        """Return a context manager that yields a function to show the progress of reading a log, or None.
+        """Return a context manager that yields a function to show the progress of reading a log.
 
-        The function takes the percentage done.
+        It may yield None instead, so that no progress is shown. The function takes the percentage done.
         """
         return nullcontext()
 
@@ -331,10 +331,10 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
-    """Estimate the arm means from statistics of one reward column; `lower` says whether low rewards are good.
+    """Estimate the arm means from statistics of one reward column.
 
-    `reading` is given for the deciding reward only: its tide, time bins and direction do not apply to
-    guardrails, which are maximized unless `lower`.
+    `lower` says whether low rewards are good. `reading` is given for the deciding reward only: its tide, time
+    bins and direction do not apply to guardrails, which are maximized unless `lower`.
     """
     asked = options.statistics
     return Fit(

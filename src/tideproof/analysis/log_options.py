@@ -202,7 +202,10 @@ def check_segments(adaptive: bool, anytime: bool) -> None:
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Raise an error if metrics are missing or repeated, or if `low` (those to minimize) contains others."""
+    """Raise an error if the names of metrics (reward columns) are missing, repeated or contradictory.
+
+    They contradict if `low`, the metrics to minimize, contains others.
+    """
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
             f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"

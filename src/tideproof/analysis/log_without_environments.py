@@ -97,7 +97,7 @@ class TideEstimate:
 
     @property
     def jumped(self) -> list[int]:
-        """Indices, in the sorted times of the log, of the first time after each jump of the tide."""
+        """Index of the first time after each jump of the tide, among the sorted times of the log."""
         return [each.place for each in self._followed.changes]
 
     @property

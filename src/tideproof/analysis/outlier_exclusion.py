@@ -44,7 +44,10 @@ class ExcludedCells:
 
     @property
     def notable(self) -> bool:
-        """Whether to warn users of outlying arm-by-environment cells, excluded or too many to be excluded."""
+        """Whether to warn users that there are outlying arm-by-environment cells.
+
+        They were excluded, or there are too many to exclude them.
+        """
         return self.torn or len(self.table) > 0
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,9 +82,9 @@ def _with_arm_names(cells: Cells, arms: list[Any], dropped: int) -> Cells:
 
 
 def _assign_bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
-    """Return the time bin of each row, and the start of each bin; rows of the same time share a bin.
+    """Return the time bin of each row of a log, and the start of each bin.
 
-    Rows must be sorted by time.
+    Rows of the same time share a bin. Rows must be sorted by time.
 
     >>> _assign_bins(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.ones(5), 2, False)
     (array([0, 0, 0, 1, 1]), [0, 2])

@@ -26,7 +26,10 @@ EXITS = {
 
 
 def _option(panel: str, help: str, *names: str, metavar: str, **more: Any) -> Any:
-    """Return a command-line option in a group of the help page; its text fits on a line of 80 columns."""
+    """Return a command-line option in a group of the help page.
+
+    Its text fits on a line of 80 columns.
+    """
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
 
 

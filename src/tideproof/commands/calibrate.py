@@ -122,7 +122,7 @@ def _read_caps(text: str) -> tuple[int, ...]:
 
 
 def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Raise `InputError` if a given option has no effect on the simulated checks that `--part` selects."""
+    """Raise `InputError` if a command-line option has no effect on the selected simulations."""
     for name in given:
         if name not in allowed:
             options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
@@ -130,7 +130,10 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 
 
 def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
-    """Analyze simulated logs, print error rates, and exit with code 3 if a result is worse than promised."""
+    """Analyze simulated logs of rewards, and print the error rates of the answers.
+
+    The exit code is 3 if a rate is worse than promised.
+    """
     from rich.console import Console
 
     from tideproof.research.trust.log_runs import calibrate
@@ -162,7 +165,9 @@ def _check_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Run the simulated checks that `--part` selects (other than `logs`), print and save their results.
+    """Run the simulations that the option --part selects, and print whether the promises hold.
+
+    `_check_logs` runs the part `logs`.
 
     The exit code is 3 if a promise is broken.
     """
@@ -194,7 +199,7 @@ def _check_part(
 def _simulate_rows(
     part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
 ) -> list[Any]:
-    """Run one kind of simulated checks of `tideproof calibrate`, and return the results as rows of a table.
+    """Run the simulations of a calibration check, and return their outcomes as rows of a table.
 
     The rows are also written from time to time, so that they are not lost if a long run ends early.
     """

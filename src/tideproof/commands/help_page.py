@@ -57,7 +57,7 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
 
 
 def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return a command's options, grouped as on its help page, each with its name and its description."""
+    """Return the names and descriptions of a command's options, grouped as on its help page."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
@@ -69,7 +69,7 @@ def option_panels(command: TyperCommand, context: Any) -> dict[str, list[tuple[s
 
 
 def _describe_parameter(parameter: Any) -> tuple[str, str]:
-    """Return the texts of an option on the help page: its name with its value, and its description."""
+    """Return the name and the description of a command-line option for the help page."""
     text = parameter.help or ""
     default = _default_text(parameter)
     description = f"{text} [default: {default}]" if default else text
@@ -81,7 +81,10 @@ def _describe_parameter(parameter: Any) -> tuple[str, str]:
 
 
 def _default_text(parameter: Any) -> str:
-    """Return the default of a command-line option as text; empty if the help page does not show it."""
+    """Return the default of a command-line option as text for the help page.
+
+    It is empty if the page does not show the default.
+    """
     if isinstance(parameter.show_default, str):
         return parameter.show_default
     default = parameter.default

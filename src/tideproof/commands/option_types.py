@@ -67,7 +67,7 @@ def read_budgets(text: str) -> list[int]:
 
 
 def read_whole(text: Any) -> int | None:
-    """Parse a whole number; return None if the text is not one.
+    """Parse a whole number, or return None if the text is not a whole number.
 
     >>> read_whole("1e5"), read_whole("1_000"), read_whole(7), read_whole("1.5")
     (100000, 1000, 7, None)
@@ -82,7 +82,7 @@ def read_whole(text: Any) -> int | None:
 
 
 def parse_whole(text: Any) -> int:
-    """Parse a whole number, or raise the error that typer reports."""
+    """Parse a whole number from the command line, or raise an error for the user."""
     value = read_whole(text)
     if value is None:
         raise typer.BadParameter(f"it must be a whole number such as 1000 or 1e5, not {text!r}")
@@ -90,7 +90,7 @@ def parse_whole(text: Any) -> int:
 
 
 def parse_number(text: Any) -> float:
-    """Parse a number, or raise the error that typer reports."""
+    """Parse a number from the command line, or raise an error for the user."""
     try:
         return float(text)
     except ValueError:

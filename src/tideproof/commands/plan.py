@@ -138,7 +138,10 @@ COMMAND = Command(
 
 
 def show(console: Console, found: Plan) -> None:
-    """Print how many pulls a planned test needs: a summary, its statistical power, and a table of designs."""
+    """Print how many pulls a planned test needs.
+
+    The output is a summary, the statistical power and a table of designs.
+    """
     from rich.text import Text
 
     console.print(Text(escape_control_characters(found.sentence)))
@@ -173,7 +176,10 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
 def _read_pilot(
     file: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
 ) -> Pilot:
-    """Read the log of a pilot study; guess and report the names of columns that are not specified."""
+    """Read the log of a pilot study.
+
+    The names of columns that are not specified are guessed and reported.
+    """
     from tideproof.plans.pilot_study import pilot_of
     from tideproof.report.terminal_report import TerminalObserver
 

@@ -136,11 +136,17 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
     from tideproof.report.table_layout import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
-        """Return a table column with one entry for each arm; `write` converts the arm's values to text."""
+        """Return a table column with one text for each arm.
+
+        `write` converts the values of an arm to text.
+        """
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        """Return a function that formats one mean of an arm as text: the value `name` in the arm's row."""
+        """Return a function that formats a mean in a table row as text.
+
+        `name` is the column of the mean.
+        """
         return lambda row: (
             _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
         )

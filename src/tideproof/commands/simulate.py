@@ -184,7 +184,7 @@ def _given_parameters(context: typer.Context) -> list[str]:
 
 
 def _check_suite_parameters(context: typer.Context, given: list[str]) -> None:
-    """Raise `InputError` if an option was given that has no effect with --suite."""
+    """Raise `InputError` if an option was given that cannot be combined with the option --suite."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for name in given:
         if name not in SUITE_PARAMETERS:
@@ -213,7 +213,9 @@ def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
 
 
 def format_pics(pics: float, error: float, high: float) -> str:
-    """Format a probability of incorrect selection with its standard error; if it is 0, its upper bound.
+    """Format an estimated probability of incorrect selection with its standard error.
+
+    If the estimate is 0, the upper bound is shown instead.
 
     >>> format_pics(0.01489, 0.00038, 0.01566), format_pics(0.0, 0.0, 0.0000369), format_pics(1.0, 0.0, 1.0)
     ('0.01489 ± 0.00038', '< 0.000037', '1')

@@ -100,7 +100,10 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
 
 
 def format_ratio(relative: float) -> str:
-    """Format a policy's error rate relative to the best policy, or return a dash if it was not simulated."""
+    """Format the error rate of a policy as a multiple of the best policy's error rate.
+
+    A dash stands for a policy that was not simulated.
+    """
     return _LEFT_OUT if math.isnan(relative) else f"{relative:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Machinery that runs kernels, functions in a subset of Python: in the interpreter, on a CPU or on a GPU.
+"""Tools that run kernels (functions in a subset of Python) in the interpreter, on a CPU or on a GPU.
 
 It links kernels, lays out their arrays, compiles them and stores compiled programs in a cache.
 Only this package imports numba. It contains no formulas of the model. `kernel_array_access` has

@@ -9,7 +9,9 @@ from tideproof.errors import MissingExtra
 
 
 def compile_for_cpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile a kernel, already linked with those it calls, for one CPU core; the result releases the GIL.
+    """Compile a kernel for one CPU core, together with the kernels it was linked with.
+
+    The result releases the GIL.
 
     All kernels but the entry point are only inlined (`core.inline_compiler`). Reference counting is off:
     kernels allocate nothing, and counting references to the arrays of their states would cost twenty times

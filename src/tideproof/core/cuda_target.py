@@ -31,7 +31,10 @@ def explain_missing_gpu() -> str | None:
 
 
 def copy_to_gpu(array: Any) -> Any:
-    """Copy an array to the GPU; an empty array becomes one unused zero, because CUDA has no empty arrays."""
+    """Copy an array to the GPU.
+
+    An empty array becomes one unused zero, because CUDA has no empty arrays.
+    """
     return cuda.to_device(array if array.size else np.zeros(1, array.dtype))
 
 
@@ -46,7 +49,10 @@ def allocate_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def compile_for_gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile a linked kernel for a GPU; return an entry point as it is, for `compile_gpu_program`."""
+    """Compile a linked kernel for a GPU.
+
+    An entry point is returned as it is, for `compile_gpu_program`.
+    """
     compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 
@@ -93,7 +99,9 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 @kernel
 def add_shared(counts, b, column, n):
-    """Add to a count atomically on the GPU, in one of several tables that thread blocks share.
+    """Add to a count atomically on the GPU.
+
+    The count is in one of several tables that thread blocks share.
 
     The caller adds up the tables.
     """

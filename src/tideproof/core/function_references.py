@@ -66,6 +66,9 @@ def _attributes(steps: list[dis.Instruction]) -> Iterator[str]:
 
 
 def locate(f: types.FunctionType | types.CodeType, line: int | None = None) -> str:
-    """Return a function's name, file and line as text; the default is the line where the function begins."""
+    """Return a function's name, file and line as text.
+
+    The default is the line where the function begins.
+    """
     code = f.__code__ if isinstance(f, types.FunctionType) else f
     return f"{code.co_name!r} ({code.co_filename}, line {line or code.co_firstlineno})"

@@ -57,7 +57,9 @@ def diagonal(P, i):
 
 @kernel
 def fetch(P, i, row):
-    """Prepare row i of a symmetric matrix for reading: do nothing here, but copy the row on a GPU.
+    """Prepare row i of a symmetric matrix for reading.
+
+    Do nothing here; on a GPU, copy the row.
 
     `fetched` then reads the elements of the row; the copy on a GPU is in the buffer `row`.
     """
@@ -74,7 +76,10 @@ def fetched(P, i, row, k):
 
 @kernel
 def put(P, i, k, value):
-    """Set the element P[i, k] of a symmetric matrix; the caller's loop must set P[k, i] to the same value."""
+    """Set the element P[i, k] of a symmetric matrix.
+
+    The caller's loop must set P[k, i] to the same value.
+    """
     P[i, k] = value
 
 
@@ -130,7 +135,9 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Prepare weighted sums of squares of matrix rows: do nothing, as `weighted_squares` computes them later.
+    """Prepare weighted sums of squares of the elements of matrix rows.
+
+    Do nothing here, as `weighted_squares` computes the sums later.
 
     Return 0. In interpreted code with plain Python numbers, the result may be the sums of all rows a, with
     base = P[k, a] - x[k].
@@ -155,7 +162,10 @@ def weighted_squares(rows, P, a, x, base, weights):
 
 @kernel
 def less_outer(P, x, f):
-    """Subtract the scaled outer product f xx' of a vector from a matrix P, which stays exactly symmetric."""
+    """Subtract the scaled outer product f xx' of a vector x from a symmetric matrix P.
+
+    P stays exactly symmetric.
+    """
     K = x.size
     for i in range(K):
         for k in range(K):
@@ -208,7 +218,10 @@ class Cube:
 
 @cache
 def _vector(kind: Any, size: int) -> Any:
-    """Return the ctypes type of a vector with `size` elements; it has a `size` like NumPy arrays."""
+    """Return the ctypes type of a vector with `size` elements.
+
+    It has a `size`, like NumPy arrays.
+    """
     return type(f"Vector{size}", (kind * size,), {"size": size, "__slots__": ("array",)})
 
 

@@ -69,7 +69,7 @@ def fetched(P, i, row, k):
 
 @kernel
 def put(P, i, k, value):
-    """Set P[i, k] and P[k, i] of a symmetric matrix if [i, k] is in the lower triangle; else do nothing."""
+    """Set P[i, k] and P[k, i] of a symmetric matrix, but only if [i, k] is in the lower triangle."""
     if k <= i:
         P[i, k] = value
         P[k, i] = value  # for code that reads P directly; without such code the compiler removes this

@@ -130,7 +130,10 @@ def is_kernel(value: object) -> bool:
 
 
 def check_kernel(what: str, f: object) -> None:
-    """Raise an error, which begins with the text `what`, unless `f` is a function marked by `@kernel`."""
+    """Raise an error unless `f` is a function marked by `@kernel`.
+
+    The error begins with the text `what`.
+    """
     if _is_function(f) and not is_kernel(f):
         raise KernelError(f"{what} is not a kernel: put @kernel above {locate(f)}")
     if not is_kernel(f):
@@ -153,7 +156,10 @@ _COMPILED = ("numpy", "numba", "numba_cuda")  # packages whose functions the com
 
 
 def _refuse_keywords(g: types.FunctionType) -> None:
-    """Raise an error if a kernel has keyword-only parameters, whose defaults compilation would lose."""
+    """Raise an error if a kernel has keyword-only parameters.
+
+    Compilation would lose their defaults.
+    """
     code = g.__code__
     if code.co_kwonlyargcount:
         names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
@@ -164,7 +170,9 @@ def _refuse_keywords(g: types.FunctionType) -> None:
 
 
 def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -> None:
-    """Raise an error if a kernel calls a function as `module.f()`, where compiled code cannot replace it.
+    """Raise an error if a kernel calls a function as `module.f()`.
+
+    Compiled code cannot replace such a function.
 
     The same holds for a function that is an attribute of a class.
     """

@@ -34,7 +34,10 @@ class EmptyState(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Two vectors for intermediate results: `ask` may write to them, and no later call may read them."""
+    """Two vectors for intermediate results, which have no meaning for later calls.
+
+    `ask` may write to them, and no later call may read them.
+    """
 
     first: FloatK
     second: FloatK
@@ -115,7 +118,10 @@ def find_scratch(view: Any) -> list[Floats]:
 
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
-    """Return the annotations of a state type's fields; raise an error unless each is an array or a state."""
+    """Return the type annotations of the fields of a kernel's state.
+
+    Raise an error unless each is an array or a state.
+    """
     if not _is_state(kind):
         raise InputError(f"a state must be a NamedTuple of arrays, not {kind!r}")
     try:
@@ -161,7 +167,10 @@ def list_arrays(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]
 
 
 def list_inner_states(kind: Any) -> tuple[Any, ...]:
-    """Return, for each field of a state type, its type if it is a state itself, or None if it is an array."""
+    """Return the types of the states that are nested in a state, one item for each field.
+
+    The item is None if the field is an array.
+    """
     return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
 
 

@@ -68,7 +68,10 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
 
 def _single_reward_moments(n: Floats) -> MomentSums | None:
-    """Return sums of 3rd and 4th powers of deviations from means: 0 if each row is one reward, else None."""
+    """Return zero third and fourth moments for rows with one reward each, or None for other rows.
+
+    The moments are sums of powers of deviations from the mean of the row.
+    """
     return MomentSums(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 

@@ -127,7 +127,10 @@ def has_lost_digits(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool
 
 
 def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) -> MomentSums:
-    """Convert sums of 3rd and 4th powers of deviations from the mean to sums about the point mean - `off`."""
+    """Convert third and fourth moments about the mean to moments about another point, mean - `off`.
+
+    The moments are sums of powers of deviations from the point.
+    """
     cubes, fourths = tails
     return MomentSums(
         cubes + off * (3.0 * squares + n * off**2),
@@ -138,11 +141,12 @@ def shift_reference(n: Floats, squares: Floats, tails: MomentSums, off: Floats) 
 def from_power_sums(
     n: Floats, squares: Floats, powers: MomentSums, off: Floats, most: float = USELESS
 ) -> MomentSums | None:
-    """Convert sums of 3rd and 4th powers of deviations from the point mean - `off` to sums about the mean.
+    """Convert third and fourth moments about another point, mean - `off`, to moments about the mean.
 
-    Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
-    to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
-    clipped to values that are mathematically possible.
+    The moments are sums of powers of deviations from the point. Return None if that point is too far away: if
+    rounding adds more than `most` to the fourth power, relative to the squared variance of all groups that
+    vary. For groups with a smaller variance, or none, the sums are clipped to values that are mathematically
+    possible.
 
     >>> one = np.array([1.0, 2.0, 6.0])
     >>> about_zero = MomentSums(np.array([sum(one**3)]), np.array([sum(one**4)]))
@@ -171,7 +175,9 @@ class RewardRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Statistics of groups of rows; one or several groups belong to each arm in each environment.
+    """Statistics of the rewards in groups of rows; a group belongs to one arm in one environment.
+
+    Several groups may belong to the same arm and environment.
 
     Attributes
     ----------
@@ -309,9 +315,11 @@ def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[
 
 
 def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
-    """Return where in `code` each distinct number first occurs, and for each entry, which of them it equals.
+    """Find the distinct numbers in an array, like `numpy.unique`, but optionally in order of appearance.
 
-    The distinct numbers are sorted, or in the order of first appearance if `ordered`.
+    Return the index in `code` at which each distinct number first occurs and, for each entry of `code`, the
+    rank of its number among the distinct ones. The distinct numbers are sorted, or in the order of first
+    appearance if `ordered`.
     """
     _, first, of = np.unique(code, return_index=True, return_inverse=True)
     if not ordered:
@@ -323,8 +331,9 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
 
 
 def wants_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read logarithms of rewards; if `logs` is None, only if they may improve the analysis.
+    """Return whether to read the logarithms of rewards besides the rewards.
 
-    There are none if a reward is 0 or below.
+    If `logs` is None, they are read only if they may improve the analysis. There are none if a reward is 0 or
+    below.
     """
     return logs is not False and cells.positive and (logs is True or logs_may_help(cells))

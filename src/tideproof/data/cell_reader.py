@@ -188,7 +188,7 @@ def _standard_deviation(cells: Cells) -> float:
 
 
 class LabelStructure(NamedTuple):
-    """Description of what the labels of environments contain, and of the columns read besides the reward."""
+    """How the labels of environments are composed, and which columns are read besides the reward."""
 
     factors: bool
     by: bool
@@ -264,9 +264,10 @@ def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, 
 def _parse_names(
     request: ColumnSpec, wish: ReadOptions, columns: Collection[str]
 ) -> tuple[ColumnSpec, LabelStructure]:
-    """Return the columns to read: both parts of a reward "a / b" or environment "a + b", segment and unit.
+    """Split column options, such as the reward "a / b" or the environment "a + b", into single columns.
 
-    The second value returned says which of these there are.
+    Return the specification of all columns to read, including those of segments and units. The second value
+    returned says which of these there are.
     """
     reward, per = _split_name(request.reward, "/", columns)
     environment, second = _split_name(request.environment, "+", columns)
@@ -390,9 +391,9 @@ def _make_units(
 
 
 def _with_factors(c: Cells, shape: LabelStructure) -> Cells:
-    """Add to the statistics each environment's two factor levels (such as cow and period), if it has two.
+    """Add the two factors of each environment, such as cow and period, to the statistics.
 
-    Segments have their own levels.
+    Nothing is added if environments have only one factor. Segments have their own levels.
     """
     if not shape.factors:
         return c

@@ -50,7 +50,7 @@ class Day(NamedTuple):
 
 @dataclass
 class DemoRun:
-    """State of a running demonstration: days, latest fit, and leading prices by raw and by adjusted mean.
+    """State of a running demonstration: its simulated days, the latest fit, and the leading prices.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class DemoRun:
     leader: list[str] = field(default_factory=list)
 
     def level(self, days: int) -> float:
-        """Return the average shift of all prices over the visitors of the first `days` days.
+        """Return the average shift of the first `days` days, weighted by their visitors.
 
         Estimated means contain this average, so it is added to true means before they are compared.
         """
@@ -85,7 +85,10 @@ def calendar(random: np.random.Generator) -> list[Day]:
 
 
 def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoRun:
-    """Run the demonstration, show it on `console` at `pace` seconds for each day, and return its results."""
+    """Run the demonstration on a terminal, with a pause of `pace` seconds for each simulated day.
+
+    Return its results.
+    """
     random = np.random.default_rng(seed)
     demo_run = DemoRun(calendar(random))
     budget = sum(day.visitors for day in demo_run.days)
@@ -135,7 +138,10 @@ def _headline(demo_run: DemoRun, d: int) -> Text:
 
 
 def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
-    """Yield tables of the prices with raw, adjusted and true means; all of them include the average shift."""
+    """Yield tables that show the raw, the adjusted and the true mean revenue of each price.
+
+    All means include the average shift.
+    """
     rows, level = fit.arms.to_dicts(), demo_run.level(days)
     prices = [row["arm"] for row in rows]
     raw = [f"{leader_mark(row['arm'], demo_run.raw_leader[-1])}{row['raw_mean']:.2f}" for row in rows]
@@ -158,7 +164,10 @@ def _half_width(row: dict[str, Any]) -> float:
 
 
 def verdict(demo_run: DemoRun, fit: Fit) -> Text:
-    """Return sentences on which price the raw mean and tideproof pick, and how often each was wrong."""
+    """Return sentences that compare the prices selected by the raw mean and by tideproof with the best price.
+
+    They also say how often each was wrong.
+    """
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
     text.append(f"\nProbability that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")

@@ -1,4 +1,4 @@
-"""Prices of the simulated shop, their true mean revenues, and texts that both demonstrations show."""
+"""Prices of the simulated shop, and texts that both demonstrations show."""
 
 from __future__ import annotations
 

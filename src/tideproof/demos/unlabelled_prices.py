@@ -37,7 +37,7 @@ SEED = 4
 
 
 class ShopLog(NamedTuple):
-    """Simulated log of a shop, and the true shift of all prices at each visitor, which is not in the log.
+    """Simulated log of a shop, together with the true shift at each visitor.
 
     Attributes
     ----------
@@ -52,9 +52,10 @@ class ShopLog(NamedTuple):
 
 
 def draw_log(seed: int = SEED) -> ShopLog:
-    """Simulate the log of a shop with shifts over time, in which each price is shown most at another time.
+    """Simulate the log of a shop in which all prices shift together over time.
 
-    The shifts are the same for all prices; they are slow, with four jumps.
+    Each price is shown most at another time. The shifts are the same for all prices; they are slow, with four
+    jumps.
     """
     random = np.random.default_rng(seed)
     t = np.arange(VISITORS) / VISITORS
@@ -72,7 +73,10 @@ def draw_log(seed: int = SEED) -> ShopLog:
 
 
 def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
-    """Analyze a simulated log, print the results on `console`, and return the data for a picture of them."""
+    """Analyze a simulated log without environment labels, and print the results.
+
+    Return the data for a picture of the results.
+    """
     log = draw_log(seed)
     data = {"ts": log.time, "price": log.price, "revenue": log.revenue}
     found = fit(data, arm="price", reward="revenue", time="ts")
@@ -90,7 +94,10 @@ def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
 
 
 def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
-    """Return the data for a picture of the analyzed log; all means contain the average shift."""
+    """Return the data for a picture of the analyzed log.
+
+    All means contain the average shift.
+    """
     level = float(log.tide.mean())
     tide: Any = found.tide
     points = tide.points(found.confidence).to_dicts()
@@ -128,7 +135,10 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
 
 
 def verdict(info: HiddenInfo, found: Fit) -> Text:
-    """Return sentences that say which price the raw mean and tideproof select, and how sure tideproof is."""
+    """Return sentences that compare the prices selected by the raw mean and by tideproof with the best price.
+
+    They also give the probability that tideproof's price is the best.
+    """
     text = compare_picks(info.raw_pick, info.pick)
     probability = format_chance(found.p_best[info.pick])
     text.append(f"\nProbability that {info.pick} is the best price: {probability}.")

@@ -88,9 +88,10 @@ def prices_panel(
     title: str,
     room: float = 3.2,
 ) -> None:
-    """Draw a panel with true, raw and adjusted means of prices, and which price each mean selects.
+    """Draw a panel with the true, raw and adjusted mean revenue of each price.
 
-    `room` is the space for the legend, in steps of the annotations.
+    It also shows which price the raw means and the adjusted means select. `room` is the space for the legend,
+    in steps of the annotations.
     """
     names = [price.name for price in prices]
     truth, raw, mean, low, high = np.array([price[1:] for price in prices]).T

@@ -213,10 +213,12 @@ def draw_meetings(info: MeetingsInfo) -> str:
 
 
 def _positions(arms: int) -> tuple[list[tuple[float, float]], float, float]:
-    """Return the positions of arms on a unit circle, half the height of the drawn circle, and its margin.
+    """Arrange arms on a circle, for a chart of arms that shared environments.
 
-    A position is a pair (right, down). Up to `_FEW` arms are placed at equal angles. More arms are placed in
-    rows of equal height, down on the right and up on the left, so that their names do not overlap.
+    Return the positions of the arms on a unit circle, half the height of the drawn circle, and the margin
+    above and below it. A position is a pair (right, down). Up to `_FEW` arms are placed at equal angles. More
+    arms are placed in rows of equal height, down on the right and up on the left, so that their names do not
+    overlap.
     """
     if arms <= _FEW:
         turn = [2.0 * math.pi * i / arms for i in range(arms)]

@@ -39,7 +39,9 @@ Place = Callable[[float], float]
 
 
 def element(name: str, content: str = "", **attributes: float | str) -> str:
-    """Return an SVG element; underscores in attribute names become hyphens, and numbers are rounded.
+    """Return an SVG element with the given attributes.
+
+    Underscores in names of attributes become hyphens, and numbers are rounded.
 
     >>> element("circle", cx=1.23456, cy=2, r=3, class_="best")
     '<circle cx="1.23" cy="2" r="3" class="best"/>'
@@ -50,7 +52,7 @@ def element(name: str, content: str = "", **attributes: float | str) -> str:
 
 
 def _format(value: float | str) -> str:
-    """Return the text of an attribute's value: strings escaped, numbers with up to two decimals."""
+    """Return the value of an SVG attribute as text: an escaped string, or a rounded number."""
     return html.escape(value) if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -106,14 +108,14 @@ class Axis(NamedTuple):
     lifts: bool = False
 
     def format_value(self, x: float, limits: Limits, sign: str = "") -> str:
-        """Return a value as text, with its confidence interval if there is one."""
+        """Return an estimate as text, with its confidence interval if there is one."""
         if limits is None:
             return self.figures.format_rough(x, sign)
         number = self.figures.format_estimate(x, limits[0], limits[1], sign)
         return f"{number}, interval {self.figures.format_interval(limits[0], limits[1], sign)}"
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return the ends of a chart axis: some space around all values, but not beyond possible values.
+        """Return the two ends of a chart axis, with space around the data but within the possible range.
 
         >>> Axis(low=0.0, high=1.0).ends([0.0, 0.5])
         (0.0, 0.53)
@@ -166,7 +168,7 @@ def scale(low: float, high: float, start: float, stop: float) -> Place:
 
 
 def pad_range(values: Sequence[float]) -> tuple[float, float]:
-    """Return the two ends of an axis, which leave some space around all values.
+    """Return the two ends of a chart axis, with some space around the data.
 
     >>> pad_range([0.0, 100.0]), pad_range([4.0]), pad_range([0.0])
     ((-6.0, 106.0), (2.0, 6.0), (-1.0, 1.0))
@@ -229,10 +231,11 @@ class Frame(NamedTuple):
 def over_environments(
     names: Sequence[object], values: Sequence[float], axis: Axis, across: str = "environment"
 ) -> Frame:
-    """Return the frame (axes and grid) of a chart with environments, or other named items, side by side.
+    """Return the axes and the grid of a chart with environments side by side.
 
-    It has horizontal lines at round numbers, a dashed line at zero, which is always included, and some of the
-    names below. The name of the values is above them.
+    Other named items can take the place of environments. The chart has horizontal lines at round numbers, a
+    dashed line at zero, which is always included, and some of the names below. The name of the values is
+    above them.
     """
     ends = axis.ends([*values, 0.0])
     at = axis.ticks(*ends, 6)
@@ -258,7 +261,7 @@ def _side_by_side(length: int, left: float) -> Place:
 
 
 def choose_labels(names: Sequence[str], room: float) -> list[int]:
-    """Return the indices of the names to show along an axis: all if there are few, else two or three.
+    """Choose which names to show along a chart axis, and return their indices.
 
     Up to four names are all shown if they fit. Otherwise these are the first, the middle one if it fits, and
     the last.

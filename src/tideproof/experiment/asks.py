@@ -100,7 +100,10 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
-        """Return the pull of a unit (say, a visitor), or None if shares of arms must be computed first."""
+        """Return the pull that is assigned to a unit, such as a visitor.
+
+        Return None if the shares of the arms must be computed first.
+        """
         book = self._state.book
         label = self._environment_label(environment)
         known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
@@ -122,7 +125,7 @@ class AskMethods(QueryMethods):
         return book.pulls[-1]
 
     def _plan_shares(self, environment: Label | None) -> None:
-        """Compute which share of the next units (say, visitors) each arm gets, and record it as an event."""
+        """Compute and record which share of the next units (such as visitors) each arm gets."""
         lookahead, n, play, label = self._unit_lookahead(environment)
         shares = lookahead.shares(n, play).tolist()
         if not any(shares):
@@ -143,7 +146,7 @@ class AskMethods(QueryMethods):
             self._state.add(e.Shared(self._now(), None, label, n, shares))
 
     def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
-        """Return the share of each arm among the next pulls, without asking for these pulls.
+        """Predict the share of each arm among the next pulls, without asking for these pulls.
 
         Parameters
         ----------
@@ -222,9 +225,10 @@ class AskMethods(QueryMethods):
 
     @writes_events
     def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
-        """Record that visitors saw their arms; with the option `reserve`, rewards are refused before that.
+        """Record that visitors (or other units) have seen their arms.
 
-        A repeated call has no effect. If one of the pulls was cancelled, none is recorded.
+        With the option `reserve`, rewards are refused before that. A repeated call has no effect. If one of
+        the pulls was cancelled, none is recorded.
         """
         book = self._state.book
         given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)

@@ -1,8 +1,8 @@
-"""Programs compiled to choose the arms of many pulls at once; interpreted code chooses the same arms.
+"""Compiled programs that choose the arms of many pulls at once.
 
-Compiling needs the `lab` extra. Importing the compiler takes half a second, and the first batch of a policy
-takes some seconds, after which its program is stored on disk. Therefore small batches and single asks are
-interpreted.
+Interpreted code chooses the same arms. Compiling needs the `lab` extra. Importing the compiler takes half a
+second, and the first batch of a policy takes some seconds, after which its program is stored on disk.
+Therefore small batches and single asks are interpreted.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _programs: dict[Any, Kernel | None] = {}
 
 
 def compiled_asks(spec: PolicySpec, n: int, *arguments: Any) -> Kernel | None:
-    """Return a compiled function that chooses many arms at once, or None if compiling does not pay or fails.
+    """Return a compiled function that chooses the arms of many pulls at once, or None.
 
-    Interpreting is faster for few pulls. Compiling is impossible without the `lab` extra, or for a kernel
-    that the compiler does not support. `arguments` are those of `ask_many` without the array of arms.
+    The result is None if compiling fails or is not worthwhile. Interpreting is faster for few pulls.
+    Compiling is impossible without the `lab` extra, or for a kernel that the compiler does not support.
+    `arguments` are those of `ask_many` without the array of arms.
     """
     if n < WORTH_A_CALL:
         return None

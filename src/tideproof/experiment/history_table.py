@@ -36,9 +36,10 @@ class HistoryData:
         return list(self._events[: self._event_count])
 
     def table(self) -> Table:
-        """Return the history table: rewards from before the experiment, then pulls, then reward summaries.
+        """Return a table of all pulls and rewards of the experiment.
 
-        Pulls are in the order of asking.
+        Its rows are rewards from before the experiment, then pulls, then reward summaries. Pulls are in the
+        order of asking.
 
         The column `n` is the number of rewards of a row. It is 0 for a pull without a reward of its own.
         """

@@ -1,4 +1,4 @@
-"""Leases of pulls: the time limit for a reward, and the default reward after that limit."""
+"""Time limits for the rewards of pulls (leases), and default rewards when they end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tideproof.experiment.state.pulls_book import Book
 
 
 class Lease(NamedTuple):
-    """Time limits of pending pulls.
+    """Time limits for showing the arm of a pull and for recording its reward.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Lease(NamedTuple):
     reserve: float = math.inf
 
     def unseen_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pulls whose unit (say, a visitor) did not see the arm in time, and when to check again.
+        """Return the pulls whose arm was not shown to the visitor (or other unit) in time.
 
-        That is the earliest time at which another pull can be too late.
+        Also return when to check again, the earliest time at which another pull can be too late.
         """
         unseen: list[int] = []
         for number in book.reserved:
@@ -39,7 +39,10 @@ class Lease(NamedTuple):
         return tuple(unseen), now + self.reserve
 
     def expired_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
-        """Return the pending pulls whose time limit has passed, and the time at which to check again."""
+        """Return the pending pulls whose reward did not arrive within the time limit.
+
+        Also return the time at which to check again.
+        """
         expired: list[int] = []
         for number in book.pending:
             end = book.asked_at[number] + self.seconds
@@ -50,13 +53,13 @@ class Lease(NamedTuple):
 
 
 def lease_of(settings: ExperimentSettings) -> Lease:
-    """Return the time limits of pending pulls (the lease) that the settings of an experiment describe."""
+    """Return the time limits of pulls from the settings of an experiment."""
     found = checked_lease(settings.lease, settings.default, settings.reserve)
     return Lease(found.get("lease", math.inf), found.get("default"), found.get("reserve", math.inf))
 
 
 def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dict[str, float]:
-    """Return the given time limits and default reward of pulls as options to store, or raise an error.
+    """Check the options of an experiment that limit the time until a reward, and return them.
 
     `default` must be a valid reward.
     """

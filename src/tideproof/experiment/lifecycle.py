@@ -82,7 +82,7 @@ class ControlMethods(ExperimentBase):
 
 
 def _text(name: str, value: object) -> str:
-    """Return a value as a string, or raise an error if it cannot be printed."""
+    """Convert an argument, such as a note, to a string, or raise an error."""
     try:
         return str(value)
     except ValueError:

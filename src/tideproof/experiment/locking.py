@@ -71,7 +71,7 @@ class SharedLog(Protocol):
         ...
 
     def pickled(self) -> tuple[Any, ...]:
-        """Return the function and arguments with which another process opens the experiment."""
+        """Return the function and its arguments by which another process opens the experiment."""
         ...
 
     def close(self) -> None:
@@ -120,7 +120,10 @@ class ExperimentBase:
         vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
-        """Apply recorded events, cancel pulls whose arm was not seen in time, and record expired pulls."""
+        """Update the experiment: apply recorded events, and expire pulls whose time limit has passed.
+
+        Pulls whose arm was not seen in time are cancelled.
+        """
         self._state.fold()
         if self._lease.seconds < math.inf and (now := self._now()) >= self._next_lease_check:
             unseen, next_unseen = self._lease.unseen_pulls(self._state.book, now)
@@ -181,7 +184,10 @@ class ExperimentBase:
 
     @property
     def _label(self) -> Label:
-        """Default environment of the next pull: that of this thread's last pull, else of the latest pull."""
+        """Default environment of the next pull, usually the environment of this thread's last pull.
+
+        A thread without a pull gets the environment of the latest pull of all.
+        """
         label: Label | None = getattr(self._thread, "label", None)
         label = self._state.book.current if label is None else label
         return 1 if label is None else label

@@ -38,10 +38,10 @@ class Lookahead(NamedTuple):
     arms: int
 
     def shares(self, n: int, play: Callable[[int], int] | None) -> Floats:
-        """Return the share of each arm in the next `n` pulls; all 0 if the policy has stopped.
+        """Predict the share of each arm among the next `n` pulls.
 
-        `play` maps the arm that the policy chooses to the arm that is played, which differs if minimum or
-        maximum shares apply.
+        All shares are 0 if the policy has stopped. `play` maps the arm that the policy chooses to the arm
+        that is played, which differs if minimum or maximum shares apply.
         """
         counts: Floats = np.zeros(self.arms)
         steps = min(n, STEPS)

@@ -94,9 +94,9 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
 
 
 def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Remove a prefix, such as `hidden:`, from a policy's name, and return that policy with these options.
+    """Return the policy whose name remains when a prefix, such as `hidden:`, is removed.
 
-    A custom label is kept.
+    It gets the given options. A custom label is kept.
     """
     bare, rule = spec.policy.name.removeprefix(prefix), spec.selection.name
     label = None if spec.label.startswith(spec.policy.name) else spec.label

@@ -16,9 +16,10 @@ Label = str | int
 
 
 class PullStatus(StrEnum):
-    """Status of a pull; the values are the words that tables and files contain.
+    """Status of a pull, such as pending, cancelled or expired.
 
-    The order is that of the codes in snapshots, so a new status comes last.
+    The values are the words that tables and files contain. The order is that of the codes in snapshots, so a
+    new status comes last.
     """
 
     PENDING = "out"

@@ -83,7 +83,10 @@ class QueryMethods(ExperimentBase):
 
     @property
     def reservations(self) -> int:
-        """Number of pending pulls whose unit (say, a visitor) must still see the arm before rewards count."""
+        """Number of pending pulls whose arm has not yet been shown to the visitor (or other unit).
+
+        Their rewards are refused before that.
+        """
         return self._reserved()
 
     @locked
@@ -199,7 +202,7 @@ class QueryMethods(ExperimentBase):
         )
 
     def _copy_bounds(self) -> Callable[[str, str], tuple[float, float]] | None:
-        """Return a function that computes anytime-valid bounds of an arm's advantage over another, or None.
+        """Return a function that computes anytime-valid confidence bounds of the difference of two arms.
 
         It is None without a stopping rule for normal rewards.
         """
@@ -211,7 +214,10 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _selected(self) -> Recommendation:
-        """Return the recommended arm without margin, interval and probability, which take more time."""
+        """Return the recommendation without its margin, interval and probability.
+
+        These take longer to compute.
+        """
         self._state.update_policy_state()
         policy_state, book = self._state.policy_state, self._state.book
         told, component = policy_state.known()
@@ -271,10 +277,10 @@ class QueryMethods(ExperimentBase):
         write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, confidence)))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw how arms compare, their means and shares, and the shifts; save the picture if `path` is given.
+        """Draw the means, differences and shares of the arms, and the shifts.
 
-        The returned picture shows itself in a notebook. Its method `.save(path)` writes an `.svg` or `.html`
-        file.
+        The picture is saved if `path` is given. The returned picture shows itself in a notebook. Its method
+        `.save(path)` writes an `.svg` or `.html` file.
         """
         from tideproof.report.plots import run_picture, tide_picture
 

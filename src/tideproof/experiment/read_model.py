@@ -72,7 +72,7 @@ class ExperimentStatus(NamedTuple):
 
 
 class SingleRewards:
-    """Environment number and arm number of each pull, stored so that all rewards can be copied quickly.
+    """Store of the environment and the arm of each pull, from which all rewards are copied quickly.
 
     The third and fourth moments of cells are computed from the copies. Only intervals for skewed rewards need
     these moments, so the state does not keep them. Pulls that were read once are not read again.
@@ -115,7 +115,10 @@ class CopiedRewards(NamedTuple):
     reward: Floats
 
     def in_order(self, arms: Sequence[str]) -> tuple[Ints, Floats]:
-        """For each pull of these arms with a reward, return the arm's index in `arms` and the reward."""
+        """Return all rewards of the given arms in the order of their pulls.
+
+        The index of its arm in `arms` comes with each reward.
+        """
         index = np.full(self.name_count + 1, -1)
         index[_numbers_of(self.names, self.name_count, arms)] = np.arange(len(arms))
         index[-1] = -1  # arms without a pull
@@ -143,7 +146,10 @@ class CopiedRewards(NamedTuple):
 
 
 def _numbers_of(known: dict[Any, int], count: int, labels: Iterable[Any]) -> Ints:
-    """Look up the index of each label; unknown labels, and indices of at least `count`, become `count`."""
+    """Return the index of each label (environment or arm) by a dictionary of known labels.
+
+    Unknown labels, and indices of at least `count`, become `count`.
+    """
     return np.array([min(known.get(label, count), count) for label in labels], np.int64)
 
 
@@ -185,7 +191,10 @@ class FitInputs:
         anytime: bool = False,
         only_active: bool = False,
     ) -> Fit | Any:
-        """Return the fit of the rewards of all arms, or of all but the retired arms; see `Experiment.fit`."""
+        """Return the fit of all rewards, as `Experiment.fit` does.
+
+        With `only_active`, the rewards of retired arms are omitted.
+        """
         if self.has_hidden_tide:
             return self._hidden_tide_fit((variance, scale, anytime), confidence, prior)
         options: dict[str, Any] = {
@@ -209,7 +218,10 @@ class FitInputs:
         return Fit(cells, **options, variance=variance, scale=scale or "difference")
 
     def rewards_in_order(self) -> tuple[Ints, Floats]:
-        """Return the rewards of active arms in the order of their pulls, each with the index of its arm."""
+        """Return the rewards of all arms that are not retired, in the order of their pulls.
+
+        Each reward comes with the index of its arm.
+        """
         assert self.pulls is not None
         return self.pulls.in_order([self.arms[arm] for arm in self.active])
 
@@ -293,9 +305,10 @@ class ReadModel:
 
     @cached_property
     def fit(self) -> Fit | TideFit | None:
-        """Fit of all arms, or only of active arms if the tide is hidden; None while nothing can be fitted.
+        """Fit of all rewards recorded so far, or None while a fit is impossible.
 
-        Its intervals are valid at all inspections if the experiment has a stopping rule.
+        A hidden tide is fitted to the active arms only. The intervals are valid at all inspections if the
+        experiment has a stopping rule.
         """
         try:
             return self.inputs.fit(prior=self.prior, anytime=self.selection.anytime)
@@ -304,7 +317,7 @@ class ReadModel:
 
     @cached_property
     def fit_of_active(self) -> Fit | TideFit:
-        """Fit of the active arms, from which margin, interval and probability of the recommendation come."""
+        """Fit of the active (not retired) arms, from which the evidence of the recommendation is computed."""
         inputs, anytime = self.inputs, self.selection.anytime and self.bounds is None
         all_active = len(inputs.active) == len(inputs.arms)
         if inputs.has_hidden_tide or (all_active and anytime == self.selection.anytime):
@@ -315,7 +328,10 @@ class ReadModel:
         return made
 
     def pending_pulls(self, most: int | None = None) -> list[tuple[Pull, float]]:
-        """Return the `most` oldest pending pulls, or all pending pulls, with their ages in seconds."""
+        """Return the oldest pending pulls with their ages in seconds.
+
+        There are at most `most` of them, or all if it is None.
+        """
         return [(self.pulls[number], self.at - self.asked_at[number]) for number in self.pending[:most]]
 
 
@@ -362,7 +378,7 @@ def _left_out(fit: Fit) -> tuple[str, ...]:
 
 
 def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return the sets of options for a fit with a policy's noise model, in the order in which to try them.
+    """Return options for a fit by a policy's noise model: several alternatives, the preferred one first.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]

@@ -94,7 +94,10 @@ def _missing_arm(found: Recommendation) -> str:
 
 
 def _separate_groups(found: Recommendation) -> str:
-    """Return the end of a sentence about arms that cannot be compared, or an empty text if all can."""
+    """Return the end of a sentence that says which arms have no environment in common.
+
+    It is empty if all arms can be compared.
+    """
     if not found.told or len(found.groups) == 1:
         return ""
     return f": {join_groups(found.groups)} have no environment in common"

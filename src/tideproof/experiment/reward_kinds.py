@@ -15,7 +15,7 @@ Rewards = Literal["normal", "conversions", "counts", "money"]
 
 
 class RewardKind(NamedTuple):
-    """What an experiment allows and assumes for one kind of rewards.
+    """Kind of rewards of an experiment: its allowed values, comparison scales and assumptions.
 
     Attributes
     ----------

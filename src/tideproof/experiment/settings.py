@@ -46,7 +46,7 @@ class ExperimentSettings:
 
     @property
     def has_window(self) -> bool:
-        """Whether rewards count only after the time limit of their pull has ended."""
+        """Whether the experiment counts every reward only after a fixed waiting time."""
         return REWARD_KINDS[self.rewards].binary and self.lease is not None
 
     @property

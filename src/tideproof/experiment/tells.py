@@ -1,4 +1,4 @@
-"""Methods of an experiment that record rewards: single, many, summarised, corrected or earlier ones."""
+"""Methods of an experiment that record or correct rewards."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class TellMethods(ExperimentBase):
 def _new_rewards(
     book: Book, numbers: Sequence[int], rewards: Sequence[float], keys: Sequence[str | None]
 ) -> list[_NewReward]:
-    """Return the rewards that were not recorded before, or raise an error if one is not allowed."""
+    """Check given rewards, and return those that have not been recorded before."""
     if len(numbers) != len(rewards):
         raise InputError(f"pulls and rewards must be equally many, not {len(numbers)} and {len(rewards)}")
     if len(numbers) != len(keys):
@@ -252,7 +252,10 @@ def _new_rewards(
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:
-    """Return the recorded reward of a pull, or None; a default reward after the time limit does not count."""
+    """Return the reward that was recorded for a pull, or None.
+
+    A default reward after the time limit does not count.
+    """
     return None if book.status[number] == PullStatus.DEFAULTED else book.rewards[number]
 
 
@@ -274,9 +277,10 @@ def _successes(successes: Any, n: int) -> int:
 
 
 def checked_reward(settings: ExperimentSettings, name: str, value: Any, mean: bool = False) -> float:
-    """Return a reward if its kind and the limits of the experiment allow it, or raise an error.
+    """Return a reward as a number, or raise an error if the experiment does not allow this value.
 
-    A mean of rewards has the same limits but need not be a whole number.
+    The kind of rewards and the limits of the experiment say which values are allowed. A mean of rewards has
+    the same limits but need not be a whole number.
     """
     reward = require_finite(name, value)
     kind = REWARD_KINDS[settings.rewards]

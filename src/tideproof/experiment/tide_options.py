@@ -28,7 +28,9 @@ def checked_name(tide: Any) -> Tide:
 
 
 def allowed_for(spec: PolicySpec) -> str:
-    """Describe what a policy models besides shifts, such as unequal noise; an empty text for most policies.
+    """Describe the deviations, such as unequal noise, that a policy's model allows.
+
+    The text is empty for most policies.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> allowed_for(policy("by-arm:auto:contrast"))
@@ -45,7 +47,7 @@ def allowed_for(spec: PolicySpec) -> str:
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> dict[str, Any]:
-    """Return the option `tide` as it is stored, or raise an error if other options do not allow it.
+    """Check that the option `tide` suits the other options, and return it as it is stored.
 
     Nothing is stored for `"labels"`.
 
@@ -101,7 +103,10 @@ def date_in(zone: str, at: float) -> str:
 
 
 def label_of(book: Book, environment: Any, before: Label) -> Label:
-    """Return the environment label of the next pull; `before` is the default, usually the previous label."""
+    """Return the environment label of the next pull.
+
+    `before` is the default, usually the previous label.
+    """
     label = None if environment is None else checked_label(environment)
     if book.tide == "hidden":
         if label is not None:
@@ -118,9 +123,10 @@ def label_of(book: Book, environment: Any, before: Label) -> Label:
 
 
 def check_labelled(book: Book, what: str) -> None:
-    """Raise an error for reward summaries (named `what`) if the tide model needs the order of rewards.
+    """Raise an error if the tide model cannot use reward summaries.
 
-    A model with a hidden tide needs the order of the pulls, which summaries and warm starts do not have.
+    `what` names the summaries in the error message. A model with a hidden tide needs the order of the pulls,
+    which summaries and warm starts do not have.
     """
     if book.tide in TIDE_PREFIXES.values():
         raise InputError(

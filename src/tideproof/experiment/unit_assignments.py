@@ -57,7 +57,9 @@ def _hash(unit: str, salt: str, purpose: bytes, size: int) -> bytes:
 
 
 def arm_at(point: float, shares: Sequence[float]) -> int:
-    """Return the arm whose interval contains a point from 0 to 1; the arms' shares are the interval lengths.
+    """Return the arm that a number from 0 to 1 selects, given the shares of the arms.
+
+    The arms are intervals whose lengths are their shares; the number lies in one of them.
 
     >>> [arm_at(point, [0.25, 0.0, 0.75, 0.0]) for point in (0.0, 0.2, 0.25, 1.0)]
     [0, 0, 2, 2]
@@ -73,9 +75,10 @@ def arm_at(point: float, shares: Sequence[float]) -> int:
 
 
 def batch_size(arms: int, asked: int, remaining: int | None) -> int:
-    """Return for how many units (visitors) to plan the arms' shares at once: about a tenth of past pulls.
+    """Return for how many visitors (or other units) the shares of the arms are planned at once.
 
-    It is at least twice the number of arms, but never above 100 or the remaining budget.
+    That is about a tenth of the past pulls. It is at least twice the number of arms, but never above 100 or
+    the remaining budget.
     """
     wanted = min(LARGEST_BATCH, max(2 * arms, asked // 10))
     return wanted if remaining is None else max(1, min(wanted, remaining))

@@ -89,7 +89,7 @@ def usage_facts(state: State) -> UsageFacts:
 
 
 class UsageMonitor:
-    """Collector of numbers for usage warnings, such as the extreme rewards, from an experiment's events.
+    """Reader of an experiment's events, which collects facts for usage warnings.
 
     Attributes
     ----------
@@ -125,9 +125,10 @@ class UsageMonitor:
         looks: int = 0,
         count: int | None = None,
     ) -> tuple[str, ...]:
-        """Read the first `count` events, or all, and return warnings about likely mistakes.
+        """Return warnings about likely mistakes in the use of an experiment, found in its events.
 
-        `groups` are the groups of comparable arms, and `looks` is the number of inspections of the results.
+        Only the first `count` events are read, or all if it is None. `groups` are the groups of comparable
+        arms, and `looks` is the number of inspections of the results.
         """
         count = len(happened) if count is None else count
         with self._lock:
@@ -136,7 +137,10 @@ class UsageMonitor:
             return tuple(_warnings(known, facts, groups, looks))
 
     def read_events(self, happened: Sequence[e.Event], count: int) -> None:
-        """Read the first `count` events but skip those read before; the caller must hold the lock."""
+        """Read the experiment's events that have not been read yet, up to the first `count`.
+
+        The caller must hold the lock.
+        """
         while self._read < count:
             self._take(happened[self._read])
             self._read += 1
@@ -171,7 +175,7 @@ class UsageMonitor:
 
     @property
     def outlying_reward(self) -> float | None:
-        """A reward far outside the range of all others; None if there is none."""
+        """Reward that is far outside the range of all others, or None."""
         if len(self.values) < VARIED or len(self.lows) < EDGE:
             return None
         low, high = self.lows[-1], -self.highs[-1]

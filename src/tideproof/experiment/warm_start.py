@@ -18,9 +18,10 @@ Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared d
 def cells_before(
     data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
 ) -> tuple[Cell, ...]:
-    """Return earlier rewards summarised by arm and environment; `data` is a log or a result of `tp.fit`.
+    """Summarise rewards from before an experiment by arm and environment.
 
-    `columns` has the names of the columns and other options of `tp.fit`. `reward` checks and returns a mean.
+    `data` is a log or a result of `tp.fit`. `columns` has the names of the columns and other options of
+    `tp.fit`. `reward` checks and returns a mean.
 
     Raises
     ------

@@ -348,9 +348,9 @@ class Study:
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
-        """Return the row of an array for a pair of policies, or `same` if both are the same policy.
+        """Return the results for a pair of policies from an array with one row for each pair.
 
-        `i` and `j` are the indices of the policies.
+        Return `same` if both are the same policy. `i` and `j` are the indices of the policies.
         """
         if i == j:
             return same

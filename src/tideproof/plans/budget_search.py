@@ -23,7 +23,7 @@ _ROUNDS = 5
 
 
 class ErrorCount(NamedTuple):
-    """Number of runs with one budget, and how many of them selected a wrong arm."""
+    """Number of simulated runs with one budget, and how many of them selected a wrong arm."""
 
     budget: int
     runs: int
@@ -83,10 +83,11 @@ def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
 
 
 def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach: float = SAFETY) -> int:
-    """Return the smallest budget at which a bound of the probability of a wrong arm is at most `error`.
+    """Return the smallest budget at which a wrong arm is selected with probability `error` or less.
 
-    The bound is `reach` standard errors above the curve. The search is limited to the neighbourhood of the
-    simulated budgets, and to budgets of at least `floor`.
+    An upper bound of the probability must be at most `error`. The bound is `reach` standard errors above the
+    curve. The search is limited to the neighbourhood of the simulated budgets, and to budgets of at least
+    `floor`.
     """
     fitted = fit_curve(counts)
     played = [count.budget for count in counts]
@@ -96,9 +97,10 @@ def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach:
 
 
 def search_budget(play: Play, start: list[float], error: float, floor: int, runs: int) -> list[ErrorCount]:
-    """Search by simulation for the smallest budget with the allowed error rate; return errors by budget.
+    """Simulate tests with various budgets, to find the smallest budget with the allowed error rate.
 
-    `start` are the first budgets to simulate; budgets below `floor` are replaced by it.
+    Return the number of errors at each simulated budget. `start` are the first budgets to simulate; budgets
+    below `floor` are replaced by it.
     """
     counts: list[ErrorCount] = []
 

@@ -78,9 +78,10 @@ def _pooled_error_ratio(question: Question) -> float:
 
 
 def _probability_of_enough_events(question: Question, pulls: int) -> float:
-    """Return the probability that the best and each other arm have enough rewards of 1 and of 0 for a test.
+    """Return the probability that all arms have enough rewards of 1 and of 0 for a test.
 
-    Events are ones and zeros; their number is treated as normal.
+    The best arm and each other arm must have enough of them together. Events are ones and zeros; their number
+    is treated as normal.
     """
     from scipy.special import ndtr
 
@@ -114,7 +115,7 @@ def _probability_of_no_lead(question: Question, pulls: int, bars: Floats) -> flo
 
 
 def pull_efficiency(arms: int, size: float, pulls: int) -> float:
-    """Return the information from a pull in environments with shifts, relative to a pull without shifts.
+    """Return the statistical information from a pull under shifts, relative to a pull without shifts.
 
     This ratio is the efficiency e. Arms take turns in rounds of random order. An environment of L pulls, n_i
     of arm i, gives as much information as (L - sum n_i^2/L) K/(K - 1) pulls. If it begins and ends in the

@@ -64,9 +64,9 @@ class PlanSimulator:
         return int(study.errors(spec.label)[0])
 
     def search(self, spec: PolicySpec, pulls: list[float], runs: int) -> list[ErrorCount]:
-        """Simulate to find the smallest budget with the allowed error rate; return the errors by budget.
+        """Simulate a test with various budgets, to find the smallest budget with the allowed error rate.
 
-        The search begins with the budgets `pulls`.
+        Return the number of errors at each simulated budget. The search begins with the budgets `pulls`.
         """
         start = [each / self.block for each in pulls]
         play = partial(self.count_errors, spec)

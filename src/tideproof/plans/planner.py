@@ -50,7 +50,7 @@ def answer_question(
 def _simulate_plan(
     question: Question, replications: int | None, seed: int, show: Callable[..., None]
 ) -> Plan:
-    """Find by simulation how many pulls adaptive, even and early-stopping tests need; return this plan."""
+    """Find by simulation how many pulls adaptive, even-split and early-stopping tests need."""
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(

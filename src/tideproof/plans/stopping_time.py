@@ -59,7 +59,7 @@ def default_runs(rule: str, arms: int) -> int:
 
 
 def find_cap(even: int) -> int:
-    """Return the maximum number of pulls of simulated tests with a stopping rule.
+    """Return after how many pulls a simulated test ends if its stopping rule has not ended it before.
 
     `even` is the budget of an even split, which the maximum exceeds by far.
 

@@ -24,7 +24,7 @@ _SMALLEST_BUDGET = 30  # pulls; a smaller budget gets the same bound as this one
 
 
 def wrong_stop_probability(bound: float, arms: int, budget: int) -> float:
-    """Return an upper bound of the probability that a run stops with a wrong arm.
+    """Return an upper bound of the probability that an experiment stops and selects a wrong arm.
 
     The run may stop as soon as its tail probability is at most exp(-bound).
 
@@ -36,9 +36,10 @@ def wrong_stop_probability(bound: float, arms: int, budget: int) -> float:
 
 
 def find_bound(arms: int, budget: int | None, confidence: float) -> float:
-    """Return the bound b for a confidence level: a run stops when its tail probability is at most exp(-b).
+    """Return the amount of evidence at which an experiment may stop with a given confidence.
 
-    That is the tail probability of another arm being better than the leader.
+    An experiment stops when its tail probability is at most exp(-b), where b is the result. That is the tail
+    probability of another arm being better than the leader.
 
     `budget` is in pulls; without one `DEFAULT_BUDGET` is used.
 

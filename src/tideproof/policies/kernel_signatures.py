@@ -42,11 +42,14 @@ class Weigh(Protocol):
     """
 
     def __call__(self, params: Any, state: Any, data: Data, arm: int, /) -> Any:
-        """Return the weight of a new reward of `arm`; `data` (statistics) does not contain the reward yet."""
+        """Return the weight of a new reward of an arm.
+
+        `data` (statistics) does not contain the reward yet.
+        """
 
 
 class Active(Protocol):
-    """Signature of a policy's function that returns whether it may still pull an arm.
+    """Signature of a policy's function that returns whether an arm may still be pulled.
 
     It must not write.
     """
@@ -106,4 +109,4 @@ class FromWorld(Protocol):
     """
 
     def __call__(self, world: Any, /) -> dict[str, Any]:
-        """Return the options, by name, that the policy should have in simulations of a world (`tp.World`)."""
+        """Return the options, by name, that suit the policy in a given simulated world."""

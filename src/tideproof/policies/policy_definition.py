@@ -29,13 +29,13 @@ PREFIX = "reduce:"  # starts the name of a policy that runs on rewards from whic
 
 @kernel
 def weigh_all_alike(params, state, data, arm):
-    """Return the weight of a reward: always 1, because this is the default for policies without weights."""
+    """Return 1 as the weight of a reward, because most policies weight all rewards alike."""
     return 1.0
 
 
 @kernel
 def keep_all_arms(params, state, arm):
-    """Return whether the policy may still pull an arm: always, as the default for policies that drop none."""
+    """Return True for every arm, because most policies never eliminate arms."""
     return True
 
 

@@ -1,4 +1,7 @@
-"""Find policies by name. Built-in policies and those of plug-ins are registered as entry points."""
+"""Registry of policies, in which built-in policies and those of plug-ins are found by name.
+
+They are registered as entry points.
+"""
 
 from __future__ import annotations
 

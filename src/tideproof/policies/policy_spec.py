@@ -64,14 +64,17 @@ class PolicySpec:
         return params
 
     def within(self, world: Any) -> PolicySpec:
-        """Return a copy of this policy whose missing options are derived from a simulated world."""
+        """Return a copy of this policy that takes its missing options from a simulated world."""
         if self.policy.from_world is None:
             return self
         options = self.policy.from_world(world) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_ratios(self) -> PolicySpec:
-        """Return a copy of this policy; unset options get the defaults made for comparing arms by ratios."""
+        """Return a copy of this policy with the default options for comparing arms by ratios.
+
+        Options that were set keep their values.
+        """
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
@@ -86,9 +89,10 @@ class PolicySpec:
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
-        """Return the policy's functions, sped up by plain Python numbers, or None for a policy of a plug-in.
+        """Return faster versions of the policy's functions, which use plain Python numbers.
 
-        Only the kernels of tideproof are known to give the same results with plain Python numbers.
+        The result is None for a policy of a plug-in. Only the kernels of tideproof are known to give the same
+        results with plain Python numbers.
         """
         holes = (*self.policy.holes.values(), *self.selection.holes.values())
         kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
@@ -99,18 +103,18 @@ class PolicySpec:
         return _interpreted(self.policy, self.selection, plain=True) if built_in else None
 
     def memory(self, arms: int) -> Memory[Any]:
-        """Allocate zeroed memory for one run: policy state, statistics and the current environment."""
+        """Allocate the memory that this policy needs in one simulation, filled with zeros."""
         return allocate(self.layout(), arms)
 
     def layout(self) -> Any:
-        """Return the type of the memory for one run of this policy: its state, statistics and environment.
+        """Return the data type of the memory that this policy needs in one simulation.
 
         It is a NamedTuple of `state`, `data` and `slot`.
         """
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return by name the functions and constants that fill placeholders in this policy's simulation.
+        """Return the functions and constants for the placeholders in this policy's simulation, by name.
 
         The placeholders are the holes of the policy's kernels and of the replication loop.
         """
@@ -139,7 +143,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return by name the functions and constants that fill the placeholders in a policy's functions.
+    """Return the functions and constants for the placeholders in a policy's functions, by name.
 
     The placeholders are the holes of kernels.
     """
@@ -202,9 +206,10 @@ def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> P
 
 @cache
 def _run_type(policy: Policy, selection: Selection) -> Any:
-    """Return the type of a policy's memory in one run, without the statistics that the policy never reads.
+    """Return the data type of the memory that holds a policy's state and statistics in one simulation.
 
-    Unused statistics would take memory and compile time.
+    It leaves out the statistics that the policy never reads. Unused statistics would take memory and compile
+    time.
     """
     reads = policy.reads | selection.reads
     statistics = get_type_hints(Data, include_extras=True)

@@ -69,7 +69,7 @@ def adjusted_data(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the wrapped policy's arm, or another arm if an environment would begin with the same arm twice.
+    """Return the wrapped policy's choice, but avoid beginning an environment with two pulls of one arm.
 
     If another arm may be pulled, the least-pulled one replaces a repetition of the environment's first arm.
     """

@@ -20,7 +20,7 @@ RESERVED_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
 
 
 def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
-    """Raise `KernelError` if a policy gives a reserved name or no value to a placeholder in its functions."""
+    """Raise `KernelError` if a placeholder in a policy's functions has a reserved name or no value."""
     for name, value in holes.items():
         if name in RESERVED_HOLES:
             raise KernelError(

@@ -49,7 +49,7 @@ class Params(NamedTuple):
 
 
 class StopState(NamedTuple):
-    """State of a stopping rule: whether it has ended the run, and the arm that was then the best.
+    """State of a stopping rule: whether it has ended the experiment, and the arm that it found best.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def active(params, state, arm):
 
 @dataclass(frozen=True, slots=True)
 class StoppingRuleKind:
-    """Kind of stopping rule for simulations: its name, the function that collects evidence, and its bound.
+    """Kind of stopping rule for simulations, such as the calibrated or the proven rule.
 
     Attributes
     ----------
@@ -142,7 +142,10 @@ class StoppingRuleKind:
     reads: frozenset[str]
 
     def bound(self, arms: int, horizon: int | None, confidence: float) -> float:
-        """Return the evidence at which a stopping rule ends a run: minus the log of a tail probability."""
+        """Return the amount of evidence at which a stopping rule ends an experiment.
+
+        It is minus the logarithm of a tail probability.
+        """
         return find_bound(arms, horizon, confidence) if self.calibrated else -math.log1p(-confidence)
 
 

@@ -121,7 +121,9 @@ def _raise(response: httpx.Response, url: str) -> NoReturn:
 
 
 def checked_url(url: Any) -> tuple[str, str | None]:
-    """Return the address of a service, and the name of the experiment if the URL contains one.
+    """Split a URL into the address of a service and the name of an experiment.
+
+    The name is None if the URL contains none.
 
     >>> checked_url("http://127.0.0.1:8080/v1/experiments/my%20prices")
     ('http://127.0.0.1:8080', 'my prices')

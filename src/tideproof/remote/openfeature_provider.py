@@ -1,4 +1,4 @@
-"""OpenFeature provider that evaluates feature flags, records rewards, and records that visitors saw arms."""
+"""OpenFeature provider: uses a tideproof experiment as a feature flag, and records rewards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class TideproofProvider(OFREPProvider):
-    """OpenFeature provider for a tideproof service: evaluates feature flags by OFREP, and records rewards.
+    """OpenFeature provider that evaluates feature flags and records rewards by a tideproof service.
 
-    `client.track("buttons", context)` records that the visitor of the context saw the arm of the flag
-    `buttons`. With `TrackingEventDetails(value=20.0, attributes={"key": "order 7"})` it records a reward,
-    once for each key; this needs an API key with the role reporter.
+    Flags are evaluated by OFREP. `client.track("buttons", context)` records that the visitor of the context
+    saw the arm of the flag `buttons`. With `TrackingEventDetails(value=20.0, attributes={"key": "order 7"})`
+    it records a reward, once for each key; this needs an API key with the role reporter.
 
     Parameters
     ----------
@@ -56,7 +56,10 @@ class TideproofProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Record a visitor's reward if the tracking event has a value, else that the visitor saw the arm."""
+        """Record a visitor's reward from a tracking event.
+
+        An event without a value records that the visitor saw the arm.
+        """
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             raise InputError(

@@ -142,7 +142,7 @@ class RemoteExperiment:
         key: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Record the results of `n` pulls of one arm in one environment as a summary."""
+        """Record a summary (number, mean, variance) of `n` rewards of one arm in one environment."""
         self._post(
             "tell-summary",
             arm=arm,
@@ -240,9 +240,9 @@ class RemoteExperiment:
 
     @property
     def tide(self) -> str:
-        """How shifts are estimated: by environment (`"labels"`), over time (`"hidden"`), `"both"`, `"auto"`.
+        """How shifts are estimated, such as by environment label or from rewards alone.
 
-        `"auto"` means that this is not decided yet.
+        `"labels"`: by environment; `"hidden"`: over time; `"both"`: by both; `"auto"`: not decided yet.
         """
         return str(self._info["tide"])
 
@@ -324,7 +324,7 @@ class RemoteExperiment:
 
     @property
     def _label(self) -> Label | None:
-        """Default environment of this thread's next pull: that of its last one, or None before the first."""
+        """Default environment of this thread's next pull: the environment of its last pull, or None."""
         return getattr(self._thread_state, "label", None)
 
     @property

@@ -49,7 +49,9 @@ def describe_event(event: Any, book: Book, pulls: int, window: bool = False) -> 
 
 
 def format_time(at: float) -> str:
-    """Return a timestamp in seconds since 1970 as a date and time in UTC; as a number if it is out of range.
+    """Return a timestamp in seconds since 1970 as a date and time in UTC.
+
+    A timestamp that is out of range is returned as a number.
 
     >>> format_time(1.7e9), format_time(1e300)
     ('2023-11-14 22:13:20', '1e+300')
@@ -73,7 +75,7 @@ def format_age(seconds: float) -> str:
 
 
 def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
-    """Return pulls (assignments of arms) as text: details of a single one, IDs of a few, or their number."""
+    """Name pulls (assignments of arms) in a text, or count them if there are many."""
     if len(pulls) == 1:
         pull = book.pulls[pulls[0]]
         return f"{pull.id} ({pull.arm}, {pull.environment!r})"
@@ -83,18 +85,18 @@ def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
 
 
 def _describe_created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, the creation of an experiment."""
+    """Describe a logged event in words: an experiment was created."""
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
     yield f"created: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
 def _describe_opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a process that opened an experiment."""
+    """Describe a logged event in words: a process opened an experiment."""
     yield f"opened by a process whose pull IDs begin with {event.session}"
 
 
 def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, pulls (assignments of arms)."""
+    """Describe a logged event in words: arms were assigned."""
     yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
@@ -104,7 +106,7 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
 
 
 def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, received rewards."""
+    """Describe a logged event in words: rewards were received."""
     if len(event.pulls) <= _FEW:
         rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
         yield f"recorded {rewards} for {_name_pulls(book, event.pulls)}"
@@ -114,14 +116,14 @@ def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterat
 
 
 def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, the shares of each arm in the next batch."""
+    """Describe a logged event in words: each arm's share of the next batch was computed."""
     shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
     yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
 
 
 def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, aggregated rewards."""
+    """Describe a logged event in words: aggregated rewards were received."""
     rewards = format_count(event.n, "reward")
     yield f"recorded {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
     yield f"mean {event.mean:.4g}, variance {event.variance:.4g}"
@@ -129,18 +131,18 @@ def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[s
 
 
 def _describe_cancelled(event: e.Cancelled, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, cancelled pulls."""
+    """Describe a logged event in words: pulls (assignments of arms) were cancelled."""
     yield f"cancelled {_name_pulls(book, event.pulls)}"
 
 
 def _describe_expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, expired pulls."""
+    """Describe a logged event in words: pulls expired before their rewards arrived."""
     yield f"expired: {_name_pulls(book, event.pulls)}"
     yield "" if event.reward is None else f", with the reward {event.reward:.6g}"
 
 
 def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, attribution windows (periods for rewards) that closed.
+    """Describe a logged event in words: periods for receiving rewards (attribution windows) ended.
 
     From then on, the rewards received before count, and pulls without a reward get the default reward.
     """
@@ -157,63 +159,66 @@ def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterat
 
 
 def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a corrected reward."""
+    """Describe a logged event in words: a reward was corrected."""
     yield f"reward corrected to {event.reward:.6g}: {_name_pulls(book, [event.pull])}"
 
 
 def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, an added arm."""
+    """Describe a logged event in words: an arm was added."""
     yield f"a new arm: {event.arm}"
 
 
 def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a retired arm."""
+    """Describe a logged event in words: an arm was retired."""
     yield f"retired: {book.arms[event.arm]}"
 
 
 def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a changed budget of pulls."""
+    """Describe a logged event in words: the budget of pulls was changed."""
     yield "the budget was removed" if event.budget is None else f"the budget is now {event.budget:,}"
 
 
 def _describe_reason(what: str) -> _Description:
-    """Return a function that describes an event-log record by the word `what` and the author's reason."""
+    """Return a function that describes a pause, resumption or stop of an experiment in words.
+
+    The text consists of the word `what` and the reason of the author.
+    """
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
-        """Describe in words, for readers of the event log, a pause, resumption or stop, with its reason."""
+        """Describe a logged event in words: an experiment was paused, resumed or stopped."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
 
 
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, which arm the stopping rule found to be the best."""
+    """Describe a logged event in words: the stopping rule found the best arm."""
     level = f"{100.0 * event.confidence:.10g} % confidence"
     yield f"the stopping rule found that {book.arms[event.arm]} is best ({level}, rule: {event.rule})"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a note that a user wrote."""
+    """Describe a logged event in words: a user wrote a note."""
     yield f"note: {event.text}"
 
 
 def _describe_warm_start(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, rewards from before the experiment."""
+    """Describe a logged event in words: rewards from before the experiment were added."""
     yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before the experiment"
 
 
 def _describe_salt(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a created or deleted salt for hashing unit IDs."""
+    """Describe a logged event in words: the salt for hashing unit IDs was created or deleted."""
     yield f"the salt of unit IDs was {'set' if event.salt else 'deleted'}"
 
 
 def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, pulls (assigned arms) that were shown to users."""
+    """Describe a logged event in words: users saw their assigned arms."""
     yield f"shown to users: {_name_pulls(book, event.pulls)}"
 
 
 def _describe_unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
-    """Describe in words, for readers of the event log, a request for pulls without an environment label."""
+    """Describe a logged event in words: pulls were requested without an environment."""
     yield "pulls requested without an environment: the shift is estimated from the rewards"
 
 

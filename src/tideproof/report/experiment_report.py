@@ -15,7 +15,10 @@ from tideproof.text import format_count
 
 
 def live_report(found: ReadModel, fit: Fit | TideFit) -> str:
-    """Return the HTML report of a live experiment; statistical warnings come after all other warnings."""
+    """Return the HTML report of a live experiment.
+
+    Statistical warnings come after all other warnings.
+    """
     if not isinstance(fit, Fit):
         raise InputError(
             f"a report needs environment labels: with tide={found.status.tide!r}, use recommend() and fit()"

@@ -1,4 +1,4 @@
-"""Table of arms and chart of the estimated tide (shift of all arms) of an experiment without environments."""
+"""Report of an experiment without environments: table of arms and chart of the estimated tide."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class OrderedRewards(NamedTuple):
     reward: Floats
 
     def raw_means(self, arms: int) -> Floats:
-        """Return the raw mean reward of each arm; `arms` is the number of arms."""
+        """Return the mean reward of each arm, without an adjustment for shifts.
+
+        `arms` is the number of arms.
+        """
         count = np.bincount(self.arm, minlength=arms)
         with np.errstate(invalid="ignore"):
             found: Floats = np.bincount(self.arm, self.reward, arms) / count
@@ -75,12 +78,15 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
 
 
 def best_raw_arm(fit: TideFit, raw: Floats) -> str:
-    """Return the arm with the best raw mean."""
+    """Return the arm with the best raw mean, without an adjustment for shifts."""
     return fit.names[int(np.nanargmax(_sign(fit) * raw))]
 
 
 def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
-    """Return a chart of the tide over time: averages of rewards minus the estimated means of their arms."""
+    """Return a chart of the tide (the shift of all arms) over time.
+
+    Its points are averages of rewards minus the estimated means of their arms.
+    """
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
         return None

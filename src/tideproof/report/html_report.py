@@ -51,7 +51,10 @@ class Card(NamedTuple):
 
 
 def html_report(analysis: FitReport, source: str, columns: str) -> str:
-    """Return the report of an analysis as HTML; `source` and `columns` describe the data."""
+    """Return the report of a log's analysis as an HTML page.
+
+    `source` and `columns` describe the data.
+    """
     style = (
         css()
         + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
@@ -91,7 +94,10 @@ def _with_full_stop(text: str) -> str:
 
 
 def _control_html(analysis: FitReport) -> str:
-    """Return the HTML paragraph on the comparison with the control arm; empty without a control arm."""
+    """Return the HTML paragraph that compares the arms with the control arm.
+
+    It is empty without a control arm.
+    """
     if analysis.against is None:
         return ""
     return f'<p class="control">{html.escape(control_sentence(analysis.fit, analysis.against))}</p>\n'
@@ -217,7 +223,10 @@ def _collapsed_html(title: str, cut: str, columns: list[Column]) -> str:
 
 
 def arms_info(analysis: FitReport) -> list[ArmInfo]:
-    """Return the data of the chart of arms: means and intervals of at most 30 arms with rewards."""
+    """Return the data of the chart of arms: their means and confidence intervals.
+
+    At most 30 arms are shown, and only arms with rewards.
+    """
     return [
         ArmInfo(str(row["arm"]), row["mean"], _row_bounds(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
@@ -226,7 +235,10 @@ def arms_info(analysis: FitReport) -> list[ArmInfo]:
 
 
 def means_axis(fit: Fit) -> Axis:
-    """Return the axis of adjusted means in a chart of arms; for rates it ends at 0 and 1."""
+    """Return the axis of adjusted means in a chart of arms.
+
+    For rates, it ends at 0 and 1.
+    """
     if fit.cells.binary:
         return Axis("share of rewards that are 1", mean_format(fit), 0.0, 1.0)
     return Axis("mean reward", mean_format(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
@@ -251,10 +263,11 @@ def _unit(fit: Fit) -> str:
 
 
 class ShiftChart(NamedTuple):
-    """Data of the chart of shifts: one point per environment, or per group of environments if there are many.
+    """Data of the chart that shows the shift of each environment.
 
-    `each` is the number of environments of a group. The point of a group is the mean of its shifts, and the
-    interval spans their range.
+    If there are many environments, each point stands for a group of consecutive ones. `each` is the
+    number of environments of a group. The point of a group is the mean of its shifts, and the interval
+    spans their range.
     """
 
     shifts: list[ShiftInfo]
@@ -262,7 +275,7 @@ class ShiftChart(NamedTuple):
 
 
 def tide_info(fit: Fit) -> ShiftChart | None:
-    """Return the data of the chart of shifts of environments; None if every shift is 0 by definition.
+    """Return the data of the chart that shows the shift of each environment.
 
     If arms are compared by lifts, shifts are lifts, too.
 
@@ -288,7 +301,10 @@ def tide_info(fit: Fit) -> ShiftChart | None:
 
 
 def _merge_points(part: list[ShiftInfo]) -> ShiftInfo:
-    """Merge neighbouring shifts into one point of the chart: their mean, with their range as interval."""
+    """Merge the shifts of neighbouring environments into one point of a chart.
+
+    The point is their mean, and its interval spans their range.
+    """
     n = sum(each.n for each in part)
     mean = sum(each.n * each.shift for each in part) / n
     ends = min(each.shift for each in part), max(each.shift for each in part)
@@ -297,14 +313,17 @@ def _merge_points(part: list[ShiftInfo]) -> ShiftInfo:
 
 
 class HiddenTideChart(NamedTuple):
-    """Data of the chart of a hidden tide (one estimated without environments): its curve and its jumps."""
+    """Data of the chart of a tide that is estimated without environments: its curve and its jumps."""
 
     shifts: list[ShiftInfo]
     changes: list[ChangeInfo]
 
 
 def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
-    """Return the data of the chart of a hidden tide; None for a log with environment labels."""
+    """Return the data of the chart of a tide that is estimated without environments.
+
+    The result is None for a log with environment labels.
+    """
     if fit.tide is None:
         return None
     rows = fit.tide.points(fit.confidence).to_dicts()
@@ -314,14 +333,17 @@ def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
 
 
 class GapChart(NamedTuple):
-    """Data of the chart that compares two arms in each environment, and the number of shared environments."""
+    """Data of the chart that compares two arms in each environment.
+
+    `met` is the number of environments that the two arms shared.
+    """
 
     info: GapsInfo
     met: int
 
 
 def gaps_info(fit: Fit) -> GapChart | None:
-    """Return the data of the chart that compares the best arm with its runner-up in single environments.
+    """Return the data of the chart that compares the best arm with its runner-up in each environment.
 
     If there are too many environments, those with the smallest standard errors are chosen. Return None if
     arms cannot be compared or no interval is known.
@@ -345,7 +367,7 @@ def gaps_info(fit: Fit) -> GapChart | None:
 
 
 def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
-    """Return the data of the chart of which arms shared environments.
+    """Return the data of the chart that shows which arms shared environments.
 
     The evidence for a pair is the sum of n_i n_k/m_j over environments. Return None if all pairs shared
     environments, if there are too many arms, or if the tide is hidden.
@@ -363,18 +385,24 @@ def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
 
 
 def _row_bounds(row: Mapping[str, Any]) -> Limits:
-    """Return the lower and upper bound of the interval in a table row; None if a bound is unknown."""
+    """Return the bounds of the confidence interval in a table row, or None if one is unknown."""
     return _bounds(row["low"], row["high"])
 
 
 def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
-    """Return the bounds of an interval minus the neutral value (1 for ratios); None if a bound is unknown."""
+    """Subtract the neutral value (1 for ratios, else 0) from the bounds of an interval.
+
+    The result is None if a bound is unknown or infinite.
+    """
     low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)
 
 
 def _finite(x: float | None, one: float = 0.0) -> float | None:
-    """Return a number minus the neutral value `one` (1 for ratios, else 0); None if unknown or infinite."""
+    """Subtract the neutral value (1 for ratios, else 0) from a number.
+
+    The result is None if the number is unknown or infinite.
+    """
     return None if x is None or not math.isfinite(x) else x - one
 
 

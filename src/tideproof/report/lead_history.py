@@ -25,9 +25,9 @@ class LeadHistory(NamedTuple):
 
 
 class ShareHistory(NamedTuple):
-    """Share of each arm in the number of rewards of each environment, or of each group of environments.
+    """Share of each arm in the rewards of each environment.
 
-    Groups consist of consecutive environments.
+    If there are many environments, the shares are those in groups of consecutive environments.
     """
 
     environments: list[str]
@@ -36,16 +36,17 @@ class ShareHistory(NamedTuple):
 
 
 def best_raw_arm(fit: Fit) -> str:
-    """Return the arm with the best raw mean."""
+    """Return the arm with the best raw mean, without an adjustment for shifts."""
     pick = max if fit.direction == "maximize" else min
     seen = [row for row in fit.averages if row["raw_mean"] is not None]
     return str(pick(seen, key=lambda row: row["raw_mean"])["arm"])
 
 
 def lead_info(fit: Fit) -> LeadHistory | None:
-    """Return the history of the best arm's lead over the arm with the best raw mean, or over the runner-up.
+    """Return how the lead of the best arm developed from environment to environment.
 
-    It is the lead over the runner-up if the best arm has the best raw mean, too.
+    The lead is that over the arm with the best raw mean or, if the best arm has the best raw mean, too, over
+    the runner-up.
 
     The lead is a difference of means on every scale, so that raw means can be compared. Return None if there
     are fewer than two environments or no lead can be computed.
@@ -78,7 +79,10 @@ def lead_axis(fit: Fit, lead: LeadHistory) -> Axis:
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
-    """Return each arm's share of the rewards in each environment; None if there is only one environment."""
+    """Return the share of each arm in the rewards of each environment.
+
+    The result is None if there is only one environment.
+    """
     if len(cells.environments) < 2:
         return None
     n, _ = _dense_arrays(cells)
@@ -103,7 +107,7 @@ def _dense_arrays(c: Cells) -> tuple[Floats, Floats]:
 def _lead_series(
     n: Floats, total: Floats, a: int, b: int, shown: list[int]
 ) -> list[tuple[int, float | None, float | None]]:
-    """Return the raw and the adjusted lead of arm `a` over arm `b` after each of the environments in `shown`.
+    """Return the lead of one arm over another after each of several environments, raw and adjusted.
 
     The adjusted lead solves the normal equations of least squares with a shift for each environment.
     """
@@ -130,5 +134,5 @@ def _lead_series(
 
 
 def _times_sign(x: float | None, sign: float) -> float | None:
-    """Return a number multiplied by `sign` (1 or -1); None if the number is None."""
+    """Multiply a number by `sign` (1 or -1); None stays None."""
     return None if x is None else sign * float(x)

@@ -21,7 +21,10 @@ def registered_policies() -> list[Policy]:
 
 
 def overview() -> Table:
-    """Return a table of all policies: name, idea, need for a known budget, handling of shifts, reference."""
+    """Return a table that describes every policy in one row.
+
+    Its columns are the name, the idea, the need for a known budget, the handling of shifts and a reference.
+    """
     every = registered_policies()
     return Table(
         {
@@ -35,7 +38,7 @@ def overview() -> Table:
 
 
 def shift_text(awareness: str) -> str:
-    """Return whether a policy adjusts for shifts, as tables and pages show it.
+    """Return "yes", "no" or "not affected": whether a policy adjusts for shifts.
 
     >>> [shift_text(word) for word in ("aware", "blind", "unaffected")]
     ['yes', 'no', 'not affected']

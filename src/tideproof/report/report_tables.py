@@ -26,7 +26,10 @@ _CAPTIONS = {
 
 
 class Heading(NamedTuple):
-    """Heading of a table column and the format of its numbers; a column without a format holds text."""
+    """Heading of a table column, and the format of the numbers in this column.
+
+    A column without a format contains text.
+    """
 
     text: str
     figures: NumberFormat | None = None
@@ -37,7 +40,10 @@ Headings = Mapping[str, Heading]  # the heading of each column
 
 
 def arm_columns(analysis: FitReport) -> list[Column]:
-    """Return the table of arms as columns; numbers have as many digits as their intervals justify."""
+    """Return the columns of the table of arms in a report.
+
+    Numbers have as many digits as their intervals justify.
+    """
     fit, rows = analysis.fit, analysis.arms.to_dicts()
     means = mean_format(fit)
     points = ", points" if fit.cells.binary else ""  # percentage points
@@ -47,7 +53,10 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         return Column(header, [write(row) for row in rows], left)
 
     def ends(row: dict[str, Any]) -> tuple[float | None, float | None]:
-        """Return the interval bounds in a row of a table of arms; (None, None) if the noise is unknown."""
+        """Return the bounds of the confidence interval of an arm's mean.
+
+        The result is (None, None) if the noise is unknown.
+        """
         return (None, None) if fit.exact else (row["low"], row["high"])
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
@@ -98,7 +107,10 @@ def format_chance(p: float | None) -> str:
 
 
 def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
-    """Return a report's tables of details, each as a title, a caption (perhaps empty) and columns."""
+    """Return the tables of details in a report, such as the table of shifts.
+
+    Each table is a title, a caption (perhaps empty) and columns.
+    """
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)
     changes, points = change_format(fit), ", points" if fit.cells.binary else ""
@@ -154,7 +166,10 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
 
 
 def _averages_with_intervals(fit: Fit) -> Table:
-    """Return the table of raw and adjusted means, with interval bounds to choose the number of decimals."""
+    """Return the table of the raw and the adjusted mean of each arm.
+
+    It contains interval bounds, with which the number of decimals is chosen.
+    """
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
 
@@ -166,7 +181,9 @@ def _leading_days_table(found: InteractionSummary) -> Table:
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return a report table as title, caption and columns of text; a long table of environments is cut.
+    """Shorten a long table of environments for a report, and format its cells.
+
+    Return the title, the caption and the columns of text.
 
     At most the first `ENVIRONMENTS` environments are shown, but always all arms.
     """

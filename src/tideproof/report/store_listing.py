@@ -21,7 +21,10 @@ from tideproof.table import to_json_values
 
 
 def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
-    """Return one row of a list of experiments; if the experiment cannot be read, the row shows the error."""
+    """Return a row that summarizes one experiment, for a list of experiments.
+
+    If the experiment cannot be read, the row contains the error.
+    """
     row: dict[str, Any] = {
         "name": each.name,
         "arms": [],
@@ -72,7 +75,7 @@ def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
 
 
 def _arms(found: ReadModel, fit: Fit | None) -> Iterator[dict[str, Any]]:
-    """Yield one row of results for each arm of an experiment, the best first."""
+    """Yield the estimates and counts of each arm of an experiment as a table row, the best arm first."""
     rows = {} if fit is None else {row["arm"]: row for row in fit.arms}
     if isinstance(found.fit, TideFit):
         raw = OrderedRewards(*found.inputs.rewards_in_order()).raw_means(len(found.fit.names)).tolist()

@@ -57,7 +57,10 @@ class Column(NamedTuple):
     left: bool = False
 
     def width(self, broken: bool = False) -> int:
-        """Return the width of a table column in characters; `broken` allows line breaks in its header."""
+        """Return the width of a table column in characters.
+
+        `broken` allows line breaks in its header.
+        """
         from rich.cells import cell_len
 
         headers = self.header.split() if broken else self.header.splitlines()
@@ -76,7 +79,9 @@ def make_tables(
     space: int = 3,
     **style: Any,
 ) -> Iterator[RichTable]:
-    """Yield tables for a terminal, each with the column `first` and as many of the `others` as fit its width.
+    """Split a wide table into several tables that fit the width of a terminal.
+
+    Each table has the column `first` and as many of the `others` as fit.
 
     Numbers are never broken if the terminal has room for one of them. The title is above the first table, the
     caption below the last. A column takes `space` characters for its line and its margins.
@@ -107,7 +112,10 @@ def make_tables(
 
 
 def first_column_width(others: Sequence[int], room: int) -> int:
-    """Return the width of a table's first column: the rest of the line or, if that is small, up to half."""
+    """Return the width of the first column of a table in a terminal.
+
+    It is the rest of the line or, if that is small, up to half of the line.
+    """
     left = room - sum(others)
     if left < room // 5:
         left = min(room - max(others), room // 2)

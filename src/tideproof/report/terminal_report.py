@@ -24,7 +24,10 @@ _COLOURS = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bo
 
 
 class TerminalObserver(AnalysisObserver):
-    """Messages on stderr: guessed columns, and the progress of an analysis if stderr is a terminal."""
+    """Messages on stderr while a log is analyzed: guessed columns, and the progress.
+
+    The progress is shown if stderr is a terminal or a notebook.
+    """
 
     def __init__(self, *, progress: bool = True) -> None:
         self._messages = Console(stderr=True)

@@ -61,9 +61,10 @@ class ExperimentCache:
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Create an experiment, or find an existing one if `join` is true; return it and whether it is new.
+        """Create an experiment, or return the existing one with this name.
 
-        If the name is taken, `join=True` returns the existing experiment if its options agree.
+        Also return whether it is new. If the name is taken, `join=True` returns the existing experiment if
+        its options agree; everything else raises an error.
         """
         options = separate_options(options)
         made = Experiment(arms, **options)
@@ -81,12 +82,15 @@ class ExperimentCache:
         return self.get(name), new
 
     def list_experiments(self) -> list[ExperimentListing]:
-        """Return all experiments, sorted by name."""
+        """Return the name and a summary of every experiment in a store, sorted by name."""
         with self.store_lock:
             return self.backend.list_experiments()
 
     def find_log(self, name: str) -> ExperimentLog:
-        """Return the event log of an experiment; only a thread that holds `store_lock` may use the log."""
+        """Return the stored event log of an experiment.
+
+        Only a thread that holds `store_lock` may use it.
+        """
         with self.store_lock:
             log = self.backend.log(name)
         if log is None:
@@ -94,7 +98,7 @@ class ExperimentCache:
         return log
 
     def read_entries(self, name: str, after: int, most: int) -> list[LogEntry]:
-        """Return up to `most` events of an experiment's event log, those that follow event number `after`."""
+        """Return up to `most` entries of an experiment's event log, beginning after entry number `after`."""
         log = self.find_log(name)
         with self.store_lock:
             return log.read(after, after + most)

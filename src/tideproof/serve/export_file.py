@@ -8,6 +8,9 @@ from tideproof.experiment.snapshots.experiment_file import to_text
 
 
 def export_text(run: Experiment) -> str:
-    """Return an experiment as JSON text for `Experiment.load`, without the salt for hashing unit ids."""
+    """Return an experiment as JSON text that `Experiment.load` can read.
+
+    The text does not contain the salt with which the identifiers of units are hashed.
+    """
     happened = [each._replace(salt="") if isinstance(each, e.Salted) else each for each in run.events()]
     return to_text(happened, None)

@@ -41,7 +41,10 @@ class FlagTraits(NamedTuple):
 
 
 class FlagEvaluator:
-    """Evaluator of experiments as feature flags; calls block, and are thread-safe."""
+    """Evaluator of experiments as feature flags.
+
+    Calls block, and are thread-safe.
+    """
 
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
@@ -52,7 +55,10 @@ class FlagEvaluator:
     def evaluate(
         self, name: str, key: Key, unit: str, environment: Label | None
     ) -> tuple[dict[str, Any], bool]:
-        """Return a feature flag's arm and reason for a unit (a visitor), and whether the unit is new."""
+        """Return the arm that a feature flag gives to a unit, such as a visitor.
+
+        The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
+        """
         run = self._experiments.get(name)
         traits = self._traits_of(name)
         if not traits.visitors:
@@ -67,7 +73,11 @@ class FlagEvaluator:
     def evaluate_all(
         self, key: Key, unit: str, environment: Label | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Evaluate all feature flags of an API key for a unit (a visitor); also name the flags new to it."""
+        """Return the arms that a unit, such as a visitor, gets from all feature flags of an API key.
+
+        Each arm is part of an evaluation in the format of OFREP. Also return the names of the flags for which
+        the unit is new.
+        """
         found: list[dict[str, Any]] = []
         news: list[str] = []
         for name in self._names(key):
@@ -96,7 +106,7 @@ class FlagEvaluator:
         return found
 
     def cached_version(self, key: Key) -> str | None:
-        """Return the cached version hash of the feature flags, or None if it is too old to use.
+        """Return the cached hash of the state of all feature flags, or None if it is too old.
 
         The call never blocks.
         """
@@ -136,7 +146,10 @@ class FlagEvaluator:
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
-    """Return a feature flag's arm and reason for a unit (a visitor), and whether the unit is new."""
+    """Return the arm that a feature flag gives to a unit, such as a visitor.
+
+    The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
+    """
     is_new = False
     pull, over = _find_pull(run, unit)
     if pull is None and not over:
@@ -151,7 +164,9 @@ def _evaluation(
 
 @locked
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
-    """Return a unit's pull (or None), and whether the unit now gets the arm that the experiment selected.
+    """Return the pull (assignment of an arm) of a unit, such as a visitor, or None.
+
+    Also return whether the unit now gets the arm that the experiment selected.
 
     It gets the selected arm once the experiment is over, unless the reward of the unit's pull is still
     pending.
@@ -169,7 +184,7 @@ def _is_over(book: Book) -> bool:
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
-    """Return the values that determine which arms an experiment's visitors can get, for detecting changes."""
+    """Return a description of which arms visitors can get now, to detect when this changes."""
     book = run.internals.state.book
     selected = run.internals.selected().arm if _is_over(book) else None
     return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]

@@ -24,7 +24,10 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _TextFormatter(logging.Formatter):
-    """Log formatter that writes a log message and its fields as one line of text; "-" is a missing value."""
+    """Log formatter that writes a message and its fields as one line of text.
+
+    "-" stands for a missing value.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a log record as text."""

@@ -29,7 +29,7 @@ _HEADERS = [
 
 
 class RequestMiddleware:
-    """Outermost ASGI middleware; it handles limits, security headers, metrics and log lines of requests."""
+    """Outermost ASGI middleware: it limits, counts and logs requests, and adds security headers."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -142,6 +142,9 @@ def _route(scope: Scope) -> str | None:
 
 
 def _method(scope: Scope) -> str:
-    """Return the HTTP method of a request; "other" for unknown ones, so that there are few metrics."""
+    """Return the HTTP method of a request, or "other" if it is not a known one.
+
+    This limits the number of metrics.
+    """
     known = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
     return str(scope["method"]) if scope["method"] in known else "other"

@@ -90,7 +90,7 @@ def response(problem: Problem) -> JSONResponse:
 
 
 def problem_of(error: errors.TideproofError) -> Problem:
-    """Return the HTTP error, with its status, that corresponds to an exception of tideproof."""
+    """Convert an exception of tideproof to an HTTP error."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
     name = next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in errors.__all__)
     return Problem(status, str(error), name)

@@ -10,7 +10,9 @@ MAX_CALLERS = 10_000  # callers whose buckets are remembered; the least recent o
 
 
 class RateLimiter:
-    """Rate limiter with a token bucket for each caller: `rate` tokens per second, at most `burst` at once.
+    """Rate limiter that gives each caller a token bucket.
+
+    A bucket gets `rate` tokens per second, and contains at most `burst` tokens.
 
     By default, `burst` is two seconds' worth of tokens. Only one event loop may use it.
     """
@@ -20,7 +22,10 @@ class RateLimiter:
         self._tokens: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str, count: float = 1.0) -> float:
-        """Take rate-limit tokens of a caller and return 0, or return the seconds until there are enough."""
+        """Return for how many seconds a caller must wait, or 0 if the rate limit allows its request.
+
+        If the wait is 0, `count` tokens are taken from the bucket of the caller.
+        """
         now = time.monotonic()
         tokens, at = self._tokens.pop(caller, (self._burst, now))
         tokens = min(self._burst, tokens + (now - at) * self._rate)

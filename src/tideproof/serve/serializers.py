@@ -42,7 +42,10 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
 
 
 def recommendation(found: Recommendation) -> dict[str, Any]:
-    """Return the recommendation of an arm as a JSON dictionary; infinite or undefined numbers become None."""
+    """Return a recommendation (which arm to select) as a JSON-compatible dictionary.
+
+    Infinite and undefined numbers become None.
+    """
     said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -51,7 +54,10 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
 
 
 def event(entry: LogEntry) -> dict[str, Any]:
-    """Return an event of an event log as a dictionary, without the salt for hashing unit ids."""
+    """Return an event of an experiment's log as a JSON-compatible dictionary.
+
+    It does not contain the salt with which the identifiers of units are hashed.
+    """
     kind, at, by, *values = json.loads(entry.record)
     names = e.KINDS[kind]._fields[2:]
     about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}

@@ -47,7 +47,10 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
 
 
 def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
-    """Serve a web application until a signal stops it; call `begun` with its URL once it is ready."""
+    """Serve a web application until a signal stops it.
+
+    `begun` is called with its URL once it is ready.
+    """
     service: Service = app.state.service
     try:
         with open_socket(host, port) as found:
@@ -60,7 +63,9 @@ def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> Non
 
 
 def create_first_key(service: Service, host: str) -> str | None:
-    """Create the first admin key and return its secret, or return None if an admin key exists already.
+    """Create an API key with all rights, unless there is one already, and return its secret.
+
+    The result is None if there is one.
 
     Raise `InputError` if the host is reachable from other machines while there are no keys at all.
     """

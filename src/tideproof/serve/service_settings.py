@@ -18,7 +18,9 @@ SECRET = 20  # minimum length of an admin key that the operator chooses
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a service; each is also an environment variable, such as TIDEPROOF_REQUESTS_PER_SECOND.
+    """Settings of the web service, such as how many requests per second a caller may send.
+
+    Each is also an environment variable, such as TIDEPROOF_REQUESTS_PER_SECOND.
 
     Attributes
     ----------
@@ -88,7 +90,10 @@ class Settings:
 
 
 def find_time_zone(name: str) -> tzinfo:
-    """Return the time zone with this name; UTC works without the system's time zone files."""
+    """Return the time zone with this name.
+
+    UTC works without the system's time zone files.
+    """
     if name == "UTC":
         return UTC
     try:

@@ -13,7 +13,10 @@ PAUSE = 0.5  # seconds after which a stream checks for events of other processes
 
 
 class Notifier:
-    """Registry of the event streams that wait for new events of experiments, for use in one event loop."""
+    """Registry of the event streams that wait for new events of experiments.
+
+    Only one event loop may use it.
+    """
 
     def __init__(self, most: int) -> None:
         self.max_streams, self.open_streams = most, 0

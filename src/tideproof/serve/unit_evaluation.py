@@ -1,4 +1,4 @@
-"""Assign an arm to a unit, such as a visitor: return the pull that the unit has, or reserve a new pull."""
+"""Assign an arm to a unit, such as a visitor; a unit keeps its arm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tideproof.serve.problem_details import Problem
 def evaluate_unit(
     run: Experiment, key: Key, unit: str | int, environment: Label | None, max_reservations: int
 ) -> tuple[Pull, bool]:
-    """Return the pull of a unit, such as a visitor, and whether this call assigned it; a blocking call.
+    """Return the arm of a unit, such as a visitor; assign one if the unit has none.
+
+    The arm is part of a pull. Also return whether this call assigned it. The call blocks.
 
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """

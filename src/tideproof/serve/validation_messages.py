@@ -1,4 +1,7 @@
-"""Plain sentences for validation errors of Pydantic, which name the field, its value and what is allowed."""
+"""Translate validation errors of Pydantic to plain sentences for users.
+
+The sentences name the field, its value and what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ _PATTERNS = {NAME: "must not contain slashes or control characters, but is {valu
 
 
 def describe_request_errors(request: Request, error: RequestValidationError) -> str:
-    """Return a request's validation errors in one line, with suggestions for misspelled field names."""
+    """Return the validation errors of an HTTP request as one line of text.
+
+    It contains suggestions for misspelled field names.
+    """
     body = getattr(request.scope.get("route"), "body_field", None)
     allowed = () if body is None else tuple(_field_names(body.field_info.annotation))
     return describe_validation_errors(error, allowed)
@@ -57,7 +63,9 @@ def describe_validation_errors(
     allowed: tuple[str, ...] = (),
     names: Mapping[str, str] | None = None,
 ) -> str:
-    """Return validation errors in one line: for each field, the sentence that says what is allowed.
+    """Return the validation errors of Pydantic as one line of text.
+
+    For each field, a sentence says what is allowed.
 
     Parameters
     ----------
@@ -76,7 +84,10 @@ def describe_validation_errors(
 
 
 def _describe_field(field: str, found: list[Any], allowed: tuple[str, ...]) -> str:
-    """Return the validation errors of one field as one sentence; a field of a union type can have several."""
+    """Return the validation errors of one field as one sentence.
+
+    A field of a union type can have several errors.
+    """
     if isinstance(found[0]["input"], bytes):  # FastAPI decodes a body only if the header says that it is JSON
         return f"{field} must be JSON, with the header Content-Type: application/json"
     others = [each for each in found if each["type"] not in _TYPES]
@@ -164,7 +175,10 @@ def _field_names(annotation: Any) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for an error message, as JSON unless it is a text, and shortened if it is long."""
+    """Return a value as text for an error message, shortened if it is long.
+
+    The text is JSON unless the value is a string.
+    """
     if isinstance(value, (bool, type(None), list, dict)):
         try:
             text = json.dumps(value, ensure_ascii=False)

@@ -107,7 +107,7 @@ class Cells:
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
-        """Return a data set with the given numbers of pulls by environment and arm, and with rewards of 0.
+        """Return a data set of zero rewards with the given numbers of pulls by environment and arm.
 
         `counts` is (J, K).
         """
@@ -117,11 +117,16 @@ class Cells:
         return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
 
     def weighted(self, weight: Floats) -> Cells:
-        """Return the same arm-by-environment means with other weights, and without variance around them."""
+        """Return the same arm-by-environment means with other least-squares weights.
+
+        The result has no variance around these means.
+        """
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
     def select(self, cells: Ints, label: Callable[[Any], Any] | None = None) -> Cells:
-        """Return the data of some arm-by-environment cells; the function `label` may rename environments.
+        """Return the data of the given arm-by-environment cells.
+
+        The function `label` may rename environments.
 
         All arms stay listed, also those that have no cell left. The slope of the covariates is dropped.
         """
@@ -215,7 +220,7 @@ class Cells:
 
     @cached_property
     def totals(self) -> Floats:
-        """Total weight of each environment, W_j, by default its number of rewards: (J,)."""
+        """Total least-squares weight of each environment, W_j, by default its number of rewards: (J,)."""
         return self.by_environment(self.weight)
 
     @cached_property
@@ -247,11 +252,11 @@ class Cells:
         return b
 
     def by_arm(self, values: Floats) -> Floats:
-        """Add up one value of each arm-by-environment cell over the environments of each arm: (K,)."""
+        """Sum a quantity that is given by arm and environment over environments, for each arm: (K,)."""
         return sum_by_index(self.arm, values, self.K)
 
     def by_environment(self, values: Floats) -> Floats:
-        """Add up one value of each arm-by-environment cell over the arms of each environment: (J,)."""
+        """Sum a quantity that is given by arm and environment over arms, for each environment: (J,)."""
         return sum_by_index(self.environment, values, self.J)
 
     def centred(self, values: Floats) -> Floats:
@@ -260,7 +265,7 @@ class Cells:
         return np.asarray(values - mean)
 
     def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, Floats]]:
-        """Yield values of cells as environment-by-arm matrices, for one block of environments at a time.
+        """Yield environment-by-arm matrices of given quantities, one block of environments at a time.
 
         Elements without a cell are 0. Each item holds a slice of environments, the indices of their cells,
         and one dense matrix for each of the `values`.

@@ -15,7 +15,7 @@ from tideproof.store.backend import ExperimentLog, LogEntry
 
 
 class RecomputedAsks(NamedTuple):
-    """Result of choosing the arms of an event log again, for comparison with the logged arms.
+    """Comparison of the arms in an event log with the arms that the policy chooses when it runs again.
 
     Attributes
     ----------
@@ -62,7 +62,9 @@ def _recompute_asks(
     same: Container[bytes],
     each: Callable[[int, State], None],
 ) -> RecomputedAsks:
-    """Replay an event log, and let the policy choose again all arms that the current code version logged.
+    """Replay an event log, and compare its arms with those that the policy chooses now.
+
+    Only arms that the current code version logged are compared.
 
     `same` holds the identifiers of the writers with this version.
     """

@@ -125,7 +125,7 @@ class ExperimentContents(NamedTuple):
 
 
 class ExperimentListing(NamedTuple):
-    """Entry of one experiment in the list of a store's experiments: summary, counts and last change.
+    """Summary of one experiment, for the list of all experiments in a store.
 
     Attributes
     ----------
@@ -151,7 +151,10 @@ class ExperimentLog(Protocol):
     """
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed event-log entries after number `after`, up to `upto`; never block writers."""
+        """Return the committed entries of an event log that follow entry number `after`.
+
+        With `upto`, entries with a number above `upto` are left out. The call never blocks writers.
+        """
         ...
 
     def begin(self, waiting: Callable[[], None]) -> None:
@@ -162,7 +165,10 @@ class ExperimentLog(Protocol):
         ...
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
+        """Write new entries of the event log, as part of the open transaction.
+
+        Also write results of commands and, if given, a new summary of the experiment.
+        """
         ...
 
     def add_writer(self, writer: Writer) -> None:
@@ -185,18 +191,26 @@ class ExperimentLog(Protocol):
         ...
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None.
+        """Return the newest undamaged snapshot of an experiment's state, or None.
+
+        Only snapshots that the code version `mark` wrote are considered.
 
         With `upto`, only snapshots that cover at most `upto` events are considered.
         """
         ...
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
+        """Return how many events the newest snapshot of an experiment's state includes.
+
+        Only snapshots of the code version `mark` are considered; without one, the result is 0.
+        """
         ...
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
+        """Return the salt with which unit IDs were hashed after event number `upto`.
+
+        The result is "" if the salt was deleted.
+        """
         ...
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
@@ -216,7 +230,10 @@ class ExperimentLog(Protocol):
         ...
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
+        """Return the code versions that wrote the stored snapshots of an experiment's state.
+
+        The versions of damaged snapshots are included.
+        """
         ...
 
     def close(self) -> None:
@@ -246,7 +263,7 @@ class Backend(Protocol):
         ...
 
     def list_experiments(self) -> list[ExperimentListing]:
-        """Return all experiments, sorted by name."""
+        """Return the name and a summary of every experiment in a store, sorted by name."""
         ...
 
     def find_faults(self) -> list[str]:
@@ -267,7 +284,7 @@ class Backend(Protocol):
 
 
 def check_schema_version(name: str, version: int) -> None:
-    """Raise `InputError` unless a store's schema version is the one that this version of tideproof uses."""
+    """Raise `InputError` unless a store has the table format that this version of tideproof uses."""
     if version == NO_TABLES:
         raise InputError(f"{name!r} has no experiments yet: tp.Experiment.open(url, name, arms) creates one")
     if version != SCHEMA_VERSION:

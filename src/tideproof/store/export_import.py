@@ -62,7 +62,10 @@ def import_file(path: str | os.PathLike[str], url: str, name: str) -> int:
 
 
 def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEntry]:
-    """Return an experiment's events as entries of a hash-chained log; `pulls` is the total count of pulls."""
+    """Return the events of an experiment as entries of a log with a hash chain.
+
+    `pulls` is the total number of pulls.
+    """
     asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
@@ -73,7 +76,10 @@ def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEn
 
 
 def _opened() -> e.Opened:
-    """Return an event that starts a new session of an experiment, with an ID that later pull IDs contain."""
+    """Return an event that starts a new session of an experiment.
+
+    The ID of the session is part of all later pull IDs.
+    """
     return e.Opened(time.time(), None, new_session())
 
 
@@ -101,7 +107,10 @@ def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) ->
 
 
 def _whole(backend: Backend, name: str) -> ExperimentContents:
-    """Return all stored data of an experiment for a copy, plus a last log entry that starts a new session."""
+    """Return all stored data of an experiment, for a copy.
+
+    A last log entry is added, which starts a new session.
+    """
     log = find_log(backend, name)
     answers = log.read_answers()  # read before the events, so that each answer's event is among them
     summary, entries = read_all(backend, name)
@@ -111,7 +120,9 @@ def _whole(backend: Backend, name: str) -> ExperimentContents:
 
 
 def start_session(log: ExperimentLog, events: int) -> None:
-    """Append an entry to a copied event log, so that new pulls of copy and original have different ids.
+    """Append an entry that starts a new session to the copy of an event log.
+
+    New pulls of copy and original then have different ids.
 
     `events` is the number of entries of the log. No other process may have the copy open.
     """
@@ -126,6 +137,9 @@ def start_session(log: ExperimentLog, events: int) -> None:
 
 
 def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
-    """Return a log entry that follows `last` and starts a new session, and the writer of the new entry."""
+    """Return a log entry that starts a new session of an experiment.
+
+    It follows the entry `last`. Its writer is returned, too.
+    """
     writer = Writer(secrets.token_bytes(8), "", __version__)
     return hash_chain.make_entry(_opened(), last.seq + 1, last.pulls, writer.writer, last.hash), writer

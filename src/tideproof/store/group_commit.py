@@ -38,7 +38,9 @@ class CommitGroup:
         self._finished_event: threading.Event | None = None
 
     def finished_event(self) -> threading.Event:
-        """Return the `threading.Event` that is set once the commit of this group of commands was attempted.
+        """Return the `threading.Event` with which threads wait for the commit of their commands.
+
+        It is set once the commit was attempted.
 
         Only a thread that holds the lock of the experiment may call it.
         """

@@ -17,7 +17,10 @@ _to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=("
 
 
 def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_hash: bytes) -> LogEntry:
-    """Return an event as log entry number `seq`, after the entry with the hash `previous_hash`."""
+    """Return an event as an entry of a log with a hash chain.
+
+    Its number is `seq`, and the hash of the entry before it is `previous_hash`.
+    """
     salt = event.salt if isinstance(event, e.Salted) else ""
     record = _to_json(e.event_to_record(event._replace(salt="") if isinstance(event, e.Salted) else event))
     return LogEntry(seq, event.at, pulls, record, salt, writer, _hash(previous_hash, seq, record, writer))
@@ -57,7 +60,10 @@ def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
 
 
 def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
-    """Convert entries of an event log to events; their hashes must have been checked."""
+    """Convert entries of an event log to events.
+
+    The hashes of the entries must have been checked.
+    """
     found: list[e.Event] = []
     for first in range(0, len(entries), _PARSE_SIZE):
         records = [each.record for each in entries[first : first + _PARSE_SIZE]]

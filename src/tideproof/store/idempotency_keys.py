@@ -37,7 +37,10 @@ def _plain(value: Any) -> Any:
 
 
 def encode_answer(run: Experiment, key: str, command: str, result: Any) -> StoredAnswer:
-    """Return the result of a command in the form in which it is stored: each pull becomes its number."""
+    """Convert the result of a command to the form in which it is stored.
+
+    Each pull becomes its number.
+    """
     book = run.internals.state.book
     pulls = result if isinstance(result, list) else [result]
     if result is not None and not all(isinstance(pull, Pull) for pull in pulls):
@@ -51,7 +54,10 @@ def encode_answer(run: Experiment, key: str, command: str, result: Any) -> Store
 
 
 def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
-    """Return the stored answer of a repeated command; raise `UsedKey` if the command is a different one."""
+    """Return the stored result of a command that is repeated with the same idempotency key.
+
+    Raise `UsedKey` if the command is a different one.
+    """
     if stored.command != command:
         raise UsedKey(
             f"the idempotency key {stored.key!r} was already used for {stored.command}, not for "

@@ -32,7 +32,10 @@ class Position(NamedTuple):
 
 
 class LogState(NamedTuple):
-    """State of an experiment, its position in the event log, and how many events its snapshot covers.
+    """State of an experiment, as computed from its event log.
+
+    `position` is that of the last event that the state includes, and `snapshot` the number of events that the
+    snapshot covers.
 
     The state was computed from this snapshot and the events after it; without a snapshot the number is 0.
     """
@@ -76,7 +79,9 @@ def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool
 def catch_up(
     log: ExperimentLog, state: State, position: Position, between: Callable[[], None] = lambda: None
 ) -> Position:
-    """Update an experiment's state with the events logged after `position`; return the new position.
+    """Update the state of an experiment with the events that were logged after a position.
+
+    Return the new position.
 
     `between` is called after each event.
     """
@@ -102,7 +107,10 @@ def _read(log: ExperimentLog, after: Position, upto: int | None = None) -> list[
 
 
 def is_snapshot_due(events: int, snapshot: int) -> bool:
-    """Return whether a log of `events` events needs a new snapshot if the last covers `snapshot` events."""
+    """Return whether enough events were logged since the last snapshot to write a new one.
+
+    The log has `events` events, and the last snapshot covers the first `snapshot` of them.
+    """
     return events - snapshot >= max(MIN_EVENTS_BETWEEN_SNAPSHOTS, events // SNAPSHOT_DIVISOR)
 
 

@@ -56,7 +56,10 @@ class PostgresBackend:
             raise InputError(f"an experiment named {name!r} already exists: choose another name")
 
     def _create(self, name: str, whole: ExperimentContents) -> PostgresLog:
-        """Store an experiment with all its contents unless its name is taken; return the log of that name."""
+        """Store an experiment with all its contents, unless its name is taken.
+
+        Return the event log of the experiment with this name.
+        """
 
         def work() -> None:
             try:
@@ -81,7 +84,7 @@ class PostgresBackend:
         return log
 
     def list_experiments(self) -> list[ExperimentListing]:
-        """Return all experiments, sorted by name."""
+        """Return the name and a summary of every experiment in a store, sorted by name."""
         rows = self._database.run(
             "SELECT name, about, e.seq, e.pulls, e.at FROM tideproof.experiments, LATERAL (SELECT * FROM "
             'tideproof.events WHERE experiment = id ORDER BY seq DESC LIMIT 1) AS e ORDER BY name COLLATE "C"'
@@ -94,7 +97,10 @@ class PostgresBackend:
         return rows
 
     def find_faults(self) -> list[str]:
-        """Check tables and triggers and return a sentence for each fault; the server checks its own files."""
+        """Check tables and triggers of the database, and return a sentence for each fault.
+
+        The server checks its own files.
+        """
         lost = self._database.run(
             "SELECT name FROM tideproof.experiments WHERE NOT EXISTS "
             "(SELECT FROM tideproof.events WHERE experiment = id) ORDER BY name"
@@ -125,7 +131,10 @@ class PostgresLog:
         self._values: list[Any] = []
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed event-log entries after number `after`, up to `upto`."""
+        """Return the committed entries of an event log that follow entry number `after`.
+
+        With `upto`, entries with a number above `upto` are left out. The call never blocks writers.
+        """
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
         last = "" if upto is None else f"AND seq <= {upto:d} "
@@ -141,7 +150,10 @@ class PostgresLog:
         return found
 
     def _as_entries(self, rows: list[Any]) -> list[LogEntry]:
-        """Return database rows as log entries, with the salt for hashing unit IDs where an entry sets one."""
+        """Convert database rows to entries of the event log.
+
+        An entry that sets a salt for hashing unit IDs gets this salt from the table of salts.
+        """
         found = list(map(LogEntry._make, rows))
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
@@ -149,11 +161,17 @@ class PostgresLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
+        """Return the salt with which unit IDs were hashed after event number `upto`.
+
+        The result is "" if the salt was deleted.
+        """
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt for hashing unit IDs that satisfies the SQL condition `where`, or ""."""
+        """Return the newest salt for hashing unit IDs in the database rows that an SQL condition selects.
+
+        The result is "" if there is none.
+        """
         rows = self._run(
             f"SELECT salt FROM tideproof.salts WHERE experiment = %s AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -161,7 +179,10 @@ class PostgresLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers of the log; the server queues waiting writers."""
+        """Begin a transaction that blocks other writers of the event log.
+
+        The server queues waiting writers.
+        """
         self.roll_back()
         lock = f"SELECT FROM tideproof.experiments WHERE id = {self._id:d} FOR UPDATE"
         if self._seen is None:
@@ -177,7 +198,10 @@ class PostgresLog:
         self._seen = found[-1].seq if found else self._seen
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
+        """Write new entries of the event log, as part of the open transaction.
+
+        Also write results of commands and, if given, a new summary of the experiment.
+        """
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         self._insert("events", rows)
         self._end = entries[-1].seq if entries else self._end
@@ -214,7 +238,10 @@ class PostgresLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None."""
+        """Return the newest undamaged snapshot of an experiment's state, or None.
+
+        Only snapshots that the code version `mark` wrote are considered.
+        """
         last = "" if upto is None else f"AND s.seq <= {upto:d} "
         rows = self._run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM tideproof.snapshots AS s "
@@ -228,14 +255,20 @@ class PostgresLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
+        """Return how many events the newest snapshot of an experiment's state includes.
+
+        Only snapshots of the code version `mark` are considered; without one, the result is 0.
+        """
         rows = self._run(
             "SELECT max(seq) FROM tideproof.snapshots WHERE experiment = %s AND mark = %s", (self._id, mark)
         )
         return rows[0][0] or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Store a snapshot of an experiment's state unless a newer one exists, and delete replaced ones."""
+        """Store a snapshot of an experiment's state, unless a newer one exists.
+
+        Snapshots that it replaces are deleted.
+        """
         own = self._id, snapshot.mark
         self.roll_back()
         self._run(
@@ -276,7 +309,10 @@ class PostgresLog:
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
+        """Return the code versions that wrote the stored snapshots of an experiment's state.
+
+        The versions of damaged snapshots are included.
+        """
         rows = self._run(
             "SELECT DISTINCT mark FROM tideproof.snapshots WHERE experiment = %s ORDER BY mark", (self._id,)
         )

@@ -1,4 +1,4 @@
-"""Connection to a PostgreSQL store: opens with safe settings, and opens again if the connection is lost."""
+"""Connection to a PostgreSQL database, which is opened again if it is lost."""
 
 from __future__ import annotations
 
@@ -136,7 +136,10 @@ class PostgresConnection:
         return self.retry(lambda: self.send_statements(psycopg.Cursor, sql, values, binary=True))
 
     def begin(self, lock: str, then: str = "") -> Rows:
-        """Begin a transaction, take a lock with the SQL `lock`, run the SQL `then`, and return its rows."""
+        """Begin a database transaction that holds a lock.
+
+        The SQL `lock` takes the lock. Then run the SQL `then`, and return its rows.
+        """
         self.roll_back()
         self._lock = lock
         found = self.retry(
@@ -148,7 +151,10 @@ class PostgresConnection:
         return found
 
     def send(self, sql: str, values: Any = None) -> Rows:
-        """Run SQL statements within the transaction in one round trip; return the rows of the last one."""
+        """Run SQL statements in the open transaction, and return the rows of the last one.
+
+        All are sent in one round trip.
+        """
         return self.send_statements(psycopg.ClientCursor, sql, values)
 
     def commit(self, sql: str = "", values: Any = None) -> None:
@@ -191,14 +197,17 @@ class PostgresConnection:
             raise self._translate_error(error) from error
 
     def _translate_error(self, error: Exception) -> TideproofError:
-        """Return an error of PostgreSQL as an error of tideproof; drop the connection if it was lost."""
+        """Convert an error of the database to an error of tideproof.
+
+        If the connection was lost, it is closed.
+        """
         if self._connection is None or self._connection.closed or _code(error).startswith(_GONE):
             self.drop_connection()
             return ConnectionLost(f"the connection to {self.name!r} was lost: {_one_line(error)}")
         return self.explain_error(error)
 
     def explain_error(self, error: Exception) -> TideproofError:
-        """Return an error of PostgreSQL as an error of tideproof with an explanation."""
+        """Convert an error of the database to an error of tideproof with an explanation."""
         name, code = repr(self.name), _code(error)
         if isinstance(error, (psycopg.DataError, UnicodeEncodeError)):
             return InputError(f"{name} cannot store this value: {_one_line(error)}")
@@ -215,7 +224,7 @@ class PostgresConnection:
     # -- the connection
 
     def drop_connection(self) -> None:
-        """Drop a connection whose transaction may or may not have been committed."""
+        """Close a database connection whose transaction may or may not have been committed."""
         self._uncertain_lock = self._lock
         connection, self._connection = self._connection, None
         _close(connection)

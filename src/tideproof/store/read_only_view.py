@@ -21,7 +21,7 @@ def find_log(backend: Backend, name: str) -> ExperimentLog:
 
 
 def find_listing(backend: Backend, name: str) -> ExperimentListing:
-    """Return the entry of an experiment in the list of a store's experiments, or raise `UnknownName`."""
+    """Return the stored summary of the experiment with this name, or raise `UnknownName`."""
     found = {each.name: each for each in backend.list_experiments()}
     if name not in found:
         raise UnknownName.with_suggestion("experiment", name, found)

@@ -39,7 +39,7 @@ def summary_text(state: State) -> str:
 
 
 def _summary_parts(state: State) -> tuple[Any, ...]:
-    """Return values whose change shows that the stored summary of an experiment is out of date."""
+    """Return the numbers of arms and the budget, to detect that a stored summary is out of date."""
     return len(state.book.arms), len(state.book.retired), state.book.budget
 
 
@@ -141,7 +141,7 @@ class SharedEventLog:
         return group, found, failed
 
     def _is_committed(self, group: CommitGroup) -> bool:
-        """Wait until the transaction of a group of commands has ended; return whether it was committed."""
+        """Wait for the commit of a group of commands, and return whether it succeeded."""
         while not group.finished and not group.finished_event().wait(_LOST_COMMIT_WAIT):
             with self._lock:
                 if self._group is group:  # the thread that was expected to commit it never ran
@@ -198,7 +198,10 @@ class SharedEventLog:
         self.may_differ = False
 
     def _join_group(self) -> CommitGroup:
-        """Return the group of commands in the open transaction, or begin a transaction with a new group."""
+        """Return the group of commands that the next commit includes, and add a command to it.
+
+        If there is none, begin a transaction with a new group.
+        """
         if self._group is None:
             try:
                 self.log.roll_back()  # a transaction that a signal interrupted
@@ -215,7 +218,10 @@ class SharedEventLog:
         return self._group
 
     def _collect_events(self, group: CommitGroup) -> None:
-        """Add a command's new events to its commit group, unless an interruption damaged the state."""
+        """Add the new events of a command to the group of commands that are committed together.
+
+        Nothing is added if an interruption damaged the state.
+        """
         state = self._inner.state
         if state.damaged:  # the group is not committed; its other commands run again on a reloaded state
             self.may_differ = True
@@ -295,7 +301,10 @@ class SharedEventLog:
             self.may_differ = False
 
     def _write_snapshot(self) -> None:
-        """Write a snapshot of the state if one is due; ignore failures, because snapshots only save time."""
+        """Write a snapshot of the experiment's state if one is due.
+
+        Failures are ignored, because snapshots only save time.
+        """
         if not log_replay.is_snapshot_due(self._position.seq, self._snapshot):
             return
         try:

@@ -73,7 +73,7 @@ class SqliteBackend:
         return log
 
     def list_experiments(self) -> list[ExperimentListing]:
-        """Return all experiments, sorted by name."""
+        """Return the name and a summary of every experiment in a store, sorted by name."""
         rows = self._database.run(
             "SELECT name, about, e.seq, e.pulls, e.at FROM experiments JOIN events AS e ON e.experiment = id "
             "AND e.seq = (SELECT max(seq) FROM events WHERE experiment = id) ORDER BY name"
@@ -110,7 +110,10 @@ class SqliteLog:
         self._added = 0  # number of the last entry of the open transaction
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
-        """Return the committed event-log entries after number `after`, up to `upto`."""
+        """Return the committed entries of an event log that follow entry number `after`.
+
+        With `upto`, entries with a number above `upto` are left out. The call never blocks writers.
+        """
         if upto is None and self.database.is_locked and self._end == (after, self.database.version):
             return []
         rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto))
@@ -123,11 +126,17 @@ class SqliteLog:
         return found
 
     def read_salt(self, upto: int) -> str:
-        """Return the salt for hashing unit IDs that was valid after event number `upto`, or "" if deleted."""
+        """Return the salt with which unit IDs were hashed after event number `upto`.
+
+        The result is "" if the salt was deleted.
+        """
         return self._salt("seq <= ?", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt for hashing unit IDs that satisfies the SQL condition `where`, or ""."""
+        """Return the newest salt for hashing unit IDs in the database rows that an SQL condition selects.
+
+        The result is "" if there is none.
+        """
         rows = self.database.run(
             f"SELECT salt FROM salts WHERE experiment = ? AND {where} ORDER BY seq DESC LIMIT 1",
             (self._id, seq),
@@ -135,11 +144,17 @@ class SqliteLog:
         return rows[0][0] if rows else ""
 
     def begin(self, waiting: Callable[[], None]) -> None:
-        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
+        """Begin a transaction that blocks other writers of the database.
+
+        `waiting` is called while another writer has the lock.
+        """
         self.database.begin(waiting)
 
     def append(self, entries: Sequence[LogEntry], answers: Sequence[StoredAnswer], about: str | None) -> None:
-        """Add log entries, results of commands and, if given, a new experiment summary to the transaction."""
+        """Write new entries of the event log, as part of the open transaction.
+
+        Also write results of commands and, if given, a new summary of the experiment.
+        """
         rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
         if len(rows) == 1:  # nearly always the case, and twice as fast
             self.database.run(_ADD, rows[0])
@@ -186,7 +201,10 @@ class SqliteLog:
         self.database.roll_back()
 
     def read_snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged state snapshot that the code version `mark` wrote, or None."""
+        """Return the newest undamaged snapshot of an experiment's state, or None.
+
+        Only snapshots that the code version `mark` wrote are considered.
+        """
         rows = self.database.run(
             "SELECT s.seq, s.mark, s.hash, s.contents, s.digest FROM snapshots AS s "
             "JOIN events AS e ON e.experiment = s.experiment AND e.seq = s.seq AND e.hash = s.hash "
@@ -199,7 +217,10 @@ class SqliteLog:
         return None
 
     def last_snapshot_size(self, mark: str) -> int:
-        """Return how many events the newest snapshot by the code version `mark` covers, or 0 without one."""
+        """Return how many events the newest snapshot of an experiment's state includes.
+
+        Only snapshots of the code version `mark` are considered; without one, the result is 0.
+        """
         rows = self.database.run(
             "SELECT max(seq) FROM snapshots WHERE experiment = ? AND mark = ?", (self._id, mark)
         )
@@ -244,7 +265,10 @@ class SqliteLog:
         return [StoredAnswer(*row) for row in rows]
 
     def read_marks(self) -> list[str]:
-        """Return the code fingerprints that occur in the stored snapshots, including damaged ones."""
+        """Return the code versions that wrote the stored snapshots of an experiment's state.
+
+        The versions of damaged snapshots are included.
+        """
         rows = self.database.run(
             "SELECT DISTINCT mark FROM snapshots WHERE experiment = ? ORDER BY mark", (self._id,)
         )

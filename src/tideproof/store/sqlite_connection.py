@@ -106,7 +106,10 @@ class SqliteConnection:
             raise self._translate_error(error) from error
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
-        """Begin a transaction that blocks other writers; call `waiting` while another writer has the lock."""
+        """Begin a transaction that blocks other writers of the database.
+
+        `waiting` is called while another writer has the lock.
+        """
         connection, started = self.connection, time.monotonic()
         follow, pause = started + _FOLLOW, _PAUSE
         while True:
@@ -139,7 +142,10 @@ class SqliteConnection:
 
     @property
     def version(self) -> FileVersion:
-        """Version of the SQLite file when it was last read or, during a transaction, the current one."""
+        """Version of the SQLite file, which changes with every commit of another connection.
+
+        It is the version that was last read or, during a transaction, the current one.
+        """
         return FileVersion(self._opens, self.connection.data_version())
 
     def find_faults(self) -> list[str]:
@@ -150,7 +156,10 @@ class SqliteConnection:
             return [f"{self.path!r} is damaged: {error}"]
 
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
-        """Write a consistent copy of the database to another file; call `show` with the fraction done."""
+        """Write a consistent copy of the database to another file.
+
+        `show` is called with the fraction that is done.
+        """
         source = self.connection
         try:
             with closing(apsw.Connection(path)) as target:
@@ -209,7 +218,7 @@ class SqliteConnection:
             raise (self._translate_error(error) if isinstance(error, apsw.Error) else error) from None
 
     def _translate_error(self, error: apsw.Error) -> TideproofError:
-        """Return an error of SQLite as an error of tideproof with an explanation."""
+        """Convert an error of the database to an error of tideproof with an explanation."""
         name = repr(self.path)
         if isinstance(error, apsw.NotADBError):
             return InputError(f"{name} is not a tideproof store: it is not a SQLite database")
@@ -281,7 +290,7 @@ def _read_only_target(path: str) -> tuple[int, str]:
 
 
 def _faults(connection: apsw.Connection) -> Iterator[str]:
-    """Yield a sentence for each fault that SQLite's checks and a comparison with the schema find."""
+    """Yield a sentence for each fault of a SQLite file or of its tables."""
     for (said,) in connection.execute("PRAGMA integrity_check"):
         if said != "ok":
             yield f"SQLite: {said}"

@@ -20,7 +20,9 @@ Show = Callable[[float, str], None]
 
 
 def backup(url: str, target: str, show: Show = lambda share, doing: None) -> StoreFindings:
-    """Copy all experiments to a new file or, if `target` is a URL, into another store.
+    """Copy all experiments of a store to a new file or into another store.
+
+    `target` is the path of the file or the URL of the store.
 
     Return the findings of a check of the copy.
     """

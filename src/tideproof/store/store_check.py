@@ -60,7 +60,10 @@ class StoreFindings:
 
     @property
     def all_faults(self) -> list[str]:
-        """All faults found in a store; a fault of one experiment begins with the experiment's name."""
+        """All faults that were found in a store, as sentences.
+
+        A fault of one experiment begins with the experiment's name.
+        """
         return [
             *self.faults,
             *(f"{each.name}: {fault}" for each in self.experiments for fault in each.faults),
@@ -89,7 +92,10 @@ def fsck(backend: Backend, name: str | None = None, show: Show = lambda share, d
 
 
 def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) -> ExperimentFindings:
-    """Check one stored experiment for damage; an error while reading it is reported as a fault."""
+    """Check one stored experiment for damage.
+
+    An error while reading it is reported as a fault.
+    """
     check = _Check(show)
     try:
         check.run(backend, name)
@@ -181,7 +187,10 @@ def _restore_parts(state: State, contents: bytes) -> tuple[bytes, list[bytes]] |
 def _find_stored_faults(
     snapshots: list[tuple[int, Snapshot | None]], answers: list[StoredAnswer], end: int
 ) -> Iterator[str]:
-    """Yield a sentence for each damaged snapshot, and each snapshot or command result without its event."""
+    """Yield a sentence for each damaged snapshot and each stored result that does not fit the event log.
+
+    Snapshots and results of commands do not fit the log if it lacks their events.
+    """
     for seq, whole in snapshots:
         if seq > end:
             yield f"a snapshot covers {seq:,} events, but the last of them are missing"

@@ -121,7 +121,7 @@ def experiments(url: str) -> Table:
 
 
 def _format_time(at: float) -> str:
-    """Return a time as ISO text, or as a number if it is not a date."""
+    """Return a time in seconds as ISO text, or as a number if it is not a date."""
     try:
         return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):  # the clock of the experiment does not count from 1970

@@ -53,14 +53,14 @@ def policy_checks(policy: Chosen) -> list[Check]:
 
 
 def world(shifts: float = 20.0) -> World:
-    """Return a small simulated problem: four arms, noise, and shifts in short and long environments."""
+    """Return a small simulated world with four arms, in which a policy is tested."""
     return World(means=[0.0, 0.4, 0.8, 1.2], sigma=1.0, lengths=(2, 3 * ARMS), shifts=Uniform(0.0, shifts))
 
 
 def _trace_run(
     spec: PolicySpec, loop: Any, shifts: float = 20.0, replication: int = 0
 ) -> tuple[Trace, Memory[Any]]:
-    """Simulate one run of a policy; return the record of its steps, and the policy's data at the end."""
+    """Simulate one experiment by a policy; return a record of every pull and the policy's final memory."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = run_loop(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
     steps = score.counts[0, SAMPLES]
@@ -235,7 +235,10 @@ def _experiment(spec: PolicySpec) -> Experiment:
 
 
 def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the array of every part of a policy's state, except its temporary results."""
+    """Yield the arrays that make up a policy's state, each with its name.
+
+    Arrays of temporary results are left out.
+    """
     if isinstance(part, Scratch):
         return
     if isinstance(part, tuple):

@@ -1,4 +1,4 @@
-"""Simulated worlds of the ECAI 2024 paper: two patterns of arm means and five kinds of environments."""
+"""Simulated worlds of a paper at ECAI 2024: two patterns of arm means and five kinds of environments."""
 
 from __future__ import annotations
 

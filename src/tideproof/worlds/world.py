@@ -298,7 +298,9 @@ _NAMES_IN_PYTHON = {plain: name for name, plain in _NAMES_IN_FILES.items()}
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert a field of a simulated world to JSON values; an object such as the shifts becomes a dict.
+    """Convert a part of a simulated world, such as its shifts, to values that JSON allows.
+
+    An object becomes a dict.
 
     The dict contains the name of the class as `kind`. A tuple becomes a list.
     """
@@ -309,7 +311,10 @@ def _to_plain(value: Any) -> Any:
 
 
 def _from_plain(plain: Any) -> Any:
-    """Rebuild a part of a simulated world from the dict of `_to_plain`; return other values unchanged."""
+    """Rebuild a part of a simulated world, such as its shifts, from a dict.
+
+    The dict is that of `_to_plain`; other values are returned unchanged.
+    """
     if not isinstance(plain, Mapping):
         return plain
     arguments: dict[Any, Any] = {_NAMES_IN_PYTHON.get(name, name): value for name, value in plain.items()}

@@ -34,7 +34,7 @@ class HiddenTideScale:
         return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
-        """Raise the error that testing for equal shifts in all arms needs a log with environments."""
+        """Raise an error, because a test for equal shifts in all arms needs a log with environments."""
         raise self._needs_labels("a test of additivity")
 
     def spread(self) -> Spread:

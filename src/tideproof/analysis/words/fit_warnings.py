@@ -137,7 +137,7 @@ def _log_warning(fit: Fit) -> list[str]:
 
 
 def failed_additivity(fit: Fit) -> Additivity | None:
-    """Return the test whether environments shift all arms equally, if the data contradict this assumption.
+    """Return the test for equal shifts of all arms, if the data contradict this assumption.
 
     Return None if they do not, or for a model without this assumption.
     """

@@ -123,7 +123,10 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) ->
 
 
 def combine_columns(values: Sequence[Floats], request: ColumnSpec) -> Floats:
-    """Return the rewards of a log: one column, winsorized if requested, or a weighted sum of columns."""
+    """Return the rewards of a log, from one column or as a weighted sum of columns.
+
+    Rewards are winsorized if requested.
+    """
     found = np.zeros(values[0].size)
     factors = [factor for factor, _ in request.mix] or [1.0]
     for factor, name, value in zip(factors, request.numbers, values, strict=True):

@@ -44,9 +44,10 @@ def is_query(table: str | None) -> bool:
 
 
 def table_sql(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
-    """Return the SQL after FROM that reads a table or a query; `tables` lists (schema, name) of all tables.
+    """Return SQL for use after FROM that reads a table or a query of a database.
 
-    A table in the schema `home` may be given by its name alone; the only table needs no name.
+    `tables` lists the schema and the name of every table. A table in the schema `home` may be given by its
+    name alone; the only table needs no name.
 
     >>> table_sql("log", [("main", "log"), ("main", "users")], home="main")
     '"main"."log"'

@@ -187,7 +187,10 @@ class FileSource:
         return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer]) -> Answer:
-        """Run an operation on file rows; if column types guessed from the first rows fail, use all rows."""
+        """Run an operation on the rows of files, and repeat it if the guessed column types were wrong.
+
+        Types are guessed from the first rows, and then from all rows.
+        """
         import duckdb
 
         if self.files.header:
@@ -216,7 +219,10 @@ class FileSource:
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 
     def _all_rows_looked_at(self, request: ColumnSpec) -> SqlRows:
-        """Return the rows of the files with types inferred from all rows; CSV numbers are read as text."""
+        """Return the rows of the files with the column types that DuckDB infers from all rows.
+
+        Columns of a CSV file that must hold numbers are read as text and converted afterwards.
+        """
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
             files = files.using(types=_types_sql(dict.fromkeys(request.numbers, "VARCHAR")))

@@ -9,9 +9,9 @@ from tideproof.experiment.events.event_records import Event
 
 
 class EventLog(MutableSequence[Event]):
-    """List of events; the oldest `past` events are read from storage when one of them is needed.
+    """List of an experiment's events; the oldest are read from storage only when needed.
 
-    `read` is the function that reads them.
+    These are the first `past` events. `read` is the function that reads them.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class EventLog(MutableSequence[Event]):
         del self._events[place]  # only the newest events are ever removed
 
     def insert(self, index: int, value: Event) -> None:
-        """Add an event at the end of the event log; other positions are not allowed."""
+        """Add an event at the end of the event log, the only allowed position."""
         assert index == len(self)
         self._events.append(value)
 

@@ -15,7 +15,10 @@ from tideproof.errors import InputError
 
 
 class Created(NamedTuple):
-    """Event: the experiment was created with these parameters; `session` is the prefix of its pull IDs."""
+    """Event: the experiment was created with these parameters.
+
+    `session` is the prefix of its pull IDs.
+    """
 
     at: float
     by: str | None
@@ -57,7 +60,10 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Event: the rewards of the pulls with these numbers were recorded."""
+    """Event: the rewards of one or several pulls were recorded.
+
+    `pulls` are the numbers of the pulls.
+    """
 
     at: float
     by: str | None
@@ -66,9 +72,10 @@ class Told(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Event: rewards were recorded; those of one pull, such as purchases of a visitor, are added up.
+    """Event: rewards were recorded, each of which is added to the total reward of its pull.
 
-    The pulls are those of units. Each key of a pull counts once.
+    Such rewards are, for example, the purchases of one visitor. The pulls are those of units. Each key of a
+    pull counts once.
     """
 
     at: float
@@ -110,9 +117,10 @@ class Cancelled(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Event: pulls reached their time limit; they got the default `reward`, or expired if there is none.
+    """Event: the time limit for the rewards of pulls ended.
 
-    A pull whose reward was told within a fixed window gets that reward instead.
+    The pulls got the default `reward`, or expired if there is none. A pull whose reward was told within a
+    fixed window gets that reward instead.
     """
 
     at: float
@@ -276,7 +284,9 @@ def record_to_event(record: Any) -> Event:
 
 
 def trusted_record_to_event(record: Any) -> Event:
-    """Convert a JSON list whose checksum was verified to an event, without checking the fields of the event.
+    """Convert a JSON list to an event, without checking its fields.
+
+    The checksum of the list must have been verified.
 
     >>> trusted_record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
@@ -290,7 +300,10 @@ def _as_tuples(values: list[Any]) -> tuple[Any, ...]:
 
 
 def _checked_field(name: str, field: str, hint: Any, value: Any) -> Any:
-    """Convert a JSON value to the type of an event field, or raise an error; lists become tuples."""
+    """Convert a JSON value to the type of a field of an event, or raise an error.
+
+    Lists become tuples.
+    """
     found = _convert(hint, value)
     if found is _INVALID:
         raise InputError(f"the field {field} of an event of kind {name!r} cannot be {str(value)[:80]!r}")

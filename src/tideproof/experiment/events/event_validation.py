@@ -135,9 +135,9 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
 
 
 def _is_held_back(state: State, pull: int) -> bool:
-    """Return whether the reward of a pull is known but must not count before the time limit of the pull.
+    """Return whether a pull has a reward that does not count yet.
 
-    Such a pull is still pending.
+    The pull is pending until its time limit ends; then the reward counts.
     """
     book = state.book
     return (
@@ -182,7 +182,10 @@ def _check_salted(state: State, event: e.Salted) -> None:
 
 
 def _check_pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence[str]) -> None:
-    """Raise an error unless an event names existing, distinct pulls (at least one) with an allowed status."""
+    """Raise an error unless the pulls of an event exist, are distinct, and have an allowed status.
+
+    There must be at least one pull.
+    """
     status = state.book.status
     _require(0 < len(set(pulls)) == len(pulls), event)
     _require(min(pulls) >= 0 and max(pulls) < len(status), event)

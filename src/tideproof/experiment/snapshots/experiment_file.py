@@ -56,7 +56,10 @@ def read(path: str | os.PathLike[str]) -> tuple[list[event_records.Event], Any]:
 
 
 def parse(text: str, name: str) -> tuple[list[event_records.Event], Any]:
-    """Return the events and snapshot in the text of an experiment file; error messages mention `name`."""
+    """Return the events and the snapshot in the text of an experiment file.
+
+    `name` is the name of the file in error messages.
+    """
     try:
         document = json.loads(text)
         version = document["tideproof_experiment"]
@@ -118,15 +121,19 @@ def describe_policy(spec: PolicySpec) -> dict[str, Any]:
 
 
 def unregistered(spec: PolicySpec) -> Policy | None:
-    """Return the policy if it is not registered, so that the caller of `load` must pass it; else None."""
+    """Return the policy if it is not registered, else None.
+
+    The caller of `load` must pass such a policy.
+    """
     known = is_registered(spec.policy.name) and not is_namesake(spec.policy)
     return None if known else spec.policy
 
 
 def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
-    """Return the policy that a file describes: `given` or the registered policy, with the saved options.
+    """Return the policy of a saved experiment with its saved options.
 
-    `given` must have the same name, and must not contradict the saved options.
+    It is `given`, or else the registered policy. `given` must have the same name, and must not contradict the
+    saved options.
     """
     kinds = {"name": str, "label": str, "options": dict}
     if not all(isinstance(saved.get(part), kind) for part, kind in kinds.items()):

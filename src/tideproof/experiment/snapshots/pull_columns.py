@@ -46,7 +46,7 @@ def book_to_columns(book: Book) -> list[Any]:
 
 
 def _sessions(book: Book) -> list[list[Any]]:
-    """Return where the prefix of the pull IDs changes: the number of the pull, and the new prefix."""
+    """Return the numbers of the pulls at which the prefix of the pull IDs changes, with the new prefixes."""
     found: list[list[Any]] = []
     start = ""
     for number, pull in enumerate(book.pulls):

@@ -33,14 +33,17 @@ FEWEST_EVENTS = 200  # with fewer events, replaying them is as fast as reading a
 
 
 def copy_policy_state(state: State) -> Any:
-    """Return a copy of the policy statistics, or None if replaying the events is as fast."""
+    """Return a copy of the policy's statistics, or None if there are few events.
+
+    Replaying few events is as fast as loading a snapshot.
+    """
     if len(state.events) < FEWEST_EVENTS:
         return None
     return state.read(lambda: _copy(state.policy_state.contents()))
 
 
 def copy_whole_state(state: State) -> Any:
-    """Return a copy of the pulls and the policy statistics, or None if replaying the events is as fast."""
+    """Return a copy of the pulls and the policy's statistics, or None if there are few events."""
     numbers = copy_policy_state(state)
     return None if numbers is None else [pull_columns.book_to_columns(state.book), numbers]
 
@@ -67,7 +70,7 @@ def restore_from_snapshot(state: State, snapshot: Any, check: Check) -> bool:
 
 
 def serialize_state(contents: Any) -> bytes:
-    """Return a copied state as JSON bytes with compressed arrays.
+    """Return the copied state of an experiment as JSON bytes with compressed arrays.
 
     `contents` is what `copy_whole_state` returned.
     """
@@ -75,7 +78,7 @@ def serialize_state(contents: Any) -> bytes:
 
 
 def resume(state: State, happened: EventLog, snapshot: bytes) -> bool:
-    """Restore a state from its serialized bytes; return False if that is impossible.
+    """Restore the state of an experiment from bytes; return False if that is impossible.
 
     `state` must be new, and `happened` must be the events up to the time of the snapshot.
     """

@@ -48,14 +48,17 @@ class EnvironmentArrays(NamedTuple):
 
 
 class SlotView(NamedTuple):
-    """Statistics of one environment, as a block of arrays and in the form that policy functions read."""
+    """Statistics of one environment, in the two forms in which they are stored and read."""
 
     memory: Memory[Slot]
     kernels: Any
 
 
 class _Cell(NamedTuple):
-    """Number, mean and squared deviations of one arm's rewards in one environment, in changeable lists."""
+    """Summary of one arm's rewards in one environment: number, mean and squared deviations.
+
+    Each is in a list, so that it can be changed.
+    """
 
     told: Any
     mean: Any
@@ -72,8 +75,9 @@ class EnvironmentTable:
     """
 
     def __init__(self, arms: int, active_arms: int, to_kernel: Callable[[Any], Any]) -> None:
-        """Create an empty table for `arms` arms, with policy statistics for `active_arms` of them.
+        """Create a table of environments without rows, for the given number of arms.
 
+        The policy's statistics are those of the active arms (not retired); `active_arms` is their number.
         `to_kernel` converts a slot to the form that kernels take.
         """
         self._to_kernel = to_kernel
@@ -88,7 +92,10 @@ class EnvironmentTable:
 
     @property
     def rows(self) -> EnvironmentArrays:
-        """Arrays with one row per environment; they are replaced by longer ones when there are more rows."""
+        """Reward summaries and policy statistics as arrays with one row per environment.
+
+        Longer arrays replace them when there are more rows.
+        """
         return self._current[0]
 
     def resize(self, arms: int, active_arms: int) -> None:
@@ -146,18 +153,24 @@ class EnvironmentTable:
         return 0 if row is None else int(self.rows.pending[row, arm])
 
     def at(self, which: Ints, active: list[int]) -> Any:
-        """Return a NumPy index that selects these rows (environments) and arms in the arrays of the table.
+        """Return a NumPy index that selects given environments (rows) and arms (columns).
 
         If all arms are active, the index consists of the rows only, which is faster.
         """
         return which if len(active) == self.rows.n.shape[1] else np.ix_(which, np.array(active))
 
     def slot(self, row: int) -> SlotView:
-        """Return the statistics of recorded rewards of one environment, given by its row in the table."""
+        """Return the statistics of the recorded rewards of one environment.
+
+        `row` is its row in the table.
+        """
         return self._slot_views(row)[0]
 
     def pending_slot(self, row: int) -> SlotView:
-        """Return the statistics of rewards and pending pulls of one environment, given by its table row."""
+        """Return the statistics of one environment that also include its pending pulls.
+
+        `row` is its row in the table.
+        """
         return self._slot_views(row)[1]
 
     def _slot_views(self, row: int) -> tuple[SlotView, SlotView]:
@@ -214,7 +227,10 @@ class EnvironmentTable:
         ]
 
     def refill(self, contents: Any) -> None:
-        """Fill an empty environment table with saved `contents`; both must have the same number of arms."""
+        """Fill an empty environment table with the data that `contents` returned.
+
+        Both must have the same number of arms.
+        """
         labels, told, floats, ints = contents
         for label in labels:
             self.row(label)
@@ -222,9 +238,10 @@ class EnvironmentTable:
         self.with_rewards[:] = told
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
-        """Compute statistics of environments from rewards; return the index of the first that has rewards.
+        """Compute the policy statistics of several environments from the summaries of their rewards.
 
-        `rows` are the rows of the environments in the table. The result is an index in `rows`.
+        `rows` are the rows of the environments in the table. The result is the index in `rows` of the first
+        environment that has rewards.
         """
         slot = view_buffers(Slot, self._active_arms, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
@@ -237,7 +254,10 @@ class EnvironmentTable:
         return first
 
     def cells(self, names: list[Any], arms: Sequence[int]) -> Cells:
-        """Return the reward summaries of some arms by environment, with `names` as the names of the arms."""
+        """Return the reward summaries of the given arms by environment.
+
+        `names` are the names of the arms.
+        """
         rows, own = self.rows, np.array(arms, np.int64)
         told = np.array(self.with_rewards, np.int64)
         told = told[rows.n[np.ix_(told, own)].any(axis=1)]

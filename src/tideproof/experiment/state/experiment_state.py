@@ -84,12 +84,15 @@ class State:
 
     @property
     def open_ended(self) -> bool:
-        """Whether the policy ignores the budget, which is then only an upper limit for a stopping rule."""
+        """Whether the policy plans without a budget, because a stopping rule ends the experiment.
+
+        The budget is then only an upper limit.
+        """
         policy = self.spec.policy
         return self.settings.confidence is not None and (policy.anytime or not policy.needs_horizon)
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the policy's parameters for these numbers of arms and planned rewards, or raise an error."""
+        """Return the parameters of the policy for a number of arms and a planned number of rewards."""
         return self.spec.params(arms, None if self.open_ended else horizon)
 
     def update_policy_state(self) -> None:
@@ -117,7 +120,10 @@ class State:
                 between()
 
     def append_events(self, happened: Sequence[e.Event], between: Callable[[], None] = lambda: None) -> None:
-        """Apply events that other processes validated and recorded; call `between()` after each of them."""
+        """Apply events that other processes have validated and recorded.
+
+        `between()` is called after each of them.
+        """
         self.fold()
         self.events += happened
         self.fold(between=between)
@@ -166,7 +172,10 @@ class State:
         self.damaged = False
 
     def read(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, a function that may complete postponed updates of the state."""
+        """Call a function that reads the state of the experiment, and return its result.
+
+        The function may complete postponed updates of the state.
+        """
         self.fold()
         self.damaged = True
         found = read()
@@ -174,7 +183,10 @@ class State:
         return found
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
-        """Record `n` pulls of arms that the policy chooses; if it chooses fewer, record none, return None."""
+        """Let the policy choose the arms of the next `n` pulls, and record these pulls.
+
+        If it chooses fewer, record none and return None.
+        """
         self._check_writable(by)
         self.fold()
         play = self.play()
@@ -189,7 +201,7 @@ class State:
         return event
 
     def choose_arms(self, label: Label, n: int) -> tuple[int, ...]:
-        """Return the arms that an ask for `n` pulls would get, fewer if the policy stops before."""
+        """Return the arms that the policy would choose for the next `n` pulls, fewer if it stops."""
         return tuple(self.read(lambda: self.policy_state.choose(label, n, len(self.book.pulls), self.play())))
 
     def _check_writable(self, by: Any) -> None:
@@ -198,7 +210,10 @@ class State:
             raise NeedsLock
 
     def play(self) -> Callable[[int], int] | None:
-        """Return a function that applies minimum and maximum shares to the policy's choices, or None."""
+        """Return a function that changes the policy's choices to keep arms within their allowed shares.
+
+        It is None if there are no minimum or maximum shares.
+        """
         return self.bounds.rule(self.book.asked, self.book.active) if self.bounds else None
 
     # -- what each event changes in the book and in the statistics of the policy
@@ -216,7 +231,10 @@ class State:
         self._update_horizon()
 
     def _receive(self, number: int, reward: float) -> None:
-        """Record the reward of a pull, or hold it back until the pull's time limit, or mark it as late."""
+        """Process a new reward of a pull: record it, hold it back, or mark the pull as late.
+
+        A reward is held back until the time limit of its pull ends.
+        """
         book, was = self.book, self.book.status[number]
         if self._has_window and was == PullStatus.PENDING:
             book.rewards[number] = reward
@@ -332,9 +350,10 @@ class State:
         self._update_horizon(always=True)
 
     def _update_horizon(self, always: bool = False) -> None:
-        """Update the number of rewards for which the policy plans, if it can differ from the initial budget.
+        """Update the number of rewards for which the policy plans.
 
-        It differs only after summaries and warm starts; `always` is for a changed budget.
+        It differs from the initial budget only after summaries and warm starts; `always` is for a changed
+        budget.
         """
         if always or self.book.surplus or self.book.warm:
             self.policy_state.set_params(self.params(len(self.book.active), self.book.horizon))

@@ -31,9 +31,10 @@ SPACING_RATIO = 4  # checkpoints are apart by at most their distance to the newe
 
 
 class FilterCheckpoint(NamedTuple):
-    """Copy of the filter that estimates a hidden tide, after the rewards of all pulls numbered below `upto`.
+    """Saved copy of the filter that estimates shifts at unknown times from rewards.
 
-    `told` is the number of these rewards, and `label` the environment of the last.
+    It contains the rewards of all pulls numbered below `upto`. `told` is the number of these rewards, and
+    `label` the environment of the last.
     """
 
     upto: int
@@ -44,9 +45,10 @@ class FilterCheckpoint(NamedTuple):
 
 
 class HiddenTideState(PolicyState):
-    """Policy state for shifts at unknown times: `tide="hidden"`, or `"both"` if labels change the shift, too.
+    """Policy state for shifts at unknown times, which a filter estimates from the rewards.
 
-    A label that is used again begins a new environment: its former shift is not remembered.
+    It serves `tide="hidden"`, and `tide="both"`, with which labels change the shift, too. A label that is
+    used again begins a new environment: its former shift is not remembered.
     """
 
     SAVED = (*PolicyState.SAVED, "_processed_until", "_first_unprocessed", "_last_label")
@@ -111,7 +113,10 @@ class HiddenTideState(PolicyState):
             self.memory.floats[:], self.memory.ints[:] = 0.0, 0
 
     def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
-        """Update the hidden-tide filter with one reward; `left` says if the last environment has ended."""
+        """Update the hidden-tide filter with one reward.
+
+        `left` says if the last environment has ended.
+        """
         rewards, run = self.rewards, self.rewards.run
         if self._labelled and left:
             _clear_slot(self.memory.view.slot)
@@ -160,7 +165,10 @@ class HiddenTideState(PolicyState):
         return arms
 
     def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
+        """Return the arms of the next `n` pulls without recording the pulls.
+
+        There are fewer arms if the policy stops.
+        """
         self.look_ahead()
         self._counts_pending = False  # the choices below are made in `memory_with_pending`
         rewards, run, slot = self.rewards, self.pending.run, self._slot(label)
@@ -202,7 +210,10 @@ class HiddenTideState(PolicyState):
         )
 
     def _slot(self, label: Label, own: Any = None) -> Any:
-        """Return the statistics that the policy reads about an environment; all are 0 if it is new."""
+        """Return the statistics of one environment that the policy reads.
+
+        All are 0 if the environment is new.
+        """
         if self._labelled and label != self._book.current:
             return self.rewards.to_kernel(allocate(Slot, len(self.active)).view)
         return self.pending.run.slot if own is None else own
@@ -292,7 +303,7 @@ def _clear_slot(slot: Any) -> None:
 
 
 def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheckpoint, ...]:
-    """Select from the stored copies of the hidden-tide filter: keep many recent ones and few old ones.
+    """Reduce the stored copies of the hidden-tide filter to many recent ones and few old ones.
 
     >>> found = ()
     >>> for told in range(16, 1601, 16):

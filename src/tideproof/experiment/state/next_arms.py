@@ -20,7 +20,7 @@ Play = Callable[[int], int] | None  # maps the arm that the policy chooses to th
 
 
 class AskDraft(NamedTuple):
-    """Copies made before arms are chosen for an environment, with which the choice can be undone."""
+    """Copies of a policy's statistics, with which a choice of arms can be undone."""
 
     row: int
     is_new: bool
@@ -31,9 +31,9 @@ class AskDraft(NamedTuple):
 
 
 class NextArms:
-    """Choice of the next arms by a policy; the seed and the number of a pull determine the random draws.
+    """Choice of the next arms by a policy.
 
-    `first` and `step` are numbers of pulls.
+    The seed and the number of a pull determine the random draws. `first` and `step` are numbers of pulls.
     """
 
     def __init__(self, rewards: RecordedRewards, pending: PendingPulls) -> None:
@@ -50,7 +50,10 @@ class NextArms:
         return [self._rewards.active[place] for place in places]
 
     def choose(self, label: Label, n: int, first: int, play: Play) -> list[int]:
-        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
+        """Return the arms of the next `n` pulls without recording the pulls.
+
+        There are fewer arms if the policy stops.
+        """
         draft = self._begin_draft(label)
         places = self._choose_places(draft.row, n, first, play)
         self._drop_draft(draft)
@@ -88,7 +91,7 @@ class NextArms:
         )
 
     def _begin_draft(self, label: Label) -> AskDraft:
-        """Copy all data that choosing arms for this environment changes, so that the choice can be undone."""
+        """Copy the policy's statistics, so that the next choice of arms can be undone."""
         self._pending.look_ahead()
         environments, own = self._rewards.environments, self._pending.memory
         is_new = environments.find(label) is None
@@ -106,7 +109,10 @@ class NextArms:
             environments.drop_last()
 
     def _choose_places(self, row: int, n: int, first: int, play: Play) -> list[int]:
-        """Return the indices of the next arms; add all but the last of these pulls to the design matrix."""
+        """Choose the arms of the next pulls, and return their indices.
+
+        All but the last of these pulls are added to the design matrix.
+        """
         if n > 1 and play is None:
             found = np.zeros(n, np.int64)
             return [int(place) for place in found[: self._choose_batch(row, first, found)]]
@@ -125,9 +131,9 @@ class NextArms:
         return places
 
     def _choose_batch(self, row: int, first: int, places: Ints) -> int:
-        """Write the indices of the next arms into an array and return their number.
+        """Choose the arms of several pulls at once, and write their indices into an array.
 
-        All but the last of these pulls are also added to the design.
+        Return how many arms were chosen. All but the last of these pulls are also added to the design.
         """
         rewards, view = self._rewards, self._pending.memory.view
         params, slot = rewards.params, rewards.environments.pending_slot(row)

@@ -23,7 +23,7 @@ FEW_SLOTS = 3  # up to this many environments are updated one by one
 
 
 class Outdated(Flag):
-    """Flags for outdated statistics of pending pulls: the estimates and the design matrix."""
+    """Flags that say which statistics must be updated because of pending pulls."""
 
     NOTHING = 0
     ESTIMATES = auto()
@@ -76,7 +76,10 @@ class PendingPulls(SavedFields):
         self._sums = RunningLaplacian(arms)  # of the design with pending pulls
 
     def rebuild(self) -> None:
-        """Recount pending pulls from the table of environments; mark the statistics with them as outdated."""
+        """Recount the pending pulls from the table of environments.
+
+        The statistics that include them are marked as outdated.
+        """
         self.reset()
         environments = self._rewards.environments
         self.counts = environments.rows.pending[:, self._rewards.active].sum(axis=0).tolist()
@@ -91,7 +94,7 @@ class PendingPulls(SavedFields):
 
     @property
     def expected_batches(self) -> int:
-        """Number of recorded batches of rewards, plus one batch for the reward of each pending pull."""
+        """Number of recorded batches of rewards, plus one for each pending pull."""
         return self._rewards.batches + sum(self.counts)
 
     # -- changes
@@ -113,9 +116,10 @@ class PendingPulls(SavedFields):
             self._sums.changed.add(row)
 
     def add_chosen(self, row: int, places: list[int]) -> None:
-        """Count chosen pulls as pending; the last of them is added to the design matrix later.
+        """Count newly chosen pulls as pending.
 
-        The others were added to it while the arms were chosen.
+        The last of them is added to the design matrix later. The others were added to it while the arms were
+        chosen.
         """
         if places:
             pending, active = self._rewards.environments.rows.pending[row], self._rewards.active
@@ -199,7 +203,10 @@ class PendingPulls(SavedFields):
         return plain and Outdated.DESIGN not in self._outdated and any(self.counts)
 
     def _complete_postponed(self) -> None:
-        """Complete a postponed update of the statistics; only asks may have happened in the meantime."""
+        """Complete a postponed update of the statistics.
+
+        Only asks may have happened in the meantime.
+        """
         if self._postponed is not None:
             now = self.counts, self.last_rows, self.last_arm
             self.counts, self.last_rows, self.last_arm = self._postponed
@@ -294,9 +301,9 @@ class PendingPulls(SavedFields):
         return found.P, found.group, found.joins
 
     def _design_counts(self, which: Ints) -> Values:
-        """Return the number of recorded and pending pulls by environment and arm; zeros replace the rewards.
+        """Return the number of recorded and pending pulls by environment and arm.
 
-        The design matrix needs the counts only.
+        Zeros replace the rewards. The design matrix needs the counts only.
         """
         environments = self._rewards.environments
         at = environments.at(which, self._rewards.active)
@@ -316,7 +323,10 @@ class PendingPulls(SavedFields):
                 fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
 
     def _notify_policy(self) -> None:
-        """Inform the policy of pending pulls: in one batch if it can merge them, else arm by arm."""
+        """Inform the policy of pending pulls.
+
+        They come in one batch if the policy can merge them, else arm by arm.
+        """
         rewards, run, out = self._rewards, self.run, self.counts
         merges, pulls = rewards.spec.policy.merges, run.data.pulls
         pulls[:] = [n + more for n, more in zip(pulls[:], out, strict=True)]

@@ -89,7 +89,10 @@ class PolicyState(SavedFields):
         return self.rewards.fit
 
     def known(self) -> tuple[int, Ints]:
-        """Return the number of rewards of active arms, and for each arm its group of comparable arms."""
+        """Return the number of rewards, and which of the arms can be compared with each other.
+
+        Only active arms count. The second result has the number of a group of comparable arms for each arm.
+        """
         return self.rewards.known()
 
     def rescaled(self) -> RescaledFit | None:
@@ -100,12 +103,15 @@ class PolicyState(SavedFields):
         return self.rewards.rescaled()
 
     def select(self, found: RescaledFit | None = None) -> int:
-        """Return the arm that the policy would select now, by a fit of ratios or odds if one is given."""
+        """Return the arm that the policy would select as the best now.
+
+        It uses a fit of ratios or odds if one is given.
+        """
         return self.rewards.select(found)
 
     @property
     def behind(self) -> bool:
-        """Whether the policy has yet to process recorded rewards: always False in this class."""
+        """Whether the policy still has recorded rewards to process: always False in this class."""
         return False
 
     def catch_up(self) -> None:
@@ -144,7 +150,10 @@ class PolicyState(SavedFields):
         return self._next_arms.ask(label, n, first, play)
 
     def choose(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
-        """Return the arms of the next `n` pulls without recording them, fewer if the policy stops."""
+        """Return the arms of the next `n` pulls without recording the pulls.
+
+        There are fewer arms if the policy stops.
+        """
         return self._next_arms.choose(label, n, first, play)
 
     def next_arm(self, label: Label, step: int) -> int:
@@ -164,7 +173,10 @@ class PolicyState(SavedFields):
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Add `n` rewards of an arm to the statistics; `settles` of them belong to pending pulls."""
+        """Add `n` rewards of an arm to the policy's statistics.
+
+        `settles` of them belong to pending pulls.
+        """
         row = self.environments.row(label)
         self.environments.record(row, arm, n, mean, squares)
         self.pending.remove(row, arm, settles)
@@ -225,9 +237,10 @@ class PolicyState(SavedFields):
         self.pending.rebuild()
 
     def finish(self) -> None:
-        """Finish applying an event: update data of pending pulls, and start points of the e-process if due.
+        """Finish applying an event by the updates that follow any kind of event.
 
-        The data are sums that determine the design matrix. The start points are the e-process checkpoints.
+        They concern data of pending pulls, and start points of the e-process if due. The data are sums that
+        determine the design matrix. The start points are the e-process checkpoints.
         """
         self.pending.finish()
         checkpoints, rewards = self.checkpoints, self.rewards
@@ -240,7 +253,10 @@ class PolicyState(SavedFields):
         self.checkpoints = checkpoints
 
     def restore(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
-        """Restore the policy state of `arms` arms, of which some may be retired, from saved `contents`."""
+        """Restore the policy state from the data that `contents` returned.
+
+        It has `arms` arms, of which some may be retired.
+        """
         self.rewards.active, self.rewards.params = active, params
         self.rewards.resize(arms)
         self.pending.reset()

@@ -15,7 +15,7 @@ class PullCounter:
 
     @property
     def environments(self) -> PullCounter:
-        """The counter itself, because it also stands in for the table of environments."""
+        """The counter itself, which also replaces the table of environments during a replay."""
         return self
 
     def pending_count(self, label: Label, arm: int) -> int:

@@ -130,7 +130,10 @@ class Book:
             self.tide = "labels"
 
     def _assign(self, unit: str, label: Label) -> None:
-        """Assign the next pull to this unit (a visitor, say), and count the unit in the planned shares."""
+        """Assign the next pull to a unit, such as a visitor.
+
+        The planned shares are for one unit less.
+        """
         self.units[unit] = len(self.pulls)
         self.of_units.add(len(self.pulls))
         plan = self.plans.pop(label, None)
@@ -187,7 +190,7 @@ class Book:
         return round(self.budget * (self.settled + self.surplus) / self.settled) + self.warm
 
     def arm_number(self, arm: Any) -> int:
-        """Return the number of an arm, or raise an error that lists the arms."""
+        """Return the number of the arm with a given name, or raise an error."""
         if not isinstance(arm, str) or arm not in self.arms:
             raise UnknownName.with_suggestion("arm", arm, self.arms)
         return self.arms.index(arm)

@@ -42,7 +42,10 @@ class RescaledFit(NamedTuple):
     noise: float
 
     def write(self, fit: Any, sign: float) -> None:
-        """Write the estimates into the fit that the policy reads; `sign` is -1 if low rewards are good."""
+        """Write the estimates of the arms into the fit that the policy reads.
+
+        `sign` is -1 if low rewards are good.
+        """
         fit.P[:], fit.mu[:] = self.P, sign * self.theta
         fit.rss[0] = self.noise * freedom(fit)
 

@@ -1,4 +1,4 @@
-"""Policy with the statistics of all recorded rewards, which are updated reward by reward.
+"""Statistics of all recorded rewards, by which a policy decides.
 
 Pending pulls are not counted here, see `pending_pulls.py`.
 """
@@ -26,7 +26,9 @@ BATCHES_PER_SOLVE = 4096  # batches between two new solutions; a million updates
 
 
 class RecordedRewards(SavedFields):
-    """Policy with the statistics of all recorded rewards of the active arms.
+    """Policy, and the statistics of all recorded rewards by which it decides.
+
+    The statistics are those of the active arms.
 
     Attributes
     ----------
@@ -79,16 +81,17 @@ class RecordedRewards(SavedFields):
         return self.run.data.fit
 
     def draw(self, purpose: np.uint64, step: int) -> Draw:
-        """Return the position in the random stream for one purpose, such as choosing an arm, and one step.
+        """Return the key of the random numbers for one purpose, such as the choice of one arm.
 
         It depends on the purpose, the step and the seed alone.
         """
         return Draw(np.uint64(self.seed), _ZERO, purpose, np.uint64(step))
 
     def process(self, row: int, place: int, n: int, mean: float, squares: float) -> bool:
-        """Update the statistics with `n` rewards of an active arm; return whether all estimates are new.
+        """Update the statistics with `n` new rewards of an arm.
 
-        Estimates are updated recursively, and sometimes all are computed anew.
+        Return whether all estimates are new. Estimates are updated recursively, and sometimes all are
+        computed anew.
         """
         run, slot = self.run, self.environments.slot(row).kernels
         draw = self.draw(TELL, self.batches)
@@ -101,7 +104,10 @@ class RecordedRewards(SavedFields):
         return False
 
     def replace_reward(self, row: int, place: int, change: float) -> bool:
-        """Update the statistics after a changed reward; return False if they must be rebuilt instead."""
+        """Update the statistics after a recorded reward was replaced.
+
+        Return False if they must be rebuilt instead.
+        """
         merges = self.spec.policy.merges
         if self.spec.reads != {"fit"} or merges is None or not merges(self.run.state):
             return False
@@ -200,7 +206,10 @@ class RecordedRewards(SavedFields):
         return rescaled_fit(self.scale, rows.n[at], rows.mean[at], rows.squares[at])
 
     def select(self, found: RescaledFit | None) -> int:
-        """Return the arm that the policy would select now, by a fit of ratios or odds if one is given."""
+        """Return the arm that the policy would select as the best now.
+
+        It uses a fit of ratios or odds if one is given.
+        """
         run = self.run
         if found is not None:
             copy = allocate(self.spec.layout(), len(self.active))
@@ -211,7 +220,10 @@ class RecordedRewards(SavedFields):
         return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
     def known(self) -> tuple[int, Ints]:
-        """Return the number of rewards of active arms, and for each arm its group of comparable arms."""
+        """Return the number of rewards, and which of the arms can be compared with each other.
+
+        Only active arms count. The second result has the number of a group of comparable arms for each arm.
+        """
         if self.spec.policy.tide == "labels" and not self.uses_fit:
             found = self.solve()
             return found.told, group_components(found.group)

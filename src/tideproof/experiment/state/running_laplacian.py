@@ -113,7 +113,10 @@ class RunningLaplacian:
         )
 
     def update(self, read: Callable[[Ints], Values]) -> None:
-        """Update the normal equations with changed environments, whose reward summaries `read` returns."""
+        """Update the normal equations with the changed environments.
+
+        `read` returns the reward summaries of these environments.
+        """
         rows = np.array(sorted(self.changed), np.int64)
         if rows.size == 0:
             return

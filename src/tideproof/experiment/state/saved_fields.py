@@ -1,6 +1,7 @@
-"""Saving and restoring of a policy state: the class of each part lists the fields to save in `SAVED`.
+"""Saving and restoring of the fields of a policy state.
 
-Snapshots are written and read from this list alone. What a part does not list follows from its saved fields.
+The class of each part lists the fields to save in `SAVED`. Snapshots are written and read from this list
+alone. What a part does not list follows from its saved fields.
 """
 
 from __future__ import annotations

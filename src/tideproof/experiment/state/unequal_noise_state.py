@@ -1,4 +1,4 @@
-"""Policy state for models of noise that differs by arm, or of arms that deviate from the shared shift.
+"""Policy state for models in which arms differ in noise or deviate from the shared shift.
 
 Rewards are processed in the order in which they were told, one step each; a summary of n rewards is exact.
 Replaced rewards and changes of arms cause a rebuild from the cells of all rewards at the end of the event. So
@@ -19,7 +19,7 @@ from tideproof.kernels.simulate.threefry import TELL
 
 
 class RecomputedPendingPulls(PendingPulls):
-    """Pending pulls, which are added anew to a copy of the reward statistics after each change."""
+    """Pending pulls, and statistics that include them and are computed anew after each change."""
 
     def look_ahead(self) -> None:
         """Update the statistics that include pending pulls."""
@@ -38,9 +38,10 @@ class RecomputedPendingPulls(PendingPulls):
         self._outdated = Outdated.NOTHING
 
     def _cells(self) -> list[tuple[int, int, int]]:
-        """Return the number of pending pulls by environment and arm; the pair asked for last is at the end.
+        """Return the number of pending pulls by environment and arm.
 
-        Each item is (row of the environment, index of the arm, number of pending pulls).
+        The pair that was asked for last is at the end. Each item is (row of the environment, index of the
+        arm, number of pending pulls).
         """
         if not any(self.counts):
             return []

@@ -21,11 +21,11 @@ BoundsFunction = Callable[[int, int], tuple[float, float]]
 
 
 def anytime_bounds(numbers: PolicyState) -> BoundsFunction | None:
-    """Return a function that gives bounds of the difference of two arms; None if there is no e-process.
+    """Return a function that computes confidence bounds of the difference of two arms.
 
-    An e-process needs a confidence level and normal rewards. The function takes two arm numbers and returns
-    the lower and the upper bound of the advantage of the first arm. It uses copied data. Before the first
-    checkpoint the bounds are infinite.
+    The result is None if there is no e-process. An e-process needs a confidence level and normal rewards. The
+    function takes two arm numbers and returns the lower and the upper bound of the advantage of the first
+    arm. It uses copied data. Before the first checkpoint the bounds are infinite.
     """
     checkpoints = numbers.checkpoints
     if checkpoints is None:

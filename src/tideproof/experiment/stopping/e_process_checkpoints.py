@@ -1,7 +1,8 @@
-"""Checkpoints of an experiment at which its e-process (`kernels/fit/e_process.py`) may start.
+"""Checkpoints of an experiment at which its e-process (an anytime-valid test) may start.
 
-Checkpoints are part of the state. They are taken at the end of an event from the cells alone, so that a
-replay gives identical bits, and reading an experiment changes nothing.
+The formulas are in `kernels/fit/e_process.py`. Checkpoints are part of the state. They are taken at the end
+of an event from the cells alone, so that a replay gives identical bits, and reading an experiment changes
+nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ProofCheckpoints(NamedTuple):
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
-        """Return the e-process checkpoints if they can be used for the `active` arms, else an empty list.
+        """Return the e-process checkpoints if they suit the active arms, else an empty list.
 
         They can be used if there is a checkpoint and at least one of the arms is compared.
         """
@@ -56,9 +57,10 @@ class ProofCheckpoints(NamedTuple):
         return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the active arms that are not in the e-process but became comparable with one of its arms.
+        """Return the arms that newly became comparable with the arms of the e-process.
 
-        `group` has the number of the comparable group of each active arm; 0 is no group.
+        Retired arms are not returned. `group` has the number of the comparable group of each active arm; 0 is
+        no group.
         """
         if set(self.arms).issuperset(active):  # the usual case
             return []
@@ -68,9 +70,10 @@ class ProofCheckpoints(NamedTuple):
     def with_arms(
         self, new: Sequence[int], laplacian_of: Callable[[Sequence[int]], RunningLaplacian]
     ) -> ProofCheckpoints:
-        """Return e-process checkpoints that also compare `new` arms, now comparable with the earlier arms.
+        """Return the checkpoints of the e-process with `new` arms added to its comparisons.
 
-        The rewards that connected the arms do not count as evidence (see `kernels/fit/e_process.py`).
+        The new arms have become comparable with the earlier arms. The rewards that connected the arms do not
+        count as evidence (see `kernels/fit/e_process.py`).
         """
         wider = self.begin([*self.arms, *new])
         (before, alone), (after, fit) = (
@@ -93,13 +96,19 @@ class ProofCheckpoints(NamedTuple):
         return wider
 
     def is_due(self, fit: Any) -> bool:
-        """Return whether the next e-process checkpoint may be due; `fit` is the fit of the active arms."""
+        """Return whether the next checkpoint of the e-process may be due.
+
+        `fit` is the fit of the active arms.
+        """
         proof = self.proof.view
         due = proof.moments[0] < CHECKPOINTS and fit.told[0] >= proof.next[0]
         return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)
 
     def current_proof(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
-        """Return a copy of the e-process that includes all rewards, and the fit of these rewards."""
+        """Return a copy of the e-process that includes all rewards.
+
+        Also return the fit of these rewards.
+        """
         found, solved, Q = self.begin(self.arms).proof, sums.solution(), sums.quadratic
         found.copy_from(self.proof)
         proof, fit = found.view, allocate(FixedEffects, len(self.arms)).view
@@ -109,7 +118,7 @@ class ProofCheckpoints(NamedTuple):
         return proof, fit
 
     def with_checkpoint(self, sums: RunningLaplacian) -> ProofCheckpoints:
-        """Return a copy of the e-process checkpoints, with one for the present state added if it is due."""
+        """Return a copy of the e-process checkpoints, with the next one added if it is due."""
         proof, fit = self.current_proof(sums)
         store_checkpoint(proof, fit)
         found = self.begin(self.arms)

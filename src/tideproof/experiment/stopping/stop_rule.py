@@ -51,9 +51,9 @@ _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many 
 
 
 class StopCheck(NamedTuple):
-    """Result of checking a stopping rule: best arm or None, name of the rule, and cost of the check.
+    """Result of one check of a stopping rule: the arm found to be the best, or None.
 
-    `costly` says whether the check read all rewards or all environments.
+    It also has the name of the rule. `costly` says whether the check read all rewards or all environments.
     """
 
     arm: int | None
@@ -62,7 +62,7 @@ class StopCheck(NamedTuple):
 
 
 class StopRule(NamedTuple):
-    """Stopping rule of an experiment.
+    """Rule that stops an experiment once one arm is the best with the required confidence.
 
     Attributes
     ----------
@@ -108,9 +108,10 @@ class StopRule(NamedTuple):
         )
 
     def _max_checks(self, state: State) -> int:
-        """Return the expected number of checks of the stopping rule up to the maximum number of pulls.
+        """Return how often the stopping rule is expected to be checked in the whole experiment.
 
-        This assumes the mean batch size so far.
+        It counts checks up to the largest number of pulls for which the rule is valid, and assumes the mean
+        batch size so far.
 
         A summary of thousands of rewards is one batch, after which the rule is checked once. If summaries
         make a pull stand for several rewards, the maximum stands for as many.
@@ -145,7 +146,7 @@ class StopRule(NamedTuple):
 
 
 class StopCheckSchedule:
-    """Result of a stopping rule's last check, and the earliest time at which another check is worthwhile."""
+    """Schedule of the checks of a stopping rule, from the result of its last check."""
 
     def __init__(self) -> None:
         self._last_state: tuple[float, ...] = ()
@@ -159,7 +160,7 @@ class StopCheckSchedule:
         return self._now(state) != self._last_state and state.policy_state.fit.told[0] >= self._next
 
     def note(self, state: State, found: StopCheck) -> None:
-        """Remember the state and the result of the last check of the stopping rule."""
+        """Remember the result of the last check of the stopping rule."""
         numbers, told = state.policy_state, int(state.policy_state.fit.told[0])
         self._last_state, self._sure = self._now(state), found.arm is not None
         self._next = 0
@@ -178,7 +179,7 @@ def _bound(arms: int, cap: int, confidence: float) -> float:
 
 
 def _used_pulls(book: Book) -> int:
-    """Return the number of pulls to compare with the maximum for which the calibrated stopping rule holds.
+    """Return the number of pulls so far, as the calibrated stopping rule counts them.
 
     These are the pulls with rewards, or the summaries if there are more summaries than such pulls.
     """
@@ -186,7 +187,10 @@ def _used_pulls(book: Book) -> int:
 
 
 def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
-    """Check by the stopping rule `"proven"`, based on a theorem, whether the leading arm is the best."""
+    """Check by the stopping rule `"proven"` whether the leading arm is the best.
+
+    A theorem bounds the error probability of this rule.
+    """
     bound, checkpoints = -math.log(error), numbers.checkpoints
     leader = leader_of(numbers.fit)
     if checkpoints is None or not may_reach_bound(
@@ -232,7 +236,7 @@ def _rescaled_lead(found: RescaledFit, sign: float) -> float:
 
 
 def rule_of(created: e.Created) -> StopRule | None:
-    """Return the stopping rule of an experiment from its first event, or None."""
+    """Return the stopping rule that was set when the experiment was created, or None."""
     settings = settings_of(created)
     if settings.confidence is None or settings.rule is None:
         return None
@@ -251,7 +255,7 @@ def check_rule(settings: ExperimentSettings) -> None:
 def checked_rule(
     given: tuple[float | None, str | None], spec: PolicySpec, rewards: Rewards, arms: int, budget: int | None
 ) -> dict[str, Any]:
-    """Return the stopping options to store for an experiment, or raise an error if they cannot work."""
+    """Check the stopping options of a new experiment, and return them as they are stored."""
     confidence, rule = given
     if confidence is None:
         if rule is not None:

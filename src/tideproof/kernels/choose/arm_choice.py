@@ -10,7 +10,9 @@ LOWEST = -1.7976931348623157e308  # the smallest finite float, because states ar
 
 @kernel
 def contend(best, top, ties, i, value, draw):
-    """Compare arm i with the best arm so far, and return the best arm, its value and the number of ties.
+    """Compare arm i with the best arm so far, and return the better of the two.
+
+    The other results are the best arm's value and the number of ties.
 
     `best` is -1 before the first arm. This is for loops that skip some arms; `argmax` handles a whole array.
     """

@@ -52,13 +52,15 @@ def started(data, n0):
 
 @kernel
 def _replays(start, data, slot):
-    """Return whether a new environment must start with the arm that was pulled last."""
+    """Return whether the arm that was pulled last must also be the first arm of a new environment."""
     return slot.size[0] == 0.0 and start.last[0] > 0 and start.futile[0] < 2 and not connected(data.fit)
 
 
 @kernel
 def start_arm(start, data, slot, n0, avoid, draw):
-    """Return the next arm of the initial round robin of pulls, but not the arm `avoid` (-1 for none).
+    """Return the next arm of the initial round robin of pulls.
+
+    It is not the arm `avoid` (-1 for none).
 
     Arms leave the round robin with their n0-th pull. If all arms have left before they are connected, the
     round robin continues with all of them.

@@ -18,7 +18,7 @@ from tideproof.kernels.simulate.threefry import below
 
 
 class Race(NamedTuple):
-    """State of an elimination of arms: the arms that remain.
+    """State of a policy that eliminates arms: which arms remain.
 
     Attributes
     ----------

@@ -31,7 +31,10 @@ class PullValues(NamedTuple):
 
 @kernel
 def most_valuable(pull_values, data, n0, draw):
-    """Return the arm whose next pull is most valuable; at the start, return the next arm in round robin."""
+    """Return the arm whose next pull is the most valuable.
+
+    During the initial pulls, return the next arm in round robin.
+    """
     if pull_values.known[0] == 1:
         return argmax(pull_values.values, draw)
     if not all_pulled(data.pulls, n0):

@@ -26,7 +26,10 @@ def all_pulled(pulls, n0):
 
 @kernel
 def all_told(moments, n):
-    """Return whether every arm has at least n rewards; a variance estimate needs two."""
+    """Return whether every arm has at least n rewards.
+
+    A variance estimate needs two.
+    """
     for i in range(moments.told.size):  # noqa: SIM110
         if moments.told[i] < n:
             return False

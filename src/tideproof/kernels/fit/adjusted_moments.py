@@ -84,7 +84,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Add or subtract an environment's terms in the sums that give means and variances without shifts.
+    """Add or subtract an environment's contribution to the sums behind shift-adjusted means and variances.
 
     It is added if `sign` is 1, and subtracted if it is -1. The contribution includes `n` more rewards of
     `arm`, which the slot does not contain yet.
@@ -120,7 +120,10 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return the share of arm k in an environment's rewards after `n` more of `arm`, minus 1 if k is i."""
+    """Return an arm's share of an environment's rewards, minus 1 if it is arm i.
+
+    The share is that of arm k after `n` more rewards of `arm`.
+    """
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
@@ -173,9 +176,9 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit that a wrapped policy reads, as if shift-adjusted rewards came from one environment.
+    """Store estimates for a wrapped policy as if all shift-adjusted rewards came from one environment.
 
-    Its covariance is P = diag(1/N_i). Its noise variance is RSS/(N - K). As in the paper it is too small,
+    The covariance is P = diag(1/N_i). The noise variance is RSS/(N - K). As in the paper it is too small,
     because the shifts were estimated.
     """
     flat, pulls = reduction.fit, data.pulls

@@ -54,7 +54,7 @@ FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
 class EProcess(NamedTuple):
-    """State of an e-process: coefficients of the residual sum of squares, now and at earlier checkpoints.
+    """State of an e-process: coefficients of the residual sums of squares, now and at earlier times.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def add_to_e_process(proof, slot, arm, n, mean, squares):
 
 @kernel
 def store_checkpoint(proof, fit):
-    """Store a copy of the e-process as its next starting point (checkpoint), if enough rewards have arrived.
+    """Store the current sums of the e-process as a new starting point, if enough rewards have arrived.
 
     The first checkpoint is stored as soon as the data can predict further rewards, and each later one when
     the number of rewards has doubled.
@@ -165,7 +165,7 @@ def least_evidence(proof, fit, leader):
 
 @kernel
 def _add_checkpoint_evidence(proof, m, leader, density):
-    """Add the evidence in favour of the leading arm from all rewards after a stored point of the run.
+    """Add evidence that the leading arm is better than each other arm, from the rewards after a stored time.
 
     The point is checkpoint m. `density` is the logarithm of the predictive density of these rewards divided
     by the number of checkpoints.
@@ -249,7 +249,7 @@ def _least_contradicted(proof):
 
 @kernel
 def _steps_to_bound(proof, middle, step, bound):
-    """Return the distance from `middle`, in steps, at which the evidence rejects a difference of two arms.
+    """Return how far from `middle` the evidence rejects a difference of two arms, in units of `step`.
 
     The result is infinite if the evidence never reaches the bound.
     """
@@ -269,7 +269,9 @@ def _steps_to_bound(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Estimate the arm means from the rewards after a point of the run; return the residual sum of squares.
+    """Estimate the arm means from all rewards after a stored point in time.
+
+    Return the residual sum of squares.
 
     The point is checkpoint m. The means are written to `proof.x`.
     """
@@ -299,7 +301,9 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the log likelihood, maximised over the noise variance, of the rewards after a point of the run.
+    """Return the maximised log likelihood of all rewards after a stored point in time.
+
+    It is maximised over the noise variance.
 
     The point is checkpoint m. `q` is the sum of squared residuals of these rewards.
     """
@@ -309,7 +313,10 @@ def _log_supremum(proof, m, q):
 
 @kernel
 def _log_pending_share(moments):
-    """Return the log weight of the future starting points of the e-process; each has evidence of 1 so far."""
+    """Return the log weight of the e-process's starting points that are still in the future.
+
+    Each of these has evidence of 1 so far.
+    """
     return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 

@@ -188,5 +188,5 @@ def anchor(fit):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return how much noisier than usual a pull is: 0, because in this model all pulls are equally noisy."""
+    """Return 0, because in this model no pull has more noise than another."""
     return 0.0

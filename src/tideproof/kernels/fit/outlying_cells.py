@@ -162,7 +162,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return the noise variance added to a pull of `arm`: very large if its rewards here are excluded."""
+    """Return the extra noise variance of a pull: very large if the arm's rewards here are excluded."""
     return EXCLUDED_VARIANCE * slot.weights[arm]
 
 
@@ -174,7 +174,9 @@ def _noise(doubt):
 
 @kernel
 def _shares(doubt, slot):
-    """Compute each arm's share of an environment's accepted rewards; return the rewards' number and mean.
+    """Compute each arm's share of the accepted (not outlying) rewards of an environment.
+
+    Return the number and the mean of these rewards.
 
     Cells that are left out have a share of 0, and their rewards are not counted.
     """
@@ -190,7 +192,9 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """Return an arm's estimate minus the mean of the arms accepted as not outlying, and its variance.
+    """Return the estimated difference of an arm from the average of the accepted (not outlying) arms.
+
+    The second result is its variance.
 
     With g = (unit vector of `arm`) - share, these are g'mu and g'Pg. Sets work = Pg.
     """
@@ -309,7 +313,9 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def _reconsider_cell(fit, slot, arm, count, mean):
-    """Accept an arm's excluded rewards in one environment if the data that contradict them are wrong.
+    """Accept rewards that were excluded as outlying if the data that contradict them are wrong.
+
+    They are an arm's rewards in one environment.
 
     The contradicting data are the accepted cell or the arm's earlier data. `count` and `mean` are those of
     the excluded cell. The rules are at the beginning of this file.
@@ -381,7 +387,9 @@ def _reconsider_arm(fit, slot, arm, count, mean):
 
 @kernel
 def _restart(fit, slot, arm, count, mean):
-    """Discard all earlier data if they are inconsistent, and begin the fit again with this environment.
+    """Restart the fit from the current environment if the rewards accepted earlier do not fit together.
+
+    All earlier data are then discarded.
 
     This is decided once the noise is known, in the first environment in which all arms are accepted. `count`
     and `mean` are those of the arm's cell.
@@ -407,7 +415,10 @@ def _restart(fit, slot, arm, count, mean):
 
 @kernel
 def median_estimate(mu, but):
-    """Return the median of the estimated means of all arms except the arm `but` (-1 for no exception)."""
+    """Return the median of the estimated means of all arms except one.
+
+    The exception is the arm `but`; -1 for none.
+    """
     K, low, high = mu.size, 0.0, 0.0
     n = K if but < 0 else K - 1
     for i in range(K):
@@ -425,7 +436,10 @@ def median_estimate(mu, but):
 
 @kernel
 def _read(fit, slot, arm):
-    """Copy the fit to the fields that policies read; add variance for arms that must be pulled again."""
+    """Copy the estimates to the arrays that policies read.
+
+    Add variance for arms that must be pulled again.
+    """
     doubt, K = fit.doubt, fit.mu.size
     believed, left_out = 0, 0
     for k in range(K):

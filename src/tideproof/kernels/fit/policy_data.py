@@ -85,7 +85,9 @@ class Moments(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Statistics of all rewards so far; a statistic that the policy does not use stays empty.
+    """Statistics of all rewards so far, which a policy may use.
+
+    A statistic that the policy does not use stays empty.
 
     Attributes
     ----------
@@ -108,7 +110,7 @@ class Data(NamedTuple):
 
 @kernel
 def take(params, state, data, slot, arm, n, mean, squares, draw):
-    """Process `n` rewards of `arm`: update overall statistics, the policy and environment statistics."""
+    """Update all statistics, and the policy's state, for `n` new rewards of `arm`."""
     data.told[0] = n
     data.reward[0] = mean
     data.squares[0] = squares
@@ -133,7 +135,10 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 
 @kernel
 def notice(params, state, data, slot, arm, n, draw):
-    """Tell the policy of `n` pending pulls of `arm` that the statistics include already."""
+    """Tell the policy about `n` pending pulls of `arm`.
+
+    The statistics include these pulls already.
+    """
     data.told[0] = 0
     tell(params, state, data, slot, arm, n, draw)
 
@@ -187,7 +192,9 @@ def clear(slot):
 
 @kernel
 def record(moments, arm, n, mean, squares):
-    """Add `n` rewards of `arm` to the number, mean and squared deviations of its rewards. O(1).
+    """Update the number, mean and squared deviations of the rewards of `arm` for `n` new rewards.
+
+    Takes O(1).
 
     The rewards have the given mean and squared deviations from it.
 
@@ -205,7 +212,10 @@ def record(moments, arm, n, mean, squares):
 
 @kernel
 def weigh_in(moments, arm, n, mean, weight):
-    """Add `n` rewards of `arm` with the given mean to the weighted sums of rewards. O(1)."""
+    """Add `n` rewards of `arm` with the given mean to the weighted sums of rewards.
+
+    Takes O(1).
+    """
     moments.sums[arm] += n * mean * weight
     moments.weights[arm] += n * weight
 

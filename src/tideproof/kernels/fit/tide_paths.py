@@ -152,7 +152,10 @@ def update_age(paths, f):
 
 @kernel
 def apply_slope(paths, f, bend):
-    """Move the estimated means of all arms by the tide's estimated slope, whose variance grows by `bend`."""
+    """Move the estimated means of all arms by the tide's estimated slope.
+
+    The variance of the slope grows by `bend`.
+    """
     tilt, slope, steep = paths.tilt, paths.slope[f], paths.steep[f]
     K = paths.column.size
     for i in range(K):

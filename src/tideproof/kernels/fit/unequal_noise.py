@@ -96,7 +96,10 @@ class UnequalNoise(NamedTuple):
 
 @kernel
 def equal_noise(arm):
-    """Return the noise variance of an arm before its first reward, in units of the common variance: 1."""
+    """Return 1, the noise variance assumed for an arm before its first reward.
+
+    It is in units of the common variance.
+    """
     return 1.0
 
 
@@ -169,7 +172,10 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return how much the noise variance of a pull of `arm` here exceeds the common variance, which is 1."""
+    """Return how much the noise variance of a pull of `arm` exceeds the common noise variance.
+
+    The common variance is 1.
+    """
     v, rho = fit.fits.noise[arm], ratio_of(fit.fits.likeliest[0])
     c = slot.counts[arm]
     return (1.0 + c * rho / v) * ((c + 1.0) * rho + v) - 1.0
@@ -370,7 +376,7 @@ def _join(fit, f, own, residual, variance):
 
 @kernel
 def _merge(fit, own, others, other):
-    """Give the same group number to two groups of comparable arms that were merged in every fit before."""
+    """Give two groups of comparable arms the same number, after they were merged in every fit."""
     group = fit.group
     joined = max(own, others)
     if joined <= 0:

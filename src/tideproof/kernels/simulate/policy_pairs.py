@@ -9,7 +9,9 @@ place = hole("place")  # kernel without arguments that returns the number of the
 
 @kernel
 def compare_selections(mine, theirs, gaps, both, cost_gap_squares):
-    """Count replications in which both of two policies select a wrong arm; sum squared differences of losses.
+    """Count replications in which both of two policies select a wrong arm.
+
+    Also sum the squared differences of the policies' losses.
 
     Each thread writes its own sums over a fixed subset of the replications, so that the result does not
     depend on the order in which threads run.

@@ -59,7 +59,9 @@ class Trace(NamedTuple):
 
 @kernel
 def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
-    """Simulate consecutive replications of one world, as many as `score` has space for.
+    """Simulate consecutive replications of one policy in one simulated world.
+
+    There are as many as `score` has space for.
 
     Their numbers are first, first + 1, and so on. `run` contains (state, data, slot), whose arrays are
     views of the buffers `floats` and `ints`.
@@ -74,7 +76,9 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 
 @kernel
 def play_one(params, run, world, seed, first, budgets, score, r, trace):
-    """Simulate one replication from an empty state, and store its results at each budget.
+    """Simulate one replication, and store the selected arm and the pull counts at each budget.
+
+    The state is empty at the beginning.
 
     Its number is first + r.
     """
@@ -139,5 +143,8 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
 
 @kernel
 def add_unshared(counts, b, column, n):
-    """Add `n` to an entry of a table of counts that no other thread writes to."""
+    """Add `n` to an entry of a table of counts, without protection against other threads.
+
+    No other thread writes to the table.
+    """
     counts[b, column] += n

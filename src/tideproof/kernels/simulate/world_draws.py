@@ -168,7 +168,10 @@ def noise(world, seed, replication, t):
 
 @kernel
 def reward(world, seed, replication, t, arm, shift, loud):
-    """Return the simulated reward of step t for a pull of `arm`, given shift and a factor of the noise."""
+    """Return the simulated reward of step t for a pull of `arm`.
+
+    The shift and a factor of the noise are given.
+    """
     if world.rewards == NOISY:
         return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)

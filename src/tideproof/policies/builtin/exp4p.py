@@ -110,9 +110,10 @@ def from_world(world: Any) -> dict[str, Any]:
 
 @kernel
 def total(logs):
-    """Return the logarithm of the largest weight, and the sum of all weights divided by the largest.
+    """Return the sum of the arms' exponential weights, split into two factors to avoid overflow.
 
-    The weights are those of the arms.
+    The factors are the largest weight, as a logarithm, and the sum divided by it. The weights are those of
+    the arms.
     """
     peak, scaled = logs[0], 0.0
     for i in range(logs.size):

@@ -45,7 +45,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy `knowledge-gradient`: the value of pulling each arm again, and its formula's terms.
+    """State of the policy `knowledge-gradient`: the expected gain from pulling each arm once more.
 
     A value is computed again only if its inputs have changed.
 

@@ -45,7 +45,10 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
-    """Return the parameters of policy `round-robin`: n0 initial pulls for selection rule `ols`, else 0."""
+    """Return the parameters of the policy `round-robin`, which depend on its selection rule.
+
+    n0 is 0 except for the selection rule `ols`.
+    """
     n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
@@ -65,7 +68,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Record `n` pulls of `arm` if the policy begins with pulls in random order (selection rule `ols`)."""
+    """Count `n` pulls of an arm towards the initial pulls in random order.
+
+    Only the selection rule `ols` has initial pulls in random order.
+    """
     if params.n0 > 0:
         start_tell(state.start, data, slot, arm, n)
 

@@ -78,7 +78,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Eliminate arms when all rewards of a round have been received; a batch may complete several rounds."""
+    """Eliminate arms when all rewards of a round have been received.
+
+    A batch may complete several rounds.
+    """
     race, mean = state.race, data.moments.mean
     tau = fewest_told(race, data.moments.told)
     while tau > state.rounds[0] and still_in(race) > 1:

@@ -1,4 +1,4 @@
-"""Top-two Thompson sampling pulls the best arm of a posterior draw, or of another draw with another best arm.
+"""Top-two Thompson sampling pulls the best arm of a random posterior draw, or a challenger of this arm.
 
 The policy draws the means of all arms from their posterior N(muhat, sigma2hat P), of which only differences
 matter. I is the best arm of the draw. With probability beta it pulls I. Otherwise it draws again until

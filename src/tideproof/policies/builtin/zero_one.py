@@ -44,7 +44,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of the policy `zero-one`: the value of pulling each arm again, and the terms of its formula.
+    """State of the policy `zero-one`: for each arm, the probability that one more pull changes the best arm.
 
     A value is computed again only if its inputs have changed.
 

@@ -173,7 +173,7 @@ def _hat(A: Floats) -> Floats:
 
 
 def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
-    """Return how much the estimates change after one more environment, in which only one arm is pulled.
+    """Return how much least-squares estimates change if an environment with only one arm is added.
 
     The arm is pulled three times.
     """
@@ -189,10 +189,11 @@ def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
 
 
 def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
-    """Return how much a second environment can bias a difference of raw means in favour of the worse arm.
+    """Return how much shifts can bias raw means in favour of the worse arm, in an example.
 
-    The results are the weight of the second of two shifts in the difference, and the probabilities that the
-    worse arm has the larger raw mean, without a shift and with a large one.
+    The example has two arms and two environments. The results are the weight of the second of two shifts in
+    the difference, and the probabilities that the worse arm has the larger raw mean, without a shift and with
+    a large one.
     """
     weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
     spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
@@ -207,9 +208,10 @@ def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
 
 
 def _connections() -> list[tuple[str, str, float]]:
-    """Return, for example designs, the number of groups of comparable arms and the bias of ridge estimates.
+    """Return table rows on the bias of ridge regression, for examples of test designs.
 
-    A ridge bias is the error of a regression with a ridge penalty.
+    The rows also contain the number of groups of comparable arms in each design. A ridge bias is the error of
+    a regression with a ridge penalty.
     """
     rows = []
     for where, example in (
@@ -236,7 +238,11 @@ def _count_groups(counts: Floats) -> int:
 
 
 def _ridge_bias(counts: Floats) -> float:
-    """Return the bias of a ridge estimate of arm 1 minus arm 4 if the last environment has the shift 20."""
+    """Return the bias of a difference of two arms that is estimated by ridge regression.
+
+    The result is the absolute bias for arm 1 minus arm 4, if the last environment has the shift 20 and all
+    other effects are zero.
+    """
     K = counts.shape[1]
     X, n = dummies(counts)
     truth = np.zeros(X.shape[1])
@@ -247,5 +253,5 @@ def _ridge_bias(counts: Floats) -> float:
 
 
 def _spread(values: Floats) -> float:
-    """Return the range of the values, which is zero if all of them are equal."""
+    """Return the difference between the largest and the smallest number of an array."""
     return float(values.max() - values.min())

@@ -23,7 +23,7 @@ Check = Callable[[Mapping[str, Any], float], list["ClaimPart"]]
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """Part of a claim of a reproduced paper: measured values should all lie on one side of a threshold.
+    """Testable part of a paper's claim: a measured quantity is always above (or below) a threshold.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return whether a measured value is "for" or "against" a claim of a paper, or leaves it "open"."""
+        """Return whether a measurement is "for" or "against" a claim of a paper, or leaves it "open"."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -52,13 +52,13 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of measured values that support a claim of a paper, contradict it, or leave it open."""
+        """Counts of the measurements that support a claim of a paper, contradict it, or leave it open."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
     @property
     def outcome(self) -> Outcome:
-        """Verdict on one part of a paper's claim, derived from all values that were measured for this part.
+        """Verdict on one part of a paper's claim, derived from all measurements for this part.
 
         It holds if no comparison is against and at least half are for, or with `some` if one is for. It is
         not decided if none is against and fewer than half are for. With comparisons on both sides, it holds
@@ -79,7 +79,7 @@ class ClaimPart:
 
 
 def between_thresholds(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
-    """Split a paper's claim that all values lie between two thresholds into two one-sided parts."""
+    """Split the claim that a quantity lies between two thresholds into two one-sided claims."""
     return [
         ClaimPart(f"{what} < {high:g}", compared, "below", high),
         ClaimPart(f"{what} > {low:g}", compared, "above", low),
@@ -118,7 +118,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim of a reproduced paper with its checked parts and the confidence level of each interval."""
+    """A claim of a reproduced paper with the results of checking it.
+
+    `level` is the confidence level of each interval.
+    """
 
     claim: Claim
     parts: list[ClaimPart]

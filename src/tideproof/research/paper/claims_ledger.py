@@ -39,7 +39,7 @@ RULES = (
 
 
 def claim_table(judged: list[ClaimVerdict]) -> Table:
-    """Return the verdicts on a paper's claims as a table with one row for each measured value."""
+    """Return the verdicts on a paper's claims as a table with one row for each measurement."""
     rows = [
         {
             "claim": each.claim.name,
@@ -117,7 +117,7 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
 
 
 def least_favourable(part: ClaimPart) -> str:
-    """Return a text with the measured value that supports a claim of a paper least, and its interval."""
+    """Return a text with the measurement that supports a claim of a reproduced paper least."""
     if not part.comparisons:
         return "none"
     if part.side == "below":
@@ -128,7 +128,7 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return a text that lists the comparisons whose results contradict a claim of a reproduced paper."""
+    """Return a text that lists the measurements that contradict a claim of a reproduced paper."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 

@@ -78,7 +78,7 @@ def comparison_facets(table: Table) -> list[Facet]:
 
 
 def _ratio(curve: PolicyCurve, plan: PolicyCurve) -> PolicyCurve:
-    """Return a policy's error rates divided by those of an oracle, budget by budget."""
+    """Return a policy's error rate divided by that of an oracle, at each budget."""
     at = dict(zip(plan.x, plan.value, strict=True))
     whole = np.array([at[x] for x in curve.x])
     return PolicyCurve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)

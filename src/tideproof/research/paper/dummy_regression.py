@@ -8,9 +8,10 @@ from tideproof.core.kernel_state_arrays import Floats
 
 
 def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
-    """Return the dummy variables of each arm-by-environment cell as a matrix, and the pulls of each cell.
+    """Return the matrix of dummy variables, with one row for each arm-by-environment cell.
 
-    The matrix X has one row for each cell with pulls. The shift of environment `gauge` is zero.
+    Also return the number of pulls of each cell. The matrix X has one row for each cell with pulls. The shift
+    of environment `gauge` is zero.
     """
     environment, arm = np.nonzero(counts)
     J, K = counts.shape

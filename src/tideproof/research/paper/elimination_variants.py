@@ -27,9 +27,9 @@ RUNS = 20_000  # most runs that are simulated
 
 
 def elimination(seed: int, replications: int) -> Table:
-    """Return how often policies that drop arms lose the best arm in the first phase, and by the end.
+    """Return how often policies that drop arms in phases drop the best arm.
 
-    The world is that of figure 2.
+    They may drop it in the first phase or later. The world is that of figure 2.
     """
     runs = min(replications, RUNS)
     rows: list[tuple[Any, ...]] = []
@@ -69,17 +69,19 @@ def _step_shifts(random: np.random.Generator, runs: int, steps: int) -> Floats:
 
 
 def _halving_phases(budget: int) -> list[tuple[int, int]]:
-    """Return, for each phase of a policy that halves five arms, the pulls and the number of arms kept.
+    """Return the phases of a policy that drops about half of its arms at once.
 
-    The policy is PSS(2).
+    There are five arms. A phase consists of its number of pulls and the number of arms that are kept. The
+    policy is PSS(2).
     """
     return [(budget // 3, 3), (budget // 3, 2), (budget // 3, 1)]
 
 
 def _reject_phases(budget: int) -> list[tuple[int, int]]:
-    """Return, for each phase of a policy that drops arms one by one, the pulls and the number of arms kept.
+    """Return the phases of a policy that drops its arms one by one.
 
-    The policy is successive rejects, with five arms.
+    A phase consists of its number of pulls and the number of arms that are kept. The policy is successive
+    rejects, with five arms.
     """
     log = 0.5 + sum(1.0 / i for i in range(2, 6))
     each = [0, *(math.ceil((budget - 5) / (log * (6 - k))) for k in range(1, 5))]
@@ -89,7 +91,10 @@ def _reject_phases(budget: int) -> list[tuple[int, int]]:
 def _simulate_phases(
     random: np.random.Generator, noise: Floats, phases: list[tuple[int, int]], last_phase_only: bool
 ) -> list[NDArray[np.bool_]]:
-    """Simulate a policy that drops arms in phases; return, by phase, which runs have lost the best arm."""
+    """Simulate a policy that drops arms in phases, and return in which runs it drops the best arm.
+
+    There is one array for each phase: whether each run has dropped the best arm by the end of this phase.
+    """
     means = np.array(mdm(5).means)
     runs = noise.shape[1]
     lanes = np.arange(runs)

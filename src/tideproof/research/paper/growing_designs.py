@@ -176,7 +176,7 @@ def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 def _simulate_variances(
     counts: Floats, pair: tuple[int, int], seed: int, draws: int
 ) -> dict[str, tuple[float, float]]:
-    """Simulate noise many times; return the variances of the estimates, with standard errors."""
+    """Return the variances of least-squares estimates from simulated noise, with standard errors."""
     environment, arm = np.nonzero(counts)
     n = counts[environment, arm]
     J, K = counts.shape

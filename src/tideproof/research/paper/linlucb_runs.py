@@ -83,10 +83,11 @@ def linlucb_statistics(seed: int, replications: int) -> Table:
 
 
 def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Simulate the policy LinLUCB; return the errors of its estimates, and how environments began.
+    """Simulate the policy LinLUCB, and return how far its estimates are from the truth.
 
-    The errors are those of estimated differences between each arm and the best one. They are returned with
-    their standard deviations. The last result is the design of the first run.
+    The first two results are the errors of the estimated differences between each arm and the best one, and
+    their standard deviations. Then follows how environments began. The last result is the design of the first
+    run.
     """
     spec = policy("linlucb")
     loop, K = compiled_loop(spec, trace=True), world.arms
@@ -115,12 +116,12 @@ def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, 
 
 
 def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
-    """Return which runs had environments that began with two pulls of one arm, or contained only one arm.
+    """Return in which runs some environment began with two pulls of the same arm.
 
-    Both results are (runs, 3) arrays that are 1 where this happened at least once and 0 otherwise. Their
-    columns are the phases of a run: during the initialisation, across its end, and after it. `arm` and
-    `environment` have a row for each run. The last environment is not complete, so the second array ignores
-    it.
+    The second array returned says in which runs some environment contained only one arm. Both results are
+    (runs, 3) arrays that are 1 where this happened at least once and 0 otherwise. Their columns are the
+    phases of a run: during the initialisation, across its end, and after it. `arm` and `environment` have a
+    row for each run. The last environment is not complete, so the second array ignores it.
     """
     steps = arm.shape[1]
     enough = [(arm == each).cumsum(axis=1) >= INITIAL for each in range(arms)]

@@ -1,4 +1,4 @@
-"""Measured values with confidence intervals, their differences and ratios, to check claims of a paper.
+"""Measurements with confidence intervals, and their differences and ratios, to check a paper's claims.
 
 A paired difference is a difference of numbers from the same replications: two policies of one study, or
 kept selections in worlds that share their noise. Without pairs, each interval is widened so that the
@@ -48,7 +48,7 @@ class Measurement(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Measured value for the check of a paper's claim, with a text that says where it was measured."""
+    """Measurement for the check of a paper's claim, labelled with its conditions, such as the budget."""
 
     where: str
     measured: Measurement
@@ -112,9 +112,9 @@ def paired_selection_difference(a: KeptSelections, b: KeptSelections, level: flo
 
 
 def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return a weighted sum of error rates, paired by replication, with its confidence interval.
+    """Return a weighted sum of policies' error rates with its confidence interval.
 
-    The selections share their noise.
+    The error rates are paired by replication. The selections share their noise.
     """
     given = list(parts)
     total = np.sum([weight * kept.wrong() for weight, kept in given], axis=0)
@@ -123,7 +123,7 @@ def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> M
 
 
 def mean_with_interval(values: Floats, reach: float, level: float) -> Measurement:
-    """Return the mean of values, most of which are zero, with its confidence interval.
+    """Return the mean of mostly zero numbers with its confidence interval.
 
     The values lie between -`reach` and `reach`. The interval is normal with z^2 values added at each end. It
     therefore keeps its coverage where few values differ from zero, and where none does.
@@ -138,8 +138,9 @@ def mean_with_interval(values: Floats, reach: float, level: float) -> Measuremen
 
 
 def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float) -> Measurement:
-    """Return a product or ratio of error rates, paired by replication, with its confidence interval.
+    """Return the ratio of policies' error rates with its confidence interval.
 
+    The error rates are paired by replication. In general the result is a product of powers of error rates.
     Each error rate is raised to the power given with it. The interval is that of the delta method for the
     logarithm. By itself it is too narrow where errors are few or selections hardly differ. Therefore z^2
     replications that differ are added to the data, and a half-width of h becomes h (1 + h/4). The result is
@@ -161,7 +162,10 @@ def paired_log_ratio(parts: Iterable[tuple[float, KeptSelections]], level: float
 def difference_across_worlds(
     a: Study, b: Study, label: str, budgets: Iterable[int], level: float, of: ErrorMeasure = "pics"
 ) -> list[Comparison]:
-    """Return the error rate or opportunity cost of a policy in world `a` minus that in `b`, by budget."""
+    """Return the difference of a policy's error rates in two simulated worlds, at each budget.
+
+    It is the error rate (or opportunity cost) in the world of `a` minus that in the world of `b`.
+    """
     each = simultaneous_level(level, 2)
     return [
         Comparison(
@@ -174,13 +178,14 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return a policy's error rate or cost minus that of the policy SER3, for about equally many pulls.
+    """Compare a policy's error rate with that of the policy SER3, for about equally many pulls.
 
-    There is one difference for each variant of SER3, at the average number of its pulls. The policy is
-    measured at the budgets just below and just above that average. The estimate is interpolated between them
-    on a logarithmic scale. The interval covers both differences: it is below zero only if the policy is
-    better with fewer pulls, and above zero only if it is worse with more. SER3 variants whose average is
-    outside the budgets of `study` are left out.
+    The results are differences in error rate (or opportunity cost): the policy minus SER3. There is one
+    difference for each variant of SER3, at the average number of its pulls. The policy is measured at the
+    budgets just below and just above that average. The estimate is interpolated between them on a logarithmic
+    scale. The interval covers both differences: it is below zero only if the policy is better with fewer
+    pulls, and above zero only if it is worse with more. SER3 variants whose average is outside the budgets of
+    `study` are left out.
     """
     each, compared = simultaneous_level(level, 3), []
     for name in sweep.policies:

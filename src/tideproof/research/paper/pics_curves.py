@@ -19,10 +19,11 @@ FEWEST = 10  # errors that a drawn point needs
 
 
 def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
-    """Return a table of error rates or costs with 95 % intervals, by world, policy and number of pulls.
+    """Return a table of error rates by simulated world, policy and number of pulls.
 
-    `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
-    samples. A label that ends in ", stationary" comes from the panel without shifts.
+    The error measure `of` is the error rate or the opportunity cost, with a 95 % interval. `wanted` names the
+    policies of each panel. SER3 comes from the panel with its variants, at their average samples. A label
+    that ends in ", stationary" comes from the panel without shifts.
     """
     rows: list[tuple[Any, ...]] = []
     for panel, labels in wanted.items():
@@ -49,7 +50,10 @@ def _world(panel: str) -> str:
 
 
 def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
-    """Return points of a policy's error curve: budget, number of errors, error rate or cost, its bounds."""
+    """Return the points of the curve of a policy's error rate against the budget.
+
+    A point holds the budget, the number of errors, the error rate (or opportunity cost), and its bounds.
+    """
     curve = next(each for each in curves(study, of, 0.95) if each.label == label)
     errors = study.errors(label).tolist()
     return list(zip(curve.x, errors, curve.value, curve.low, curve.high, strict=True))

@@ -29,7 +29,7 @@ from tideproof.table import Table
 
 
 class Reproduction(NamedTuple):
-    """Result of `reproduce`: the folder, the figures, the verdicts on the claims, and facts about the run.
+    """Result of reproducing a paper: the figures that were drawn, and verdicts on the paper's claims.
 
     Attributes
     ----------

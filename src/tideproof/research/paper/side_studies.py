@@ -1,4 +1,4 @@
-"""Small extra studies of the reproduced paper: single runs, final states of policies, fixed pulls.
+"""Small additional simulations and computations for the figures and claims of a reproduced paper.
 
 A side study is a function of the seed and the number of replications, and is fast enough to run each time.
 """
@@ -46,7 +46,7 @@ _EXAMPLE = {
 
 
 def initialisation(seed: int, replications: int) -> Table:
-    """Return the data of a figure: the arms pulled in three environments, for two ways to begin a run.
+    """Return an example of arms pulled in three environments, under two rules for how environments begin.
 
     It is figure 3 of the paper. The ways are without links between environments, and with the paper's
     Algorithm 1, which begins an environment with the arm that ended the one before.

@@ -118,9 +118,10 @@ def _without_slow_rivals(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> lis
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suite:
-    """Result of `tp.suite`: the errors of policies in a fixed collection of simulated worlds.
+    """Result of `tp.suite`: how often policies select a wrong arm in a fixed set of simulated worlds.
 
-    Half an error is added to both numbers of errors in every ratio, so that no ratio divides by zero.
+    Wrong selections are called errors. Half an error is added to both numbers of errors in every ratio, so
+    that no ratio divides by zero.
 
     Attributes
     ----------
@@ -135,21 +136,24 @@ class Suite:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the run was interrupted before all worlds were done."""
+        """Whether the comparison of policies was interrupted before all worlds were simulated."""
         return len(self.studies) < self.worlds or any(s.interrupted for s in self.studies.values())
 
     @property
     def score(self) -> float:
-        """Geometric mean, over worlds, of the first policy's errors divided by the best rival's errors."""
+        """How often the first policy errs relative to its best rival, as a geometric mean over worlds."""
         return geometric_mean(self.standing()["ratio"])
 
     @property
     def worse(self) -> list[str]:
-        """Names of the worlds where the first policy is clearly worse than the best rival; see `standing`."""
+        """Names of the simulated worlds where the first policy is clearly worse than its best rival.
+
+        `standing` defines what is clear.
+        """
         return [row["world"] for row in self.standing() if row["worse"]]
 
     def relative(self, label: str) -> Floats:
-        """Return, for each world, a policy's errors divided by the best policy's errors.
+        """Return how often a policy errs relative to the best policy, for each simulated world.
 
         The result is nan in worlds for which the policy was left out.
         """
@@ -165,7 +169,7 @@ class Suite:
         )
 
     def standing(self) -> Table:
-        """Return a table that compares the first policy with its best rival, with one row for each world.
+        """Return a table that compares the first policy with its best rival, by simulated world.
 
         `ratio` is the ratio of their errors, `low` its paired lower 99.9 % bound, and `errors` those of the
         rival. `worse` is True where the bound is above 1.25 and the rival erred at least 400 times.
@@ -186,7 +190,7 @@ class Suite:
         return Table(columns)
 
     def table(self) -> Table:
-        """Return a table of each policy's errors in each world, also relative to the best policy."""
+        """Return a table of how often each policy selects a wrong arm in each simulated world."""
         rows = [
             {
                 "world": world,
@@ -205,7 +209,7 @@ class Suite:
 
     @property
     def verdict(self) -> str:
-        """Summary of how the first policy compares with its rivals, and where it is clearly worse.
+        """Summary, in three sentences, of how the first policy compares with its rivals.
 
         It has three sentences: the score, clearly worse worlds, and worlds with too few errors.
         """
@@ -226,10 +230,13 @@ class Suite:
 
 
 def _policy_with_fewest_errors(study: Study, labels: list[str] | None = None) -> str:
-    """Return the label of the policy with the fewest errors in a study; the first such policy in a tie."""
+    """Return the label of the policy that selects a wrong arm least often in a simulation study.
+
+    In a tie, it is the first such policy.
+    """
     return min(labels or study.policies, key=lambda label: int(study.errors(label)[0]))
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean of the values that are not nan."""
+    """Return the geometric mean of all given numbers that are not NaN."""
     return float(np.exp(np.nanmean(np.log(np.array(list(values))))))

@@ -226,7 +226,10 @@ def _critical_value(spec: PolicySpec, arms: int, picked: bool = False) -> float:
 
 
 def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> float:
-    """Return the average width of intervals with the critical value `far`, relative to those with `usual`."""
+    """Return how wide intervals with one critical value are on average, relative to those with another.
+
+    It is the average ratio of the widths with `far` and with `usual`.
+    """
     values, times = np.unique(degrees_of_freedom, return_counts=True)
     ratios = [student_from_normal(far, nu) / student_from_normal(usual, nu) for nu in values.tolist()]
     return float(np.average(ratios, weights=times))

@@ -75,7 +75,7 @@ class InteractionRow(NamedTuple):
     none: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the share of intervals that contain the true value."""
+        """Return an exact confidence interval for the coverage that the simulations estimate."""
         found = binomial(np.array([self.held]), self.runs, confidence)
         return float(found.low[0]), float(found.high[0])
 
@@ -108,10 +108,10 @@ def run_cells(
 
 
 def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
-    """Simulate some logs of one kind; count intervals that cover the truth, and interactions found to be 0.
+    """Simulate logs of one kind, and count the confidence intervals that cover the truth.
 
-    The result has one row for each pair of arms: runs, intervals that cover the truth, and runs in which the
-    interaction was estimated as zero.
+    Also count the interactions that are estimated to be 0. The result has one row for each pair of arms:
+    runs, intervals that cover the truth, and runs in which the interaction was estimated as zero.
     """
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
@@ -134,7 +134,10 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
 
 
 def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Simulate one log, summarised by arm and environment; arms are called 0, 1, and so on."""
+    """Simulate one log, and return its rewards summarised by arm and environment.
+
+    Arms are called 0, 1, and so on.
+    """
     if cell.split == "contrast":
         return _draw_adaptive_log(cell, seed, run)
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))

@@ -17,7 +17,9 @@ Named = TypeVar("Named", bound=Any)  # an object with a `name`
 
 
 class PartOptions(NamedTuple):
-    """Options of the command `tideproof calibrate`; None stands for the default of a kind of simulation.
+    """Options of the command `tideproof calibrate`, which checks statistical promises by simulation.
+
+    None stands for the default of a kind of simulation.
 
     Attributes
     ----------
@@ -46,7 +48,7 @@ class PartOptions(NamedTuple):
 
     @property
     def is_promised(self) -> bool:
-        """Whether tideproof makes promises under these simulation options; if not, none can be broken."""
+        """Whether tideproof's statistical promises apply under these simulation options."""
         return not self.heavy and not self.once and self.prior in (None, "exchangeable")
 
 

@@ -1,4 +1,4 @@
-"""Simulate and analyze logs of many kinds in parallel processes, and count right and wrong answers.
+"""Simulate and analyze logs of many kinds in parallel, and count right and wrong conclusions.
 
 The counts do not depend on the number of processes.
 """
@@ -24,7 +24,7 @@ _CHUNK = 50  # logs that a process simulates between two reports of progress
 
 
 class CalibrationCounts(NamedTuple):
-    """Counts of right and wrong answers in the logs that `tideproof calibrate --part logs` simulates.
+    """Counts of right and wrong conclusions that tideproof drew from simulated logs.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ def calibrate(
     workers: int | None = None,
     progress: bool = False,
 ) -> CalibrationCounts:
-    """Simulate and analyze logs of each kind, and return the counts of right and wrong answers.
+    """Simulate and analyze logs of each kind, and count right and wrong conclusions.
 
     `workers` defaults to one process for each core.
 

@@ -153,9 +153,10 @@ uneven       0         2     80             5  even        none        0      la
 
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the kinds of simulated logs whose name matches a pattern: some test errors, some test power.
+    """Return the kinds of simulated logs whose names match a pattern.
 
-    The former are the first result, and the latter the second. In a pattern, * stands for any text.
+    The kinds in the first result test error rates, and those in the second test power. In a pattern, * stands
+    for any text.
     """
     found = tuple(filter_by_name(SETTINGS, pattern)), tuple(filter_by_name(POWER_SETTINGS, pattern))
     if not any(found):

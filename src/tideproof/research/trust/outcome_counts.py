@@ -1,4 +1,4 @@
-"""Counts of right and wrong answers of `fit` on logs whose truth is known."""
+"""Counts of right and wrong conclusions of `fit` on simulated logs, whose truth is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WATCHED = 4  # arms that are compared with arm 0: the first ones, and the last,
 
 @dataclass
 class OutcomeCount:
-    """Counts of right and wrong answers of `fit` for one kind of simulated log.
+    """Counts of right and wrong conclusions of `fit` for one kind of simulated log.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class OutcomeCount:
 
     @classmethod
     def zero(cls, arms: int) -> OutcomeCount:
-        """Return an empty count, with zero logs and zero outcomes."""
+        """Return counts of right and wrong conclusions that are all zero."""
         excluded, below, above, limited = (np.zeros(arms, np.int64) for _ in range(4))
         return cls(0, excluded, 0, 0, 0, 0, 0, below, above, limited)
 
@@ -70,7 +70,7 @@ def compared_arms(arms: int) -> list[int]:
 
 
 def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
-    """Count the right and wrong answers of one fit: winner, excluded arms, intervals that miss the truth.
+    """Count the right and wrong conclusions of one analysis, such as a wrong winner.
 
     `best` holds the indices of the best arms, which are several if their means are equal.
     """
@@ -104,7 +104,7 @@ def best_arms(setting: Setting) -> Ints:
 
 
 def play(setting: Setting, first: int, last: int) -> OutcomeCount:
-    """Simulate and analyze some logs of one kind, and count right and wrong answers.
+    """Simulate and analyze some logs of one kind, and count right and wrong conclusions.
 
     The logs have the numbers `first` to `last` - 1.
     """

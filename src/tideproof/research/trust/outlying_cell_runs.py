@@ -1,4 +1,4 @@
-"""Benefit and cost of the option `robust="cells"`, which excludes outlying arm-by-environment cells.
+"""Simulation study of the option `robust="cells"`, which excludes outlying arm-by-environment cells.
 
 Worlds of the paper are simulated as they are, and with 5 % of the cells shifted by 20 sigma. The arm that
 leads in the log is selected by least squares, with all cells and without the cells found to be outlying.

@@ -1,4 +1,4 @@
-"""Check that an arm that tideproof calls best with probability p is best in a share p of simulated runs.
+"""Check by simulation that arms called best with probability p are the best in a share p of runs.
 
 Each simulated combination ("cell" in this module) has a number of arms, a number of pulls for each, and a
 spread. In every run, the true means are drawn from a normal distribution whose standard deviation is the
@@ -116,9 +116,9 @@ def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Fl
 
 
 def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
-    """Simulate runs; return the predicted probability that the selected arm is best, and 1 if it was, else 0.
+    """Simulate runs, and return each run's predicted probability that the selected arm is the best.
 
-    The runs have the numbers `first` to `last` - 1.
+    The second column is 1 if it was the best, else 0. The runs have the numbers `first` to `last` - 1.
     """
     spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
     loop, memory = compiled_loop(spec), None

@@ -27,7 +27,7 @@ NAMED = "analyze names it"
 
 
 class PlanSetting(NamedTuple):
-    """Arguments of one call of `plan`: the size of a test, its allowed error, and the best arm's lead.
+    """Arguments of one call of `plan`, such as the number of arms and the allowed error rate.
 
     The best arm leads by a gap, or by a lift of a rate.
     """
@@ -92,7 +92,7 @@ SETTINGS = (
 
 
 class PromiseOutcome(NamedTuple):
-    """A planned budget and the error rate that was observed with it.
+    """A planned budget, and the error rate of simulated tests with this budget.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
 
 
 def _describe_error(row: PromiseOutcome) -> str:
-    """Return in words which error a planned budget is checked for."""
+    """Describe which kind of test was planned, and what counts as an error in it."""
     if row.way == NAMED:
         return f"even split, {row.budget:,} pulls, analyze does not name the best arm"
     return f"{row.way}, {row.budget:,} pulls, wrong arm"

@@ -28,12 +28,12 @@ class Promise(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Observed share of cases with an error that is promised to be rare; NaN without cases."""
+        """Observed frequency of an error that is promised to be rare; NaN without observations."""
         return self.times / self.cases if self.cases else np.nan
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % confidence interval of the share of cases with an error that is promised to be rare."""
+        """Exact 95 % confidence interval of the frequency of an error that is promised to be rare."""
         return self._interval(_CONFIDENCE)
 
     @property
@@ -61,7 +61,7 @@ class Promise(NamedTuple):
 
 
 def detectable_rate(logs: int) -> float:
-    """Return the smallest observed error rate that breaks a promise of at most 5 % errors.
+    """Return the smallest observed error rate that contradicts a promised error rate of at most 5 %.
 
     It is the error rate of `logs` simulated logs. The result is above 1 if there are too few logs to detect
     anything.

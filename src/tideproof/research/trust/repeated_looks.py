@@ -46,7 +46,7 @@ _NARROW = 1.2  # standard errors; intervals reach at least 2 for one look, and a
 
 
 class LookErrors(NamedTuple):
-    """Errors of repeated analyses (looks) of one growing log, and the first look that named the best arm.
+    """Which wrong conclusions occurred in repeated analyses ("looks") of one growing log.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class LookErrors(NamedTuple):
 
 
 def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
-    """Analyze a simulated log after each of its environments, and return which errors occurred.
+    """Analyze a simulated log after each of its environments, and return which conclusions were wrong.
 
     It is the log with the given number of one kind of log, which `setting` describes.
     """
@@ -124,7 +124,7 @@ def _is_near_truth(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
 
 
 def is_outside(truth: float, low: float | None, high: float | None) -> bool:
-    """Return whether a true value is below the lower or above the upper bound; None means no bound."""
+    """Return whether a true value is outside a confidence interval; a bound of None means no bound."""
     slack = 1e-9  # for the rounding of a truth that is a sum of floats
     return bool((low is not None and truth < low - slack) or (high is not None and not truth <= high + slack))
 

@@ -59,12 +59,12 @@ def broken_promises(played: CalibrationCounts) -> list[str]:
 
 
 def table(played: CalibrationCounts) -> Table:
-    """Return the counts of right and wrong answers as a table with one row for each kind of log."""
+    """Return the counts of right and wrong conclusions as a table with one row for each kind of log."""
     return Table(_columns([_row(setting, tally) for setting, tally in played.tallies.items()]))
 
 
 def power_table(played: CalibrationCounts) -> Table:
-    """Return a table of tideproof's power relative to reference tests, a row for each kind of log.
+    """Return a table of tideproof's statistical power relative to reference tests, by kind of log.
 
     All of these logs have two arms.
     """
@@ -155,7 +155,10 @@ def write_ledger(played: CalibrationCounts, folder: Path) -> list[Path]:
 
 
 def verdict(played: CalibrationCounts) -> str:
-    """Return sentences on how many kinds of logs break a promise, and which error rates can be detected."""
+    """Return sentences on how many kinds of simulated logs show a broken promise.
+
+    They also say which observed error rates break a promise.
+    """
     count = len(played.tallies) + len(played.power_tests)
     failed = len({said.split(":")[0] for said in broken_promises(played)})
     least = detectable_rate(played.logs)

@@ -70,7 +70,7 @@ class UnlabelledCell(NamedTuple):
 
     @property
     def adds(self) -> bool:
-        """Whether shifts are added to rewards; otherwise they multiply rewards, which cannot be negative."""
+        """Whether shifts are added to rewards; otherwise they multiply rewards."""
         return self.rewards in _NOISES
 
 
@@ -88,7 +88,7 @@ class UnlabelledRow(NamedTuple):
     wrong: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact confidence interval of the share of intervals that contain the true value."""
+        """Return an exact confidence interval for the coverage that the simulations estimate."""
         found = binomial(np.array([self.held]), self.logs, confidence)
         return float(found.low[0]), float(found.high[0])
 
@@ -106,7 +106,7 @@ def cells() -> list[UnlabelledCell]:
 def run_cells(
     what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[UnlabelledRow]]:
-    """Simulate logs without environment labels, and yield counts of right and wrong answers.
+    """Simulate logs without environment labels, and yield counts of right and wrong conclusions.
 
     The counts of each kind of log are yielded together.
     """
@@ -130,7 +130,10 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
 
 
 def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Floats]:
-    """Simulate a log; return the arm and the reward of each row, and the first arm's mean in each row."""
+    """Simulate a log without environment labels, and return the arm and the reward of each row.
+
+    Also return the first arm's mean at the time of each row.
+    """
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
     N = cell.rows
     arm, part = random.integers(2, size=N), np.arange(N) / N

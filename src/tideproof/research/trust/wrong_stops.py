@@ -28,7 +28,10 @@ _LENGTHS = ((2, 2), (2, 4), (3, 12), (10, 10), (2, 60), (40, 80), (200, 200), (2
 
 
 class StopWorld(NamedTuple):
-    """A simulated world with its name, default limits on pulls, and a number that is added to the seed."""
+    """A simulated world in which stopping rules are tested, with its name and maximum numbers of pulls.
+
+    `number` is added to the seed.
+    """
 
     name: str
     world: World
@@ -37,7 +40,7 @@ class StopWorld(NamedTuple):
 
 
 class StopCounts(NamedTuple):
-    """Counts of runs that a stopping rule ended, and ended with a wrong arm, for one policy and world.
+    """Counts of simulated runs that a stopping rule ended, and of those that ended with a wrong arm.
 
     Attributes
     ----------
@@ -59,7 +62,7 @@ class StopCounts(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the stopping rule ends at most the promised share of runs with a wrong arm, up to chance.
+        """Whether runs stop with a wrong arm as rarely as the stopping rule promises, up to chance.
 
         The lower 99.9 % bound of the share of wrong stops must be within the promised share.
         """
@@ -87,17 +90,17 @@ def random_stop_worlds(count: int = 200, seed: int = 20) -> list[StopWorld]:
 
 
 def _tied_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return random means of arms, of which two tie and the others are worse."""
+    """Return random means of arms: two arms tie for the best, and the others are worse."""
     return _means_with_laggards([0.0, 0.0], arms, draw)
 
 
 def _nearly_tied_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return random means of arms, of which two nearly tie and the others are worse."""
+    """Return random means of arms: two arms nearly tie for the best, and the others are worse."""
     return _means_with_laggards([float(draw.choice([0.01, 0.03, 0.1])), 0.0], arms, draw)
 
 
 def _slippage_means(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return random means of arms, of which one is better and all others are equal."""
+    """Return random means of arms: one arm is the best, and all others are equal."""
     return [float(draw.choice([0.1, 0.25, 0.5, 1.0])), *[0.0] * (arms - 1)]
 
 
@@ -177,9 +180,10 @@ def _split_label(label: str) -> tuple[str, str]:
 
 
 def table(rows: Sequence[StopCounts]) -> Table:
-    """Return a table of how often runs stop with a wrong arm, by world, policy, rule and limit on pulls.
+    """Return a table of how often simulated runs stop with a wrong arm.
 
-    The shares of wrong stops have exact 95 % intervals.
+    There is a row for each world, policy, stopping rule and maximum number of pulls. The shares of wrong
+    stops have exact 95 % intervals.
     """
     return columns([_table_row(row) for row in rows])
 
@@ -190,7 +194,10 @@ def _table_row(row: StopCounts) -> dict[str, Any]:
 
 
 def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
-    """Return lines of text with the largest share of wrong stops, by stopping rule and limit on pulls."""
+    """Return lines of text with each stopping rule's largest share of runs that stop with a wrong arm.
+
+    There is a line for each rule and maximum number of pulls.
+    """
     lines = []
     for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]

@@ -223,7 +223,10 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:
-    """Simulate an experiment with the settings of a form to find the budget it needs; a blocking call."""
+    """Find by simulation which budget the experiment described in a form needs.
+
+    The call blocks.
+    """
     # imported here because it imports the simulator, which the service needs for nothing else
     from tideproof.plans.planner import plan_with_names
 
@@ -245,7 +248,7 @@ def _run_plan(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _spell_plan_field(name: str) -> str:
-    """Return the quoted label of a parameter for planning a test, as the form for new experiments shows it.
+    """Return the quoted label of a field in the form for new experiments.
 
     >>> _spell_plan_field("per_environment"), _spell_plan_field("arms")
     ('“Pulls per day”', 'the number of arms')
@@ -254,7 +257,7 @@ def _spell_plan_field(name: str) -> str:
 
 
 def _number(name: str, text: str) -> float:
-    """Return a form field as a number."""
+    """Convert the text of a form field to a number, or raise an error."""
     try:
         return float(text)
     except ValueError:
@@ -262,7 +265,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _whole(name: str, text: str) -> int:
-    """Return a form field as a whole number; commas between digits are ignored."""
+    """Convert the text of a form field to a whole number; commas between digits are ignored."""
     try:
         return int(text.replace(",", ""))
     except ValueError:

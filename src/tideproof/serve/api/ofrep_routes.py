@@ -159,9 +159,10 @@ async def stream(
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
-    """Return the URL of a stream that reports changed feature flags; empty if too many streams are open.
+    """Return the URL of the event stream that reports changes of feature flags.
 
-    The result is a list in the format of OFREP. The call blocks.
+    The result is a list in the format of OFREP, which is empty if too many streams are open. The call
+    blocks.
     """
     if service.visitor_notifier.is_full:
         return []
@@ -182,7 +183,10 @@ def _validation_failure(request: Request, error: RequestValidationError) -> tupl
 
 
 def _protocol_response(request: Request, problem: Problem) -> Response:
-    """Return an error in the format of the protocol OFREP, or raise the error if OFREP has none for it."""
+    """Return an error as a response in the format of OFREP, a protocol for feature flags.
+
+    The error is raised if OFREP has no format for it.
+    """
     if problem.status == 404:
         return _failure(request, 404, "FLAG_NOT_FOUND", problem.detail)
     if problem.status == 400:

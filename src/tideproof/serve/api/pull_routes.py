@@ -54,7 +54,7 @@ async def tell(
 async def tell_summary(
     name: str, body: m.TellSummaryBody, request: Request, key: Reporter, once: IdempotencyKey = None
 ) -> None:
-    """Record the results of `n` pulls of one arm in one environment.
+    """Record a summary of the rewards of one arm in one environment, such as their number and mean.
 
     The rewards are assigned to the oldest pending pulls of that arm and environment.
     """
@@ -158,7 +158,10 @@ async def outcomes(
 
 
 def _pull_ids(run: Experiment, given: Sequence[m.Exposure]) -> list[str]:
-    """Return a pull ID for each item of a request; an item names a pull or a unit, such as a visitor."""
+    """Return the IDs of the pulls whose rewards or exposures a request reports.
+
+    An item of the request names a pull or a unit, such as a visitor.
+    """
     found: list[str] = []
     for each in given:
         if (each.pull is None) == (each.unit is None):

@@ -146,7 +146,10 @@ async def stream(
     responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
-    """Return an experiment as a JSON file for `tp.Experiment.load`, without the salt for hashing unit ids."""
+    """Return an experiment as a JSON file that `tp.Experiment.load` can read.
+
+    The file does not contain the salt with which the identifiers of units are hashed.
+    """
     service = service_of(request)
     text = await service.call(lambda: export_text(service.experiments.get(name)))
     return StreamingResponse(

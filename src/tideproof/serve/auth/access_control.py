@@ -86,7 +86,10 @@ async def caller(request: Request, service: Service) -> Key:
 
 
 def _given(request: Request) -> str | None:
-    """Return the API key's secret from a request's headers; "" if the header is malformed, None if absent."""
+    """Return the secret of the API key in the headers of a request.
+
+    It is "" if the header is malformed, and None if there is no such header.
+    """
     header = request.headers.get("authorization")
     if header is None:
         return request.headers.get("x-api-key")
@@ -95,7 +98,10 @@ def _given(request: Request) -> str | None:
 
 
 def _count_failure(request: Request, service: Service) -> None:
-    """Count a request without a valid API key; raise an HTTP error if its address sends too many."""
+    """Count a request that has no valid API key; an address may send only a limited number of them.
+
+    Raise an HTTP error if the address has sent too many.
+    """
     wait = service.failure_limiter.take(request.client.host if request.client else "nowhere")
     if wait:
         raise Problem(
@@ -124,12 +130,18 @@ def check_origin(request: Request) -> None:
 
 
 def cookie_name(request: Request) -> str:
-    """Return the name of the login cookie; over HTTPS a prefix of the name binds the cookie to this host."""
+    """Return the name of the login cookie.
+
+    Over HTTPS, a prefix of the name binds the cookie to this host.
+    """
     return "__Host-tideproof" if request.url.scheme == "https" else "tideproof"
 
 
 def routes_and_rights(app: Any) -> list[tuple[str, str, Right | None]]:
-    """Return the method, path and required right of every route; the right is None if undeclared."""
+    """Return the method, the path and the required right of every route.
+
+    The right is None if the route declares none.
+    """
     found: list[tuple[str, str, Right | None]] = []
     for route in app.routes:
         dependant = getattr(route, "dependant", None)

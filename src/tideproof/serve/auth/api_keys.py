@@ -63,7 +63,10 @@ class Key(NamedTuple):
 
 
 class KeyStore:
-    """The API keys and login sessions in a store; calls may block, and are thread-safe."""
+    """The API keys and login sessions that a database contains.
+
+    Calls may block, and are thread-safe.
+    """
 
     def __init__(self, backend: Backend, admin_key: str = "", lock: threading.RLock | None = None) -> None:
         self._backend, self._lock = backend, lock or threading.RLock()
@@ -82,7 +85,9 @@ class KeyStore:
     def create_key(
         self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None
     ) -> tuple[str, Key]:
-        """Create an API key; return its secret, and the key without its secret.
+        """Create an API key, and return it with its secret.
+
+        The secret comes first; the key itself does not contain it.
 
         A key cannot create a key with rights that it lacks; that raises `InputError`.
         """
@@ -134,7 +139,10 @@ class KeyStore:
         return [_key(row) for row in rows]
 
     def exists(self, role: str | None = None) -> bool:
-        """Return whether a valid API key exists, with the given role or, if none is given, with any role."""
+        """Return whether a valid API key exists.
+
+        If a role is given, only keys with this role count.
+        """
         every = [
             *self._environment_keys.values(),
             *(key for key in self.list_keys() if key.revoked_at is None),
@@ -149,11 +157,17 @@ class KeyStore:
         return time.monotonic() - self._refreshed_at < FRESH
 
     def cached_key(self, secret: str) -> Key | None:
-        """Return the cached API key with this secret, or None; a non-blocking call."""
+        """Return the cached API key with this secret, or None if there is none.
+
+        The call never blocks.
+        """
         return self._keys_by_hash.get(hash_secret(secret))
 
     def is_valid(self, id: str) -> bool:
-        """Return whether the API key with this id is cached, that is, not revoked; a non-blocking call."""
+        """Return whether the API key with this id is valid, according to the cache.
+
+        Revoked keys are not cached. The call never blocks.
+        """
         return any(key.id == id for key in list(self._keys_by_hash.values()))
 
     def refresh(self) -> None:
@@ -169,7 +183,7 @@ class KeyStore:
     # -- tickets: short-lived tokens in URLs, which replace the API key where clients cannot send headers
 
     def create_ticket(self, key: Key, seconds: float) -> str:
-        """Return a ticket, a token for URLs that replaces an API key for the given number of seconds.
+        """Create a ticket: a token in a URL that replaces an API key for a limited time.
 
         Only `find_ticket_key` accepts it.
         """
@@ -178,9 +192,10 @@ class KeyStore:
         return f"{end}.{_mac(hash, end)}"
 
     def find_ticket_key(self, ticket: str) -> Key | None:
-        """Return the API key that a ticket (short-lived token in a URL) replaces; None for invalid tickets.
+        """Return the API key that a ticket replaces; a ticket is a short-lived token in a URL.
 
-        The result is None if the ticket has expired or the key was revoked. The call never blocks.
+        The result is None if the ticket is invalid or has expired, or if the key was revoked. The call never
+        blocks.
         """
         end, _, mac = ticket.rpartition(".")
         id, _, until = end.partition(".")
@@ -192,7 +207,10 @@ class KeyStore:
     # -- sessions
 
     def begin_session(self, key: Key, seconds: float) -> str:
-        """Start a login session of an API key and return the session's secret; delete expired sessions."""
+        """Start a login session of an API key, and return the secret of the session.
+
+        Expired sessions are deleted.
+        """
         secret, end = secrets.token_urlsafe(32), time.time() + seconds
         with self._lock:
             self._backend.execute("DELETE FROM ~sessions WHERE ends_at < ?", (time.time(),))
@@ -209,7 +227,10 @@ class KeyStore:
             self._sessions.pop(hash_secret(secret), None)
 
     def find_session_key(self, secret: str) -> Key | None:
-        """Return the API key of a login session, or None if it has ended; this may read the store."""
+        """Return the API key of a login session, or None if the session has ended.
+
+        The call may read the store.
+        """
         hash = hash_secret(secret)
         found = self._sessions.get(hash)
         if found is None or time.monotonic() - found[2] > FRESH:

@@ -35,7 +35,7 @@ MAX_VIEWS = 50  # maximum number of experiments whose page data are cached
 
 
 class Progress(NamedTuple):
-    """Progress towards the end of an experiment, as a share and in words."""
+    """Progress of an experiment towards its end, as a fraction and in words."""
 
     name: str
     share: float
@@ -71,7 +71,7 @@ class ViewCache:
 
 
 class ViewInputs(NamedTuple):
-    """Values of an experiment that are read at one point in time, so that all numbers of a page agree.
+    """Data of an experiment for its web page, all read at one point in time.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ViewInputs(NamedTuple):
 
 @locked
 def _read_inputs(run: Experiment) -> ViewInputs:
-    """Read all values of an experiment that its web page needs."""
+    """Read the data of an experiment that its web page needs."""
     found, rule, state = run.internals.read(), run.internals.rule, run.internals.state
     stopping = None if rule is None else read_stop_progress(rule, state)
     noted = [event for event in state.events if isinstance(event, e.Noted)]
@@ -96,7 +96,10 @@ def _read_inputs(run: Experiment) -> ViewInputs:
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the data for an experiment's web page; this does not count as an interim analysis."""
+    """Return the data for the web page of an experiment.
+
+    This does not count as an interim analysis.
+    """
     model, stopping, history, noted = _read_inputs(run)
     found, fit, status = model.recommendation, model.fit, model.status
     progress = _progress(status, stopping, fit)
@@ -160,7 +163,10 @@ def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
 
 
 def compare_with_raw(raw: str, arm: str | None) -> dict[str, Any]:
-    """Return whether the arm with the best raw mean is not the selected one, and a sentence about it."""
+    """Return a sentence that compares the selected arm with the arm that has the best raw mean.
+
+    Also return whether the two arms differ.
+    """
     if arm is None:
         return {"raw": f"{raw} has the best raw mean.", "raw_differs": False}
     if raw == arm:
@@ -170,7 +176,9 @@ def compare_with_raw(raw: str, arm: str | None) -> dict[str, Any]:
 
 
 def format_pulls_used(used: int, budget: int | None, lost: int) -> str:
-    """Return in words how many pulls were used, out of what budget, and how many were cancelled or expired.
+    """Return in words how many pulls an experiment has used.
+
+    The text also says what the budget is, and how many pulls were cancelled or expired.
 
     >>> format_pulls_used(251, 400, 1), format_pulls_used(1, None, 0)
     ('251 of 400 pulls used (1 cancelled or expired)', '1 pull')

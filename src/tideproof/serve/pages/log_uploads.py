@@ -32,7 +32,10 @@ _read_slots = threading.BoundedSemaphore(2)
 
 
 class UploadForm(NamedTuple):
-    """Options of the form for analyzing an uploaded log; a column name that is None is guessed."""
+    """Options of the web form for analyzing an uploaded log of rewards.
+
+    A column name that is None is guessed.
+    """
 
     arm: str | None = None
     environment: str | None = None
@@ -47,7 +50,10 @@ class UploadForm(NamedTuple):
 
 
 def analyze_upload(file: BinaryIO, name: str, asked: UploadForm, most: int) -> LogAnalysis:
-    """Analyze an uploaded log file to find its best arm; a blocking call."""
+    """Analyze an uploaded log file to find its best arm.
+
+    The call blocks.
+    """
     kind = Path(name).suffix.lower()
     if kind not in UPLOAD_KINDS:
         raise InputError(

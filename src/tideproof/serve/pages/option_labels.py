@@ -51,7 +51,9 @@ _ALONE = re.compile(r"--([a-z][a-z-]*)(?: ('[^']*'))?")
 
 
 def label_of(parameter: str) -> str:
-    """Return a parameter's label on the upload page, or, if it has none, its command-line option.
+    """Return the label of an option in the form for uploading a log.
+
+    For an option that the form does not have, return the command-line option.
 
     >>> label_of("environment"), label_of("robust")
     ('“Column of the days”', 'tideproof analyze --robust')
@@ -79,7 +81,7 @@ def name_by_labels(text: str) -> str:
 
 
 def without_command_line(text: str) -> str:
-    """Return a message about a live experiment without command-line options such as `(--scale ratio)`.
+    """Remove command-line options such as `(--scale ratio)` from a message.
 
     >>> without_command_line("try variance='by-arm' (--variance by-arm).")
     "try variance='by-arm'."
@@ -88,7 +90,7 @@ def without_command_line(text: str) -> str:
 
 
 def _label_all(options: str) -> str:
-    """Return a text of command-line options with each option replaced by its label in the upload form.
+    """Replace each command-line option in a text by its label in the upload form.
 
     If one of them has no label, the text is instead preceded by the name of the command.
     """

@@ -47,7 +47,10 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
-    """Return a web page made from a template; the menu of the page lists what the API key may see."""
+    """Return a web page that is made from a template.
+
+    The menu of the page lists what the API key may see.
+    """
     made = _templates().get_template(f"{template}.html")
     rights = {right.value: key is not None and key.may(right) for right in Right}
     return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)
@@ -65,7 +68,10 @@ def is_for_people(request: Request) -> bool:
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
-    """Return an error as a web page, or a redirect to the login page if an API key is missing."""
+    """Return an error as a web page.
+
+    If an API key is missing, return a redirect to the login page.
+    """
     if problem.status == 401 and request.url.path != "/login":
         back = request.url.path if request.method == "GET" else "/"
         return redirect(f"/login?next={quote(back, safe='')}")

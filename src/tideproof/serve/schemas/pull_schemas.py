@@ -97,7 +97,7 @@ class CorrectBody(RequestBody):
 
 
 class TellSummaryBody(RequestBody):
-    """Results of `n` pulls of one arm in one environment, as a summary."""
+    """Summary of the rewards of one arm in one environment, such as their number and mean."""
 
     model_config = example(
         {"arm": "B", "environment": "tuesday", "n": 40, "mean": 1.2, "variance": 0.9, "key": "tue-B"}

@@ -117,7 +117,10 @@ def pending_notices(found: ReadModel) -> Iterator[Notice]:
 
 
 def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) -> None:
-    """Send one webhook message, or raise an error; connect to exactly the IP address that was checked."""
+    """Send one webhook message, or raise an error.
+
+    The connection goes to exactly the IP address that was checked.
+    """
     address = checked_target(webhook.url, any_target)
     at = datetime.now(UTC)
     said = {
@@ -148,7 +151,10 @@ def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) ->
 
 
 def signature_headers(secret: str, id: str, at: int, body: str) -> dict[str, str]:
-    """Return the HTTP headers that prove the origin of a webhook message and identify repeats of it."""
+    """Return the HTTP headers that sign a webhook message.
+
+    They also identify a repeated message.
+    """
     key = base64.b64decode(secret.removeprefix("whsec_"))
     mac = hmac.new(key, f"{id}.{at}.{body}".encode(), "sha256").digest()
     return {

@@ -19,7 +19,10 @@ MAX_WEBHOOKS = 100  # maximum number of webhooks per store
 
 
 class Webhook(NamedTuple):
-    """Registered webhook: URL, secret for signatures, and the experiments it reports on (None for all)."""
+    """Registered webhook: the URL that receives messages about experiments.
+
+    The secret is for signatures. `experiments` is None if the webhook reports on all experiments.
+    """
 
     id: str
     url: str
@@ -34,14 +37,20 @@ class Webhook(NamedTuple):
 
 
 class WebhookCursor(NamedTuple):
-    """Progress of a webhook in one experiment: number of events processed, and messages sent."""
+    """Record of what a webhook has already reported about one experiment.
+
+    It consists of the number of events that were processed, and the messages that were sent.
+    """
 
     events: int
     said: tuple[str, ...]
 
 
 class WebhookStore:
-    """The registered webhooks in a store; calls block, and are thread-safe."""
+    """The registered webhooks that a database contains.
+
+    Calls block, and are thread-safe.
+    """
 
     def __init__(self, backend: Backend, lock: threading.RLock, any_target: bool) -> None:
         self._backend, self._lock, self.any_target = backend, lock, any_target
@@ -91,7 +100,7 @@ class WebhookStore:
             self._backend.execute("DELETE FROM ~webhook_cursors WHERE webhook = ?", (id,))
 
     def read_cursors(self, id: str) -> dict[str, WebhookCursor]:
-        """Return which events and messages a webhook has processed, for each experiment."""
+        """Return what a webhook has already reported about each experiment."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT experiment, events, said FROM ~webhook_cursors WHERE webhook = ?", (id,)
@@ -99,7 +108,7 @@ class WebhookStore:
         return {name: WebhookCursor(events, tuple(json.loads(said))) for name, events, said in rows}
 
     def save_cursor(self, id: str, experiment: str, cursor: WebhookCursor) -> None:
-        """Store which events and messages of an experiment a webhook has processed."""
+        """Store what a webhook has already reported about an experiment."""
         with self._lock:
             self._backend.execute(
                 "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "

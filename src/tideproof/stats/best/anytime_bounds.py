@@ -1,4 +1,4 @@
-"""Anytime-valid confidence bounds: they hold at all looks at the data together, however often one looks.
+"""Anytime-valid confidence bounds, which stay valid however often one looks at the data.
 
 If allocation does not depend on rewards, the estimate of a gap is Brownian motion in the time of its
 information. Its likelihood ratio, averaged over a normal mixture of gaps around the true one, is a martingale
@@ -52,7 +52,7 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores, each valid for one pair of arms at all looks at the data: (k, k).
+        """Return an anytime-valid critical z-score for each single pair of arms: (k, k).
 
         The probability of an error is alpha at most for each pair. `C` is the covariance of the arms, and
         `freedom` holds the degrees of freedom of each pair.
@@ -63,7 +63,7 @@ class AnytimeBounds(NamedTuple):
         return bars
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores of all pairs of arms that are jointly valid at all looks at the data.
+        """Return critical z-scores that hold jointly for all pairs of arms, however often one looks.
 
         The probability of an error for any pair at any look is alpha at most.
         """
@@ -71,7 +71,7 @@ class AnytimeBounds(NamedTuple):
         return self.alone(C, freedom, alpha / count)
 
     def with_best(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores for comparisons with the best arm that hold at all looks at the data.
+        """Return anytime-valid critical z-scores for comparing the other arms with the best one.
 
         The result is (k, k). The probability of an error at any look is alpha at most.
 
@@ -105,7 +105,7 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Compare a normal mixture's variance with the variances of estimated differences between arms.
+        """Return the mixing variance divided by the variance of each estimated difference between arms.
 
         The first result is r, the variance of the mixture divided by that of the estimate. The second is the
         share of each direction in the squared difference of each pair of arms. For single pairs there is one
@@ -130,7 +130,7 @@ class AnytimeBounds(NamedTuple):
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
-    """Return the variance of the normal distribution over which a martingale averages gaps between two arms.
+    """Return the variance of the normal mixing distribution in an anytime-valid test of two arms.
 
     It is that of a gap estimated from `MIXTURE_EVENTS` events of each arm. Without events it is that of a gap
     estimated from as many rewards of each arm.
@@ -144,7 +144,9 @@ def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return the squared t statistic at which a mixture martingale reaches 1/alpha; infinity if never.
+    """Return the critical squared t statistic of an anytime-valid test.
+
+    There the mixture martingale reaches 1/alpha; it is infinite if the martingale never does.
 
     The last axis of `r` and `weight` is directions.
 

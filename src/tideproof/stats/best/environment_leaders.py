@@ -25,7 +25,7 @@ _STEP = 1e-3  # Relative step of a numerical derivative.
 
 
 class LeaderProbabilities(NamedTuple):
-    """Probabilities that each arm leads, by environment and overall.
+    """Probability that each arm is the best, in each observed environment and in a future one.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class LeaderProbabilities(NamedTuple):
 
 
 class EnvironmentAverages(NamedTuple):
-    """Arm means over the observed environments, weighted by their traffic, in a model with interactions.
+    """Traffic-weighted arm means over the observed environments, in a model with interactions.
 
     Attributes
     ----------
@@ -57,7 +57,9 @@ class EnvironmentAverages(NamedTuple):
 
 
 def omega_interval(c: Cells, s: Solution, found: MixedModelFit, confidence: float) -> tuple[float, float]:
-    """Return a confidence interval for omega, the standard deviation of interactions; NaN if unidentified.
+    """Return a confidence interval for the standard deviation of arm-by-environment interactions.
+
+    It is NaN if the data do not identify omega, this standard deviation.
 
     At the true omega^2/sigma^2 the weighted sum of squares of the cell residuals over the variance inside
     cells has an F distribution: exactly under normal noise with one variance, otherwise approximately. The
@@ -96,7 +98,9 @@ def omega_interval(c: Cells, s: Solution, found: MixedModelFit, confidence: floa
 def leader_probabilities(
     found: MixedModelFit, mu: Floats, covariance: Floats, sign: float, confidence: float, seed: int = 20261116
 ) -> LeaderProbabilities:
-    """Estimate the probability that each arm leads each environment, by simulating means and interactions.
+    """Estimate by simulation the probability that each arm is the best one in each environment.
+
+    The arm means and the interactions are simulated.
 
     The variances are taken as known. The best arm is the lowest if `sign` is -1.
     """
@@ -141,7 +145,9 @@ def _root(C: Floats) -> Floats:
 
 
 def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
-    """Return arm means over the observed environments, weighted by traffic, interactions included.
+    """Return the traffic-weighted mean of each arm over the observed environments.
+
+    Predicted interactions of arms and environments are included.
 
     They are mu_i + sum_j t_j u_ij, with t_j the share of environment j in all rewards.
 
@@ -158,7 +164,7 @@ def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
 
 
 def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Floats, Floats]:
-    """Return arm means over the observed environments, and their covariance, for given variances.
+    """Return the traffic-weighted arm means and their covariance, given the variance parameters.
 
     The variances of interactions and of noise are multiplied by `omega` and `sigma`.
     """

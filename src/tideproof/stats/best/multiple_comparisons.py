@@ -1,4 +1,6 @@
-"""Multiple comparisons: which arms can be the best, and wider confidence intervals after adaptive runs.
+"""Multiple comparisons: which arms can be the best, and by how much arms differ.
+
+Confidence intervals are widened after adaptive runs.
 
 Multiple comparisons with the best name the arms that can be the best. Intervals of two arms are widened after
 adaptive allocation, and after selection of the leading arm.
@@ -60,10 +62,13 @@ class Pairs(Protocol):
         """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of a test that arm i's effect minus arm k's is `gap`; positive if larger."""
+        """Return the z-score for testing that arm i's effect minus arm k's is `gap`.
+
+        It is positive if the difference is larger.
+        """
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms have enough data for a test that may exclude one of them as the best."""
+        """Return whether two arms have enough rewards to exclude one of them as the best by a test."""
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the upper confidence bound of arm i's effect minus arm k's, theta_i - theta_k.
@@ -101,11 +106,14 @@ class ReversedPairs(Pairs):
         return self._pairs.gap(k, i)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score of a test that arm k's effect minus arm i's is `gap`; positive if larger."""
+        """Return the z-score for testing that arm k's effect minus arm i's is `gap`.
+
+        It is positive if the difference is larger.
+        """
         return self._pairs.deviate(k, i, gap)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms have enough data for a test that may exclude one of them as the best."""
+        """Return whether two arms have enough rewards to exclude one of them as the best by a test."""
         return self._pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -123,7 +131,9 @@ class ReversedPairs(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class ArmGroup:
-    """Group of comparable arms; each is compared with the best of them, the arm with the highest value.
+    """Group of comparable arms, each of which is compared with the best arm of the group.
+
+    The best arm is the one with the highest value.
 
     Attributes
     ----------
@@ -164,7 +174,10 @@ class ArmGroup:
 
     @property
     def all_closely(self) -> bool:
-        """True if all arms get the more accurate test, because there are few arms or the test is quick."""
+        """True if all arms are compared by the more accurate test, without a quick approximation first.
+
+        This is so if there are few arms, or if the test is quick.
+        """
         return self.size <= _MANY or self.pairs.quick
 
     @cached_property
@@ -182,7 +195,7 @@ class ArmGroup:
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
-        """Return the critical z-scores above which another arm excludes a given arm as the best: (k, k).
+        """Return the critical z-score for excluding each arm as the best, for each other arm: (k, k).
 
         Each row belongs to an arm that may be excluded; for a single look they are Dunnett's constants, and
         NaN for arms that are not in `which`.
@@ -262,7 +275,9 @@ def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
 
 
 def _roughly(field: ArmGroup, bar: float | Floats) -> Floats:
-    """Return z-scores of the leading arm against each arm; NaN where a slower, more accurate test is needed.
+    """Return approximate z-scores of the leading arm's lead over each other arm.
+
+    They are NaN where a slower, more accurate test is needed.
 
     All arms are tested in detail if there are few or if the tests are quick; otherwise those near the
     critical value `bar`.
@@ -334,7 +349,7 @@ def compare_with_best(field: ArmGroup, candidate: NDArray[np.bool_] | None = Non
 
 
 def allowance(arms: int) -> float:
-    """Return the number of standard errors by which intervals are widened after an adaptive run.
+    """Return how many standard errors to add to confidence intervals after an adaptive experiment.
 
     It is interpolated, and beyond the table extrapolated, linearly in the logarithm of the number of arms.
 

@@ -87,7 +87,10 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
 @lru_cache(maxsize=8)
 def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
-    """Return lattices of points, each with a random shift, for a numerical integral and its error."""
+    """Return randomly shifted lattices of points for a numerical integral.
+
+    The differences between the results of the lattices show the error of the integral.
+    """
     random = np.random.default_rng(20240919)
     shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
@@ -111,7 +114,9 @@ def _along_axes(mu: Floats, C: Floats, freedom: float) -> _PrincipalEstimates:
 
 
 def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
-    """Return a grid of log standard deviations of the arm means, and their posterior distribution function.
+    """Return the posterior distribution of the standard deviation of the arm means, on a grid.
+
+    The results are the grid of log standard deviations and the distribution function at its points.
 
     tau is the standard deviation of the prior on the arm means.
     """
@@ -128,7 +133,10 @@ def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
 
 
 def _conditional_posterior(known: _PrincipalEstimates, tau2: Floats) -> tuple[Floats, Floats]:
-    """Return posterior location and scale of arm differences on principal axes, given the prior variance."""
+    """Return the posterior location and scale of arm differences, given the prior variance of arm means.
+
+    The differences are those along the principal axes.
+    """
     total = tau2 + known.variance
     shrunk = tau2 / total
     q = np.sum(known.y**2 / total, axis=1, keepdims=True)

@@ -137,7 +137,10 @@ def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -
 
 
 def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
-    """Return the leading arm and all arms, at least one, with a relevant probability of exceeding it."""
+    """Return the leading arm and all arms with a non-negligible probability of being better.
+
+    There is at least one of these other arms.
+    """
     from scipy.special import stdtr
 
     leader = int(np.argmax(mu))
@@ -151,7 +154,7 @@ def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Return each arm's probability of being the best if the vector of arm means is random on given lines.
+    """Return the probability that each arm is the best, by integrating along lines of possible arm means.
 
     A line consists of the vectors of arm means `mu` + r * direction. r has the distribution of `radial_cdf`,
     and each row of `v` is the direction of one line. `mu` is (K,), or (lines, K) if each line has its own
@@ -175,7 +178,7 @@ def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
 
 
 def radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
-    """Return the distribution function of the length, with a random sign, of a multivariate Student-t vector.
+    """Return the distribution function of the randomly signed length of a multivariate Student-t vector.
 
     The vector has `dimension` elements and the identity as its scale matrix. Both signs are equally likely.
     """
@@ -228,7 +231,9 @@ def _excess(chance: Callable[[float], float], confidence: float, d: float) -> fl
 
 
 def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
-    """Return, for each arm, the probability that no other arm's t statistic against it exceeds a given value.
+    """Return each arm's confidence level at which Dunnett's critical value is the given one.
+
+    It is the probability that no other arm's t statistic against the arm exceeds the given value.
 
     For arm i the value is `d[i]`. The result is NaN for arms that are not in `which`.
 
@@ -248,7 +253,7 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
 def _dunnett_functions(
     C: Floats, freedom: Floats, which: Ints
 ) -> Iterator[tuple[int, Callable[[float], float]]]:
-    """Yield each arm with the distribution function of the largest t statistic of the other arms against it.
+    """Yield, for each arm, the distribution function of the largest t statistic of another arm against it.
 
     Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
     are integrated over the lattice of `probabilities_of_best` and its mirror image.
@@ -276,7 +281,9 @@ def radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
 
 
 def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
-    """Return the distribution function of the largest of several t statistics, for arguments of at least 0.
+    """Return the distribution function of the largest of several t statistics.
+
+    It is valid for arguments of at least 0.
 
     `steepest` holds the largest ratio along each direction, per unit of the radius; `r` and `cdf` are a table
     of the radius's distribution function.
@@ -309,9 +316,9 @@ def root_between(low: float, high: float, f: Callable[[float], float], close: fl
 
 
 def _points(arms: int, fewest: int, numbers: int) -> int:
-    """Return the number of directions at which an integrand is evaluated: 4096, or fewer to save memory.
+    """Return how many directions a numerical integral over a sphere uses.
 
-    There are at least `fewest`.
+    There are 4096, or fewer to save memory, but at least `fewest`.
 
     >>> [_points(arms, 64, 2**16) for arms in (2, 15, 16, 17, 100, 2000)]
     [4096, 4096, 4096, 3855, 655, 64]

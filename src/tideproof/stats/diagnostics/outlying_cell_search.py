@@ -118,15 +118,18 @@ def _robust_variance(cells: Cells) -> float:
 
 
 def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
-    """Return the noise variance of data that are not outlying, or `otherwise` if it cannot be estimated."""
+    """Return the noise variance of the data that are not outlying.
+
+    The result is `otherwise` if this variance cannot be estimated.
+    """
     freedom = float(np.sum(cells.n[believed] - 1.0))
     return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
 
 
 def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return which arm-by-environment means agree with a Huber fit, and their variance beyond sampling noise.
+    """Return which arm-by-environment means agree with a Huber fit, an outlier-resistant regression.
 
-    The second result is the variance tau^2.
+    The second result is tau^2, the variance of the means beyond sampling noise.
     """
     C = cells.n.size
     noise = inside / cells.n
@@ -158,7 +161,7 @@ def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return how far arm-by-environment means are from predictions, and how much they vary beyond noise.
+    """Return how many standard errors each arm-by-environment mean is from its prediction.
 
     Distances are in standard errors. The cells in `believed` predict the values. The second result is tau^2,
     the variance of cell means beyond sampling noise.
@@ -181,7 +184,7 @@ def _distances(
 
 
 def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
-    """Return each arm-by-environment mean minus the mean that the model predicts, and this error's variance.
+    """Return the prediction error of each arm-by-environment mean, and the error's variance.
 
     Arm effects and shifts come from the kept cells. In an environment without a kept cell the shift is the
     median of its residuals. A kept cell has taken part in the estimate and gets the variance v - h; another

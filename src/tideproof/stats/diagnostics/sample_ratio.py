@@ -76,7 +76,9 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
 
 
 def _drift(c: Cells) -> tuple[float, int]:
-    """Return chi-squared and degrees of freedom for equal traffic shares of the arms in all environments.
+    """Return the chi-squared statistic for testing that traffic shares do not vary between environments.
+
+    The second result is the number of degrees of freedom.
 
     Environments are grouped by the set of arms seen there, and each group has shares of its own: leaving an
     arm out of an environment does not count as a change of the shares.
@@ -100,7 +102,10 @@ def _drift(c: Cells) -> tuple[float, int]:
 
 
 def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> Floats:
-    """Return each arm's expected traffic share, up to a constant; raise an error for invalid shares."""
+    """Return each arm's expected traffic share, up to a constant factor.
+
+    Raise an error for invalid shares.
+    """
     if expected is None:
         return np.full(len(arms), 1.0)
     for arm in expected:

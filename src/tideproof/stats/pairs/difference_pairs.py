@@ -65,7 +65,10 @@ class DifferencePairScale:
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return precomputed matrices for testing many pairs of arms at once, or None for 0/1 rewards."""
+        """Return precomputed matrices for testing many pairs of arms at once.
+
+        The result is None for 0/1 rewards.
+        """
         return (
             DifferenceGrid(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
@@ -80,7 +83,9 @@ class DifferencePairScale:
 
 
 def _shrunk_effects(c: Cells, s: Solution) -> Floats:
-    """Return arm effects shrunk towards the mean of comparable arms; arms with few rewards of 1 shrink more.
+    """Return arm effects shrunk towards the mean of comparable arms.
+
+    Arms with few rewards of 1 shrink more.
 
     An arm keeps the share E/(E + 1/2) of its distance from that mean, with E its expected number of events:
     as if it had half an event more.
@@ -140,7 +145,7 @@ class WaldPairs(Pairs):
 
     @property
     def quick(self) -> bool:
-        """Whether many pairs of arms can be tested quickly: always, as each test takes few operations."""
+        """Always True, because testing a pair of arms takes few operations."""
         return True
 
     def gap(self, i: int, k: int) -> float:

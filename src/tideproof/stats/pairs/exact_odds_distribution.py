@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are
 
 
 class _Outcomes(NamedTuple):
-    """All numbers of events (rewards of 1) that one arm can have in each environment, in ascending order."""
+    """Possible numbers of events (rewards of 1) of one arm in each environment, in ascending order."""
 
     environment: Ints
     first: Ints
@@ -53,7 +53,7 @@ class _TotalDistribution(NamedTuple):
 
 
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
-    """Return the distribution of arm i's events (rewards of 1), given how many arms i and k had in total.
+    """Return the distribution of arm i's number of events (rewards of 1), given the total of arms i and k.
 
     The total is given for each environment. The parameter theta of the distribution is the log odds ratio.
     """
@@ -67,7 +67,7 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
-    """Select the values of arms i and k, given by arm and environment, where both arms have rewards.
+    """Select a statistic of arms i and k in the environments where both arms have rewards.
 
     `values` has one value for each cell. The shape of the result is (2, environments).
     """
@@ -79,7 +79,9 @@ def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
 
 
 def _list_outcomes(low: Floats, high: Floats) -> _Outcomes:
-    """List all numbers of events (rewards of 1) that one arm can have in each environment, in rising order.
+    """List the possible numbers of events (rewards of 1) of one arm in each environment.
+
+    The numbers of each environment are in ascending order.
 
     The lists of the environments are joined in one array.
     """
@@ -159,7 +161,7 @@ def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of one arm's total number of rewards of 1, with a mean of about `wanted`.
+    """Return the distribution of one arm's number of rewards of 1 if its mean is about `wanted`.
 
     The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
     are convolved pairwise, as a tree.

@@ -83,7 +83,7 @@ class OddsPairScale:
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
     def grid(self, law: RewardDistribution) -> None:
-        """Return None, as odds ratios of many pairs of arms cannot be tested at once, only one by one.
+        """Return None, because odds ratios of arms can only be tested one pair at a time.
 
         The expected events of all arms change with each pair.
         """

@@ -66,7 +66,9 @@ class Events(NamedTuple):
         return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return two arms' effective number of nonzero rewards, and the part expected of the less pulled arm.
+        """Return the effective number of nonzero rewards of two arms together.
+
+        The second result is the part of this number expected of the less pulled arm.
 
         That part is expected in proportion to the numbers of rewards, as if the arms were equal; it is not
         the number that was observed.
@@ -131,7 +133,10 @@ class PairScale(Protocol):
         """Return the estimated effect of arm i minus that of arm k, which may be infinite."""
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return precomputed matrices for testing many pairs of arms at once; None if not supported."""
+        """Return precomputed matrices for testing many pairs of arms at once.
+
+        The result is None if that is not supported.
+        """
 
 
 class CellMoments(NamedTuple):
@@ -262,7 +267,10 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return -z minus the z-score for a difference `gap` of two arms: 0 at the upper bound."""
+            """Return a number that is 0 if `gap` is the upper confidence bound of two arms' difference.
+
+            It is -z minus the z-score for a difference `gap`.
+            """
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.
@@ -315,7 +323,10 @@ class PairTests(Pairs):
         return found
 
     def _deviates(self, pairs: PairBatchTests, i: Ints, k: Ints, gap: Floats) -> Floats:
-        """Return z-scores of many pairs of arms; pairs that cannot be tested together are tested alone."""
+        """Return the z-scores of many pairs of arms, tested together where possible.
+
+        Pairs that cannot be tested together are tested alone.
+        """
         z = pairs.deviates(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():
             z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))

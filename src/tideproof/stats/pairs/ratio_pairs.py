@@ -150,7 +150,9 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
     traffic = belongs @ cells.sizes
 
     def levels(factors: Floats) -> tuple[Floats, Floats]:
-        """Return each environment's baseline mean reward, and its average for each group of comparable arms.
+        """Return the baseline mean reward of each environment.
+
+        The second result is the average of these means for each group of comparable arms.
 
         The baseline is the mean of an arm with factor 1.
         """
@@ -178,7 +180,9 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
 
 
 def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Return the arms' log ratios to report: maximum likelihood estimates or, where needed, smoothed ones.
+    """Return the estimates of the arms' log ratios that are reported.
+
+    They are maximum likelihood estimates or, where needed, smoothed ones.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
     arms with events are infinite, the estimate with half events added is reported, which is finite.

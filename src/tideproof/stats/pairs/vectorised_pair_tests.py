@@ -64,7 +64,7 @@ class PairBatch(NamedTuple):
 
 
 class RewardVariation(NamedTuple):
-    """Variances and third central moments of rewards, given hypothetical differences for many pairs of arms.
+    """Variances and third central moments of rewards under hypotheses about many pairs of arms.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def to_matrix(cells: Cells, values: Floats) -> Floats:
 
 
 class PowerSums:
-    """Precomputed sums over all other arms for each pair of arms; they give the variances of the tests.
+    """Precomputed sums over all other arms, from which the test of each pair of arms gets its variance.
 
     They are sums of cell values x times powers of the test direction w. `power[p][x]` is the sum of x w^p
     for each pair and environment, (B, J).
@@ -138,7 +138,7 @@ class PowerSums:
             weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
-        """Return weighted sums of squared, centred coefficients of the other arms in the test of each pair.
+        """Return sums over the other arms of squared coefficients in the test of each pair of arms.
 
         They are sums of x (w - centre)^2, with w the test direction, for each pair and environment: (B, J).
         """
@@ -146,7 +146,7 @@ class PowerSums:
         return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
 
     def third(self, x: int, centre: Floats) -> Floats:
-        """Return weighted sums of cubed, centred coefficients of the other arms in the test of each pair.
+        """Return sums over the other arms of cubed coefficients in the test of each pair of arms.
 
         They are sums of x (w - centre)^3, with w the test direction, for each pair and environment: (B, J).
         """
@@ -204,7 +204,7 @@ class PairBatchTests:
 
 
 def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
-    """Return the terms that estimated variance factors add to Satterthwaite's formula for degrees of freedom.
+    """Return the terms of Satterthwaite's degrees of freedom that are due to estimated variance factors.
 
     The variance factors are those of arms or those of environments.
     """
@@ -321,7 +321,10 @@ def upper_bounds(
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return -z minus the z-scores of candidate differences of two arms: 0 at the upper bounds."""
+        """Return numbers that are 0 if `gap` holds the upper confidence bounds of differences between arms.
+
+        They are -z minus the z-scores of the candidate differences.
+        """
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

@@ -79,7 +79,7 @@ class ConditionalFit(NamedTuple):
 
 
 def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
-    """Return the arm effects, infinite for each arm that had no success or no failure.
+    """Return the arm effects, with infinity for each arm without successes or without failures.
 
     An effect is -inf without a success (`wins`), inf without a failure (`losses`), and NaN without a
     reward.
@@ -91,7 +91,9 @@ def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> 
 
 
 def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Group arms into classes with finite ratios between them, and find all ratios that are bounded below.
+    """Find the classes of arms within which maximum likelihood ratios are finite.
+
+    The second result tells which ratios are bounded below.
 
     The two results are (K,) and (K, K). Arm a beats arm b if a has a win and b a loss in the same
     environment. If theta_a - theta_b went to minus infinity, that outcome would have probability 0: it
@@ -147,7 +149,10 @@ def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats)
 
 
 def select_cells(cells: Cells, kept: Ints) -> Cells:
-    """Return the data of some arm-by-environment cells, with all arms and environments still listed."""
+    """Return the data of the given arm-by-environment cells.
+
+    All arms and environments stay listed.
+    """
     values = {field.name: getattr(cells, field.name) for field in fields(cells)}
     some: dict[str, Any] = {name: x[kept] for name, x in values.items() if isinstance(x, np.ndarray)}
     return replace(cells, **some)
@@ -180,7 +185,9 @@ def maximise(part: Cells, own: Floats, theta: Floats, component: Ints, moments: 
 
 
 def newton_step(between: Floats | FactoredInverse, component: Ints, score: Floats) -> tuple[Floats, float]:
-    """Return the Newton step of the arm effects, shortened to at most 1, and its original size.
+    """Return the next Newton step of the arm effects while maximising a likelihood.
+
+    It is shortened to at most 1. The second result is its original size.
 
     The step is the x with L x = score. L is the Laplacian with the edge weights `between`; x is 0 for one
     arm of each class. A step takes a seventh of the time of inverting L.

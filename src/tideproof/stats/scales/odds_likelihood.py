@@ -86,7 +86,9 @@ def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
 def conditional_moments(
     part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return expected numbers of ones by arm and environment, and their negative covariances between arms.
+    """Return the expected number of rewards of 1 of each arm in each environment.
+
+    The second result holds the negative covariances of these numbers between arms.
 
     The shapes are (C,) and (K, K). The diagonal of the second is 0. Both are given the totals `T` of the
     environments, which must be above 0 and below the environment's size. The covariances are added up over
@@ -160,7 +162,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
 
 
 def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
-    """Return the baseline log odds of each environment at which about `T` rewards of 1 are expected in it.
+    """Return the baseline log odds at which each environment has about `T` expected rewards of 1.
 
     They are the lambda of the model, (J,). Newton's method is applied to the logit of the mean, where the
     slope is below 1; steps are at most twice the difference.

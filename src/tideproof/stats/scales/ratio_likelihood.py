@@ -82,7 +82,10 @@ def cells_with_events(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]
 
 
 def cell_sums(cells: Cells) -> Floats:
-    """Return the sum of rewards of each arm-by-environment cell; raise `InputError` if one is negative."""
+    """Return the sum of rewards of each arm-by-environment cell.
+
+    Raise `InputError` if a sum is negative.
+    """
     low = np.flatnonzero(cells.mean < 0.0)
     if low.size:
         i, j = cells.arm[low[0]], cells.environment[low[0]]

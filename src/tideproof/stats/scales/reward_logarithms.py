@@ -68,7 +68,9 @@ def logs_may_help(cells: Cells) -> bool:
 
 
 def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Decide to analyse logarithms of rewards if the data justify it; otherwise keep the decision `choice`.
+    """Decide whether to analyse logarithms of rewards instead of the rewards themselves.
+
+    The earlier decision `choice` is kept unless the data justify logarithms.
 
     Logarithms are justified if the rewards are more likely under them than under the chosen scale (with the
     Jacobian), if they make comparisons clearly more precise than ratios of means, if no test suggests an
@@ -135,7 +137,10 @@ def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
 
 
 def _require_variation(squares: float) -> float:
-    """Return a residual sum of squares; raise `InputError` if it is 0, as likelihoods are then infinite."""
+    """Raise `InputError` if a residual sum of squares is 0; otherwise return it.
+
+    Likelihoods are infinite if it is 0.
+    """
     if squares <= 0.0:
         raise InputError("scales cannot be compared by likelihood: rewards do not vary around their means")
     return squares
@@ -187,7 +192,9 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
 
 
 def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
-    """Return the p-value of Layard's test that all groups of rewards have equal variances; 0 if untestable.
+    """Return the p-value of Layard's test that all groups of rewards have equal variances.
+
+    It is 0 if this cannot be tested.
 
     References
     ----------
@@ -200,7 +207,9 @@ def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
 
 
 def additive_tide_p(logs: Cells) -> float:
-    """Return the p-value for testing that shifts multiply rewards, not add to them; 1 if untestable.
+    """Return the p-value for testing that shifts multiply rewards instead of adding to them.
+
+    It is 1 if this cannot be tested.
 
     With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
     freedom), and logarithms vary less there, because the noise does not grow. The result is the smaller of
@@ -230,7 +239,9 @@ def _two_sided(U: float, variance: float, of: Floats) -> float:
 
 
 def normality_p(logs: Cells) -> float:
-    """Return the p-value of the Jarque-Bera test that log rewards are normally distributed; 1 if untestable.
+    """Return the p-value of the Jarque-Bera test that logarithms of rewards are normally distributed.
+
+    It is 1 if this cannot be tested.
 
     It tests the deviations from the means of the arm-by-environment cells.
 
@@ -266,7 +277,9 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
-    """Return the groups of rewards that vary, with the log variance of each group and its weight.
+    """Return the log variance of each group of rewards, with its weight.
+
+    The first result lists the groups in which rewards vary; the others are left out.
 
     The log variances are unbiased. `of` is the group of each cell. The weights are inverse variances of the
     log variances. Heavy tails increase these; one excess kurtosis is used for all groups.

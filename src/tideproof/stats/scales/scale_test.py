@@ -229,7 +229,9 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
 def _other_scale_estimates(
     other: Scale, part: Cells, fitted: Floats, level: EnvironmentLevels, theta: Floats
 ) -> Floats:
-    """Estimate arm effects on another scale, such as ratios, from the expected means of a fitted scale.
+    """Estimate what the arm effects are on another scale of comparison, such as ratios.
+
+    They follow from the expected means of a fitted scale.
 
     The effects, (K,), depend on the fit alone and not on its residuals.
     """
@@ -293,7 +295,10 @@ def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> Sc
 
 
 def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Evaluate a function of the mean reward of each environment, and its derivative in the total reward."""
+    """Evaluate a function at the mean reward of each environment, and differentiate it.
+
+    The derivative is with respect to the total reward of the environment.
+    """
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 
@@ -309,7 +314,9 @@ def _sum_variances(cells: Cells) -> Floats:
 
 
 def estimate_levels(cells: Cells) -> EnvironmentLevels:
-    """Estimate the mean reward of each environment with shrinkage, and how the variance depends on it.
+    """Estimate the mean reward of each environment with shrinkage.
+
+    The result also describes how the variance of a reward depends on its mean.
 
     Levels are shrunk towards their mean by the share of the noise in their variance (Efron, Morris 1973). For
     rewards of 0 or more they stay above half a reward.

@@ -46,11 +46,14 @@ class ScaleUnion(Pairs):
         self._near: dict[tuple[int, int], list[_OtherScale]] = {}
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimated difference of two arms' effects on the chosen scale, theta_i - theta_k."""
+        """Return the estimated difference of two arms' effects on the chosen scale of comparison.
+
+        It is theta_i - theta_k.
+        """
         return self._shown.pairs.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the z-score for testing that two arms differ by `gap` on the chosen scale.
+        """Return the z-score for testing that two arms differ by `gap` on the chosen scale of comparison.
 
         For a gap of 0 it is the z-score nearest to 0 over all possible scales.
         """
@@ -65,13 +68,16 @@ class ScaleUnion(Pairs):
         return self._shown.pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the largest upper confidence bound of two arms' difference over all possible scales."""
+        """Return the largest upper confidence bound of two arms' difference over all scales of comparison."""
         found = self._shown.pairs.upper(i, k, z)
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
         return max((found, *(limit for limit in rest if limit > found)))
 
     def _apart(self, i: int, k: int) -> list[_OtherScale]:
-        """Return the other scales whose estimate for two arms differs noticeably from the chosen scale's."""
+        """Return the other scales of comparison, such as ratios, that disagree noticeably about two arms.
+
+        Their estimates differ noticeably from that of the chosen scale.
+        """
         pair = min(i, k), max(i, k)
         if pair not in self._near:
             C = self._shown.covariance
@@ -85,7 +91,10 @@ class ScaleUnion(Pairs):
         return self._near[pair]
 
     def _seen(self, other: _OtherScale, i: int, k: int, gap: float) -> float:
-        """Convert a difference of two arms from another scale to the chosen one; NaN if undefined."""
+        """Convert a difference of two arms from another scale of comparison to the chosen one.
+
+        The result is NaN if it is undefined.
+        """
         if math.isnan(gap):
             return gap
         scale = _scale(other.found)
@@ -95,13 +104,16 @@ class ScaleUnion(Pairs):
 
 
 def _scale(found: Estimate) -> Any:
-    """Return the fitted scale of comparison (differences, ratios or odds) behind an estimate's tests."""
+    """Return the fitted scale (differences, ratios or odds) on which an estimate compares arms."""
     pairs: Any = found.pairs
     return pairs.scale
 
 
 def _tests(found: Estimate) -> Pairs:
-    """Return an estimate's tests of pairs of arms; for very large data, the quicker Wald tests."""
+    """Return an estimate's tests of pairs of arms.
+
+    For very large data these are the quicker Wald tests.
+    """
     many = _scale(found).cells.n.size > _MANY
     return WaldPairs(found.mu, found.covariance, found.freedom) if many else found.pairs
 

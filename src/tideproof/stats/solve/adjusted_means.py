@@ -119,7 +119,9 @@ def environment_shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats
 def means_and_shifts(
     solution: Solution, covariance: Floats, cells: Cells, variance: Floats
 ) -> MeansAndShifts:
-    """Return adjusted means and shifts with variances, for any weights and any covariance of arm effects.
+    """Return adjusted arm means and environment shifts, with their variances.
+
+    Any weights and any covariance of the arm effects are possible.
 
     `covariance` is that of muhat, `cells` carry the weights of the least-squares fit `solution`, and
     `variance` is the variance of each cell's mean. Takes O(J K^2).
@@ -165,7 +167,7 @@ def raw_mean(c: Cells) -> Floats:
 
 
 def period_mean(c: Cells) -> Floats:
-    """Return each arm's average over environments, weighted by the environments' numbers of rewards.
+    """Return each arm's mean reward, averaged over environments in proportion to their numbers of rewards.
 
     It is an average of the arm's cell means: (K,).
     """

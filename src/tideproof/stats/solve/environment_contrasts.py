@@ -65,7 +65,7 @@ _WORK = 2e10  # Most arithmetic operations for leaving environments out.
 
 
 def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
-    """Return a table of how the leading arm and its lead change without each single environment.
+    """Return a table of how leaving out each environment changes the leading arm and its lead.
 
     The largest change comes first. `mu` holds the arm values from all environments, and `without` (J, K)
     those with each environment left out. `sign` is -1 if a low reward is good. With `lifts` the values are
@@ -96,7 +96,9 @@ def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: b
 
 
 def leave_one_out_effects(c: Cells, s: Solution) -> Floats:
-    """Return the arm effects estimated without each environment in turn; NaN if arms become incomparable.
+    """Return the arm effects estimated without each environment in turn.
+
+    They are NaN if arms become incomparable.
 
     The result is (J, K). Leaving environment j out subtracts D = diag(n_j) - n_j n_j'/m_j from the
     Laplacian L. With e the sums of its residuals by arm, muhat moves by P(Dx - e), where (I - PD)x = -Pe on

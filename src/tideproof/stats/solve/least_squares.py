@@ -176,13 +176,16 @@ def group_labels(component: Ints) -> Ints:
 
 
 def group_components(group: Ints) -> Ints:
-    """Return the index of each arm's group of comparable arms; an arm without a group gets an index, too."""
+    """Return the index of each arm's group of comparable arms.
+
+    An arm without a group gets an index, too.
+    """
     alone = np.arange(len(group)) + group.max() + 1
     return np.where(group == 0, alone, group)
 
 
 def link_weights(cells: Cells) -> Floats:
-    """Return, for every two arms, the information from their direct comparisons in environments.
+    """Return, for every two arms, the statistical information from their comparisons within environments.
 
     The result is (K, K), the sum of w_j w_j'/W_j over environments.
 
@@ -332,7 +335,10 @@ def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats
 
 
 def factor_inverse(cells: Cells, component: Ints | None = None) -> FactoredInverse | None:
-    """Return the factored inverse of the Laplacian; None unless there are many arms and few environments."""
+    """Return the factored generalised inverse of the Laplacian of the graph of compared arms.
+
+    The result is None unless there are many arms and few environments.
+    """
     if cells.K <= _MANY or _ARMS_PER_ENVIRONMENT * cells.J > cells.K:
         return None
     w = np.zeros((cells.J, cells.K))

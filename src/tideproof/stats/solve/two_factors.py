@@ -135,7 +135,7 @@ def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats)
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield matrices of the total weights by factor level and design column, for blocks of factor levels.
+    """Yield the weighted design matrix, summed by level of a factor, in blocks of levels.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix. Its columns
     are the arms, then the levels of the smaller factor.
@@ -153,7 +153,7 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield matrices with the mean design row of each level of a factor, for blocks of factor levels.
+    """Yield the mean design row of each level of a factor, in blocks of levels.
 
     Each item holds the cells of the block, the row of the matrix for each cell, and the matrix.
     """
@@ -174,7 +174,9 @@ def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats
 
 
 def _generalised_inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
-    """Return a generalised inverse of the normal-equation matrix, its rank, and groups of comparable arms.
+    """Return a generalised inverse of the normal-equation matrix.
+
+    The other results are its rank and the groups of comparable arms.
 
     The first K columns belong to the arms. Two arms are comparable if their rows of the null space of A are
     equal: then their difference is estimable.

@@ -26,7 +26,7 @@ PAUSE_FACTOR = 20.0  # A gap this many times longer than the mean gap is a pause
 
 
 class TidePieces(NamedTuple):
-    """Average of the hidden tide in each piece of time, relative to its traffic-weighted average.
+    """Average of the hidden tide in each time interval, relative to its traffic-weighted average.
 
     There are J pieces, and all arrays but `piece` are (J,).
 
@@ -45,7 +45,7 @@ class TidePieces(NamedTuple):
     variance: Floats
 
     def where(self, moment: int) -> float:
-        """Return the position of a time point in units of pieces of time: 2.5 is inside the third piece."""
+        """Convert a point in time to a fractional number of time intervals: 2.5 is inside the third."""
         ends = np.append(self.start, self.piece.size)
         at = int(self.piece[moment])
         return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
@@ -128,7 +128,7 @@ def follow_tide(
 
 
 def move_codes(time: Floats) -> Ints:
-    """Return a code for each row of a log: whether the tide may have moved since the previous row.
+    """Return a code for each row of a log that says whether the tide may have moved since the row before.
 
     The codes are SAME, USUAL and PAUSED, as in `TimedRows`.
 

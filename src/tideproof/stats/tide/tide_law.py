@@ -36,7 +36,7 @@ MOST_INTERPRETED = 5_000  # Most rows that are fitted without a compiler.
 
 
 class Effort(NamedTuple):
-    """Limits of the computing time to estimate a hidden tide: numbers of rows, models and jump hypotheses.
+    """Effort to spend on estimating a hidden tide: numbers of rows, models and jump hypotheses.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ def fit_law(
 
 
 def empty_path_record(rows: int, count: int) -> PathRecord:
-    """Return zeroed arrays to record, after each row, a filter's hypotheses about jumps of the tide."""
+    """Return zeroed arrays for recording hypotheses about jumps of the tide after each row of a log."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
         per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
@@ -215,7 +215,10 @@ def _empty_paths(arms: int, count: int) -> Paths:
 
 
 def average_laws(found: Sequence[WeightedLaw]) -> tuple[Floats, Floats, float]:
-    """Average arm means (up to a constant), covariance and noise variance over the models of the tide."""
+    """Average the estimates of a log over models of the tide, weighted by their posterior probability.
+
+    The results are the arm means (up to a constant), their covariance, and the noise variance.
+    """
     weight = np.array([each.weight for each in found])
     levels = np.array([each.found.level - each.found.level[0] for each in found])
     mean = weight @ levels

@@ -22,7 +22,10 @@ _TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
 
 
 def is_exact(sigma: float, largest: float) -> bool:
-    """Return whether a residual standard deviation, relative to the largest mean, is only rounding error."""
+    """Return whether a residual standard deviation is so small that it is only rounding error.
+
+    It is compared with the largest mean.
+    """
     return sigma <= _ROUNDING * largest
 
 
@@ -168,7 +171,7 @@ def variance_between(deviation: Floats, error: Floats) -> float:
 
 
 def _unknown_variances(cells: Cells) -> CellVariances:
-    """Return the variances of rewards if they cannot be estimated: NaN, with 0 degrees of freedom."""
+    """Return NaN for reward variances that cannot be estimated, with 0 degrees of freedom."""
     none = np.full(cells.n.size, np.nan)
     arms, places = np.zeros(cells.K), np.zeros(cells.J)
     return CellVariances(none, none, 0.0, arms, places, arms, places)

@@ -62,7 +62,10 @@ class MixedModelFit(NamedTuple):
 
     @property
     def none(self) -> bool:
-        """True if no interactions of arms and environments were found; the fit is then one without them."""
+        """True if no interactions of arms and environments were found.
+
+        The fit is then one without interactions.
+        """
         return not self.omega2.any()
 
     @property
@@ -77,7 +80,10 @@ class MixedModelFit(NamedTuple):
         return np.asarray(self.sigma2[self.noise_of] / self.cells.n)
 
     def typical(self) -> tuple[float, float]:
-        """Return typical standard deviations of interactions and noise: root mean squares over rewards."""
+        """Return the typical standard deviations of interactions and of noise.
+
+        They are root mean squares over rewards.
+        """
         n = self.cells.n
         between, noise = (float(n @ x / n.sum()) for x in (self.between, self.sigma2[self.noise_of]))
         return math.sqrt(between), math.sqrt(noise)
@@ -248,7 +254,10 @@ def _deviance(s: Solution, at: RestrictedLikelihood, pools: Pools | None) -> flo
 def _fit_without_interactions(
     c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool
 ) -> MixedModelFit:
-    """Return the mixed-model fit for the case without interactions; its covariances are not computed."""
+    """Return the mixed-model fit for the case without interactions.
+
+    Its covariances are not computed.
+    """
     sigma2 = np.array([s.rss / s.freedom if s.freedom else np.nan]) if pools is None else pools.variance
     nothing = np.full((c.K, c.K), np.nan)
     omega2 = np.zeros(c.K if own else 1)

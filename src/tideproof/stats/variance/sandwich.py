@@ -116,7 +116,9 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
 
 
 def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return rows of the design matrix of the arms, centred by environment: one for each index in `here`.
+    """Return rows of the design matrix of the arms, centred by environment.
+
+    There is one row for each index in `here`.
 
     A row is the unit vector of the cell's arm minus the shares of all arms in the cell's environment.
 

@@ -81,7 +81,7 @@ class Estimate:
 
     @cached_property
     def readout(self) -> MeansAndShifts:
-        """Adjusted means and shifts with their variances."""
+        """Adjusted arm means and environment shifts, with their variances."""
         return self.compute_readout()
 
 
@@ -151,7 +151,7 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
 def uniform_estimate(
     mu: Floats, covariance: Floats, readout: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
-    """Return the given estimates as an `Estimate` in which all of them have the same degrees of freedom."""
+    """Combine estimates into an `Estimate` with the same degrees of freedom for all of them."""
     K, J = mu.size, readout.shift.size
     both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
     return Estimate(mu, covariance, both, lambda: readout, of_arm, of_place, pairs, component)
@@ -279,7 +279,9 @@ def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: 
 
 
 def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> VarianceModel:
-    """Return a variance model with arm x environment interactions and, given `pool`, unequal noise variances.
+    """Return a variance model with random interactions of arms and environments.
+
+    Given `pool`, the noise variances are unequal, too.
 
     `pool` groups the cells that share a noise variance. `own` gives every arm its own interaction variance.
     """
@@ -288,12 +290,18 @@ def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool =
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Mark noise variances of arm-by-environment means as based on one estimate, so with dependent errors."""
+    """Mark noise variances of arm-by-environment means as derived from a single estimate.
+
+    Their errors are therefore dependent.
+    """
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
 def _by_group(s: Solution, freedom: Floats) -> Floats:
-    """Return each arm's degrees of freedom: those of its group of comparable arms, or the residual ones."""
+    """Return each arm's degrees of freedom, those of its group of comparable arms.
+
+    An arm without a group has the residual degrees of freedom of the fit.
+    """
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
@@ -307,7 +315,10 @@ def _estimate(
 
 
 def _by_environment(c: Cells, of_arm: Floats) -> Floats:
-    """Return the degrees of freedom of each environment, taken from its arms; 0 if it has no arms: (J,)."""
+    """Return the degrees of freedom of each environment, taken from its arms: (J,).
+
+    They are 0 for an environment without arms.
+    """
     found = np.zeros(c.J)
     found[c.environment] = of_arm[c.arm]
     return found
@@ -358,7 +369,10 @@ def _pooled_by_environment(c: Cells) -> Pools:
 
 
 def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
-    """Return pools of data with their noise variances; pools without a positive one get the overall one."""
+    """Return pools of data with the noise variance of each pool.
+
+    A pool without a positive noise variance gets the overall one.
+    """
     inside, freedom = variance_inside(c, of, len(names))
     _check_pools(model, names, needed, inside, freedom)
     all_freedom = np.sum(c.n - 1.0)

@@ -6,7 +6,9 @@ import math
 
 
 def welch_f(T: float, df: int, mean: float, spread: float) -> tuple[float, float]:
-    """Return the F statistic, and its second degrees of freedom, of a sum of squares with estimated weights.
+    """Return Welch's F statistic, and its denominator degrees of freedom, for a sum of squares.
+
+    The weights of the sum are estimated.
 
     Let Q be the projection onto residuals, Q_s its block of the cells that share one variance, and f_s the
     degrees of freedom of that variance; `mean` = sum 2 tr(Q_s^2)/f_s and `spread` = sum 2 (tr Q_s)^2/f_s. To

@@ -73,7 +73,10 @@ def _beats_all(names: Sequence[str], of: ErrorMeasure) -> Check:
 
 
 def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | None = None) -> Check:
-    """Return a function that checks, for pairs of worlds, if a policy errs more often in the first world."""
+    """Return a function that checks if a policy errs more often in one simulated world than in another.
+
+    It checks several pairs of worlds.
+    """
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -121,7 +124,7 @@ def minus(
     at: Sequence[int] | None = None,
     note: str = "",
 ) -> Check:
-    """Return a function that checks if the difference of two error rates is on one side of a threshold.
+    """Return a function that compares the difference of two policies' error rates with a threshold.
 
     The difference is the error rate of the policy `a` minus that of the policy `b`.
     """
@@ -159,9 +162,9 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 def _differences(
     study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return the differences in error rate or cost between every two policies, and to the policy SER3.
+    """Return the differences in error rate (or opportunity cost) between every two policies.
 
-    SER3 is a policy that was simulated separately.
+    Each policy is also compared with SER3, a policy that was simulated separately.
     """
     compared = []
     for a, b in combinations(labels, 2):
@@ -172,7 +175,7 @@ def _differences(
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Return how far one measure of error agrees with another on which of two policies is better.
+    """Check if two measures, such as error rate and opportunity cost, agree on which policy is better.
 
     The results are the differences by the second measure, positive where their sign agrees with the first.
     Comparisons that `first` does not decide are left out.

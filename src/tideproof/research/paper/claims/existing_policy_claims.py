@@ -106,7 +106,10 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Check two reasons that a paper gives why the policy PSS errs more often than successive rejects."""
+    """Check a paper's two explanations for the high error rate of the policy PSS.
+
+    PSS errs more often than the policy SR (successive rejects).
+    """
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 

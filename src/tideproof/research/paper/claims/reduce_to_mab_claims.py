@@ -1,4 +1,4 @@
-"""Claims of a reproduced paper on bandit policies that get rewards minus estimated shifts.
+"""Claims of a reproduced paper on standard bandit policies applied to rewards minus estimated shifts.
 
 The claims are in section 5.2, figure 5 and the conclusion. Some are about stationary worlds.
 """
@@ -54,9 +54,10 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return, as two weighted terms, the difference between a policy's error rates with and without shifts.
+    """Return the data for computing how much shifts increase a policy's error rate.
 
-    Each term is a weight with the policy's kept selections.
+    The difference between the error rates with and without shifts is a sum of two weighted terms. Each term
+    is a weight with the policy's kept selections.
     """
     twin = KeptSelections(found[_twin(name)], TWINS.get(label, label), budget)
     return [(1.0, KeptSelections(found[name], label, budget)), (-1.0, twin)]

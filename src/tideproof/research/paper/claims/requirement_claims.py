@@ -50,9 +50,9 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Return a function that checks if the event `quantity` never happens in runs of the policy LinLUCB.
+    """Return a function that checks if an event never happens in runs of the policy LinLUCB.
 
-    Every world and every phase of a run is checked.
+    The event is named `quantity`. Every world and every phase of a run is checked.
     """
 
     def check(found: Found, level: float) -> list[ClaimPart]:

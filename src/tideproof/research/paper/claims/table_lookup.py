@@ -23,7 +23,7 @@ def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def exact_measurement(value: float) -> Measurement:
-    """Return an exactly known number as a measurement whose confidence bounds are the number itself."""
+    """Return an exactly known number as a measurement with a confidence interval of width zero."""
     return Measurement(value, value, value)
 
 
@@ -34,18 +34,24 @@ def identity_errors(found: Found, quantity: str) -> list[Comparison]:
 
 
 def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the exact value of one property of a test design, such as a variance, after `J` environments."""
+    """Return a variance (or similar quantity) of a test design after `J` environments.
+
+    It was computed exactly, by formula.
+    """
     return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
 
 
 def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return exact values of a quantity, such as a variance, by test design and number of environments."""
+    """Return a variance (or similar quantity) by test design and number of environments.
+
+    It was computed exactly, by formula.
+    """
     rows = rows_of(found["limits"], quantity=quantity)
     return [(row["design"], row["environments"], row["value"]) for row in rows]
 
 
 def ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return exact variances, or similar quantities, divided by their bounds or limits, by test design."""
+    """Return ratios of variances (or similar quantities) to their theoretical bounds, by test design."""
     return [
         Comparison(
             f"{design}, {J} environments", exact_measurement(value / exact_value(found, design, below, J))
@@ -55,7 +61,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Divide a quantity, such as a variance, after many environments by the same after few environments."""
+    """Return the ratio of a variance (or similar quantity) after many environments to that after few."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )
