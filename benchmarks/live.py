@@ -123,7 +123,7 @@ def lost(course: Course, seed: int, cancels: bool = True) -> int:
 
 def control(course: Course, seed: int) -> int:
     """Give at least a fifth of the pulls to the first arm, which is not the best."""
-    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed, floors={NAMES[0]: 0.2})
+    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed, minimum_shares={NAMES[0]: 0.2})
     while run.remaining:
         pull = run.ask(environment=course.label)
         run.tell(pull, course.play(pull))

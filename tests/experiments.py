@@ -89,8 +89,8 @@ def live_book(run):
     `save` writes events, from which the book follows. So only this shows what an interrupted call left in the
     book: units, plans for units and keys of rewards, which no public method returns.
     """
-    run.pulls_out()  # any call first undoes what an interrupted one has changed
-    book = vars(run._state.book)  # noqa: SLF001
+    run.pending_pulls()  # any call first undoes what an interrupted one has changed
+    book = vars(run.internals.state.book)
     return copy.deepcopy(book | {"pending": list(book["pending"]), "reserved": list(book["reserved"])})
 
 

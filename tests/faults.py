@@ -64,7 +64,7 @@ def busy(policy):
 
 
 def _out(run, most):
-    return run.pulls_out()[:most]
+    return run.pending_pulls()[:most]
 
 
 def _told(run):
@@ -121,7 +121,7 @@ def events_made(name):
 def lock_is_free(run):
     """Return whether another thread can call the experiment within five seconds."""
     found = []
-    thread = threading.Thread(target=lambda: found.append(run.arms and run.pulls_out()), daemon=True)
+    thread = threading.Thread(target=lambda: found.append(run.arms and run.pending_pulls()), daemon=True)
     thread.start()
     thread.join(5.0)
     return bool(found)
@@ -135,8 +135,8 @@ def check_whole(run, before, name):
     assert new == events_made(name)[: len(new)]  # new ids and plans for units are separate events
     assert lock_is_free(run)
     again = check_replay(run)
-    rows = [row for row in run.history().to_dicts() if row["status"] == "out"]
-    assert [pull.id for pull in run.pulls_out()] == [row["pull"] for row in rows]
+    rows = [row for row in run.history().to_dicts() if row["status"] == "pending"]
+    assert [pull.id for pull in run.pending_pulls()] == [row["pull"] for row in rows]
     if not run.done and new[-1:] != ["Paused"]:
         assert run.shares(environment="next", n=1) == again.shares(environment="next", n=1)
 

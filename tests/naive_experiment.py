@@ -13,7 +13,7 @@ from experiments import contents, replay, saved_state
 from tideproof.core.kernel_state_arrays import allocate
 from tideproof.experiment.state.environment_rows import EnvironmentArrays
 from tideproof.kernels.fit import hidden_tide
-from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.fixed_effects import degrees_of_freedom
 from tideproof.kernels.fit.hidden_tide import HiddenTide
 from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.fit.unequal_noise import RATIOS
@@ -53,7 +53,7 @@ class Naive:
         return [arm for arm in self.arms if arm not in self.retired]
 
     def summarise(self, arm, label, n, mean, variance):
-        out = [i for i in self.those("out") if self.pulls[i][:2] == [arm, label]]
+        out = [i for i in self.those("pending") if self.pulls[i][:2] == [arm, label]]
         for i in out[:n]:
             self.pulls[i][2] = "summarised"
         self.summaries.append((arm, label, n, mean, variance))
@@ -65,7 +65,7 @@ class Naive:
         for arm, label, n, mean, variance in self.summaries:
             found += [(arm, label, reward) for reward in spread(n, mean, variance)]
         if out:
-            found += [(arm, label, 0.0) for arm, label, status, _ in self.pulls if status == "out"]
+            found += [(arm, label, 0.0) for arm, label, status, _ in self.pulls if status == "pending"]
         return found
 
     def fitted(self, arms, out=False):
@@ -139,18 +139,18 @@ def check_followed(run, naive):
         observe(fit, slot, arms.index(arm), 1, naive.sign * reward, 0.0)
         slot.size[0], before = 1.0, label
     found, told = run.recommend(), int(fit.told[0])
-    assert found.told == told
+    assert found.recorded == told
     if told:
         now = run.fit()
         np.testing.assert_allclose(now.now, naive.sign * fit.mu, rtol=1e-9, atol=1e-9)
-        scale = fit.rss[0] / max(freedom(fit), 1)
+        scale = fit.rss[0] / max(degrees_of_freedom(fit), 1)
         np.testing.assert_allclose(now.covariance, scale * fit.P, rtol=1e-7, atol=1e-9)
 
 
 def _check_recommendation(run, naive):
     found, arms = run.recommend(), naive.active
     told = [row for row in naive.rewards() if row[0] in arms]
-    assert found.told == len(told)
+    assert found.recorded == len(told)
     if not told:
         return
     dense, _, groups = naive.fitted(arms)
@@ -193,7 +193,7 @@ def check_uneven(run):
     rows = [row for row in run.history() if row["arm"] in arms]
     told = [(row["arm"], row["environment"]) for row in rows for _ in range(row["n"])]
     rewards = [x for row in rows if row["n"] for x in spread(row["n"], row["reward"], row["variance"] or 0.0)]
-    out = [(pull.arm, pull.environment) for pull in run.pulls_out() if pull.arm in arms]
+    out = [(pull.arm, pull.environment) for pull in run.pending_pulls() if pull.arm in arms]
     fit = numbers.memory.view.data.fit
     assert int(fit.told[0]) == len(told)
     if run.policy.policy.tide not in ("auto:", "interaction:"):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tideproof import cli
 from tideproof.cli import app
 from tideproof.commands.command_definition import EXITS
 from tideproof.commands.command_list import COMMANDS, GROUPS
+from tideproof.moved_names import MOVED_NAMES
 from tideproof.report.policy_pages import policy_pages
 
 ROOT = Path(__file__).parent.parent
@@ -61,10 +63,23 @@ def test_there_are_few_public_names():
     assert len(tp.__all__) <= 36
 
 
-@pytest.mark.parametrize(("name", "parent"), [("Normal", "worlds"), ("InputError", "errors")])
-def test_a_name_of_a_submodule_is_found_there_only(name, parent):
-    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use tideproof.{parent}.{name}$"):
-        getattr(tp, name)
+MOVED = [(module, old, new) for module, names in MOVED_NAMES.items() for old, new in names.items()]
+
+
+@pytest.mark.parametrize(("module", "old", "new"), MOVED)
+def test_a_moved_name_says_the_new_one(module, old, new):
+    with pytest.raises(AttributeError, match=rf"^module '{module}' has no attribute '{old}'; use {new}$"):
+        getattr(import_module(module), old)
+    parent, _, name = new.rpartition(".")
+    assert name in import_module(parent).__all__
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    short = module.replace("tideproof", "tp") if module == "tideproof" else module
+    assert f"| `{short}.{old}`" in changes or f", `{short}.{old}`" in changes
+
+
+def test_a_plugin_name_that_does_not_exist():
+    with pytest.raises(AttributeError, match=r"no attribute 'wole'$"):
+        import_module("tideproof.plugin").wole  # noqa: B018
 
 
 def test_a_name_that_does_not_exist():
@@ -239,10 +254,10 @@ def test_as_a_module_it_is_the_command():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("analyse", "no such command 'analyse'. Did you mean 'analyze'? (see tideproof --help)"),
-        ("plan --bogus", "no such option: --bogus (see tideproof plan --help)"),
-        ("show", "missing argument 'URL' (see tideproof show --help)"),
-        ("policies x", "got unexpected extra argument(s) (x) (see tideproof policies --help)"),
+        ("analyse", "no such command 'analyse'. Did you mean 'analyze'?; see tideproof --help"),
+        ("plan --bogus", "no such option: --bogus; see tideproof plan --help"),
+        ("show", "missing argument 'URL'; see tideproof show --help"),
+        ("policies x", "got unexpected extra argument(s) (x); see tideproof policies --help"),
     ],
 )
 def test_a_usage_error_is_one_line_that_names_the_help(words, said, monkeypatch, capsys):

@@ -76,7 +76,7 @@ def test_mails_visits_decide_and_money_stays_open():
     assert found.deciding.decision.standing == "winner"
     assert found.deciding.best == "mens"
     assert raw_best(found.deciding) == "womens"
-    assert readings["visit", "mens"]["reading"] == readings["visit", "womens"]["reading"] == "better"
+    assert readings["visit", "mens"]["conclusion"] == readings["visit", "womens"]["conclusion"] == "better"
     assert readings["visit", "mens"]["low"] < 0.19 / 0.11 - 1.0 < readings["visit", "mens"]["high"]
     spend = found.fits["spend"]  # 99 of 100 spent nothing
     assert np.mean(log["spend"] == 0.0) > 0.98
@@ -91,7 +91,7 @@ def test_mails_by_the_command(tmp_path):
     code, said = analyze(tmp_path, synthetic_logs.mails(SEED), *names, *rewards)
 
     assert code == 0
-    assert "mens is best (95 %)" in said
+    assert "mens is best (95 % confidence)" in said
 
 
 def test_players_come_back_to_the_early_gate():
@@ -115,7 +115,7 @@ def test_one_player_does_not_decide(tmp_path):
     assert "gate_40 cannot be excluded" in said
     assert "One of 6,000 rows decides: without the reward 49,854 of arm gate_30" in said
     assert capped == 0
-    assert "gate_40 is best (95 %)" in then
+    assert "gate_40 is best (95 % confidence)" in then
 
 
 def test_daily_summaries_of_a_rollout():
@@ -139,7 +139,7 @@ def test_adverts_against_the_notice(tmp_path):
     assert fit.scale == "ratio"
     assert fit.decision.standing == "winner"
     assert fit.best == "ad"
-    assert row["reading"] == "better"
+    assert row["conclusion"] == "better"
     assert row["low"] < 0.3 < row["high"]
     assert raw_best(fit) == "psa"
     assert max(map(abs, split.arms["z"])) < 4.0
@@ -229,7 +229,7 @@ def test_a_latin_square_does_not_disown_its_plots(tmp_path):
     code, said = analyze(tmp_path, synthetic_logs.latin_square(SEED), *names)
 
     assert code == 0
-    assert "C is best (95 %)" in said
+    assert "C is best (95 % confidence)" in said
     assert "with a single arm" not in said
 
 
@@ -292,4 +292,4 @@ def test_the_fastest_database_wins(tmp_path):
     names = ["--arm", "database", "--environment", "query:machine", "--reward", "seconds", "--minimize"]
     code, said = analyze(tmp_path, log, *names)
     assert code == 0
-    assert "lean is best (95 %)" in said
+    assert "lean is best (95 % confidence)" in said

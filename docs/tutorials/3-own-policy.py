@@ -122,12 +122,12 @@ for budget, low, high in zip(study.budgets, gap.low, gap.high, strict=True):
 #
 # ```text
 # mine makes 2.721 times as many errors as the best rival of each world (geometric mean, 22 worlds).
-# Clearly worse (lower 99.9 % bound above 1.25): nowhere.
-# Too few errors to compare (best rival below 400): 22 of 22 worlds.
+# It is clearly worse than the best rival (lower 99.9 % confidence bound of the ratio above 1.25) in no world.
+# In 22 of 22 worlds, the best rival made fewer than 400 errors, too few for this comparison.
 # ```
 #
-# The number is the `score`: below 1 would beat even somebody who knew for each world which rival to take. "Too few errors to compare"
-# is the price of 200 replications; without the option every world has as many as it needs.
+# The number is the `score`: below 1 would beat even somebody who knew for each world which rival to take. Too few errors
+# are the price of 200 replications; without the option every world has as many as it needs.
 #
 # ## Is it a good citizen?
 #

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tideproof._version import __version__ as __version__
+from tideproof.moved_names import missing_attribute
 
 if TYPE_CHECKING:
     from tideproof import errors as errors
@@ -77,21 +78,10 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"tideproof.{name}")
     if name not in _MODULE:
-        raise AttributeError(f"module 'tideproof' has no attribute {name!r}{_suggest_submodule(name)}")
+        raise missing_attribute(__name__, name)
     value = getattr(import_module(f"tideproof.{_MODULE[name]}"), name)
     globals()[name] = value
     return value
-
-
-def _suggest_submodule(name: str) -> str:
-    """Return a hint for an error message about an unknown name: the submodule that defines this name.
-
-    The hint is empty if neither `errors` nor `worlds` defines the name.
-    """
-    if name.startswith("_"):
-        return ""
-    found = (each for each in _SUBMODULES if name in import_module(f"tideproof.{each}").__all__)
-    return "".join(f"; use tideproof.{each}.{name}" for each in found)
 
 
 def __dir__() -> list[str]:

@@ -91,7 +91,7 @@ def main() -> None:
         _exit_with_error(str(error))
     except _UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "tideproof"
-        _exit_with_error(f"{_lower_first_letter(error.format_message())} (see {path} --help)")
+        _exit_with_error(f"{_lower_first_letter(error.format_message())}; see {path} --help")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
 

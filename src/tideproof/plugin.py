@@ -33,7 +33,7 @@ used or, if it is read under another name, in the contract tests of `tideproof.t
 * `moments.sums`, `moments.weights`: "sums". Rewards weighted by the policy's `weigh` kernel (1 without
   one), which runs before the reward is added to `data`; `begin_anew(data.moments)` resets them.
 * `fit`: "fit". The fixed-effects fit (`FixedEffects`), with the shifts removed: `fit.mu`, of which only
-  differences are meaningful, and only if `together(fit, i, k)`; `freedom(fit)`, `sigma2(fit)`,
+  differences are meaningful, and only if `together(fit, i, k)`; `degrees_of_freedom(fit)`, `sigma2(fit)`,
   `connected(fit)`.
 * `told`, `reward`, `squares`: "reward". Number, mean and sum of squared deviations of the rewards of this
   `tell`; `told[0]` is 0 for pending pulls. A policy that reads these cannot be run as `reduce:`.
@@ -89,7 +89,7 @@ from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
     connected,
-    freedom,
+    degrees_of_freedom,
     sigma2,
     together,
     variance_to,
@@ -97,6 +97,7 @@ from tideproof.kernels.fit.fixed_effects import (
 from tideproof.kernels.fit.period_averages import Periods
 from tideproof.kernels.fit.policy_data import Data, Moments, Slot, begin_anew
 from tideproof.kernels.simulate.threefry import Draw, below, normal, normal_quantile, uniform
+from tideproof.moved_names import raise_missing_plugin_name as __getattr__  # noqa: F401 - for renamed names
 from tideproof.policies.final_selection_rules import (
     CONTROL,
     IPS,
@@ -183,7 +184,7 @@ __all__ = [  # noqa: RUF022 - grouped by purpose
     # the fixed-effects fit
     "connected",
     "together",
-    "freedom",
+    "degrees_of_freedom",
     "sigma2",
     "variance_to",
     "anchor",

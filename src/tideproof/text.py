@@ -43,15 +43,15 @@ def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
 
 
 def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
-    """Join groups of names to one text, such as "A, B | C"; long lists are shortened.
+    """Join groups of names to one text, such as "(A, B) and (C)"; long lists are shortened.
 
     Groups, and names in a group, beyond the first `most` are only counted.
 
     >>> join_groups(["AB", "C"]), join_groups(["ABC", "DEF", "G"], most=2)
-    ('A, B | C', 'A, B and 1 more | D, E and 1 more | 1 more')
+    ('(A, B) and (C)', '(A, B and 1 more), (D, E and 1 more) and 1 more')
     """
     texts = [join_names(group, ",", most).replace(" , ", ", ") for group in groups]
-    return " | ".join([*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])])
+    return join_names((f"({text})" for text in texts), most=most)
 
 
 def escape_control_characters(text: str) -> str:
@@ -171,7 +171,7 @@ class NumberFormat(NamedTuple):
         A bound that is None or infinite is left open.
 
         >>> PERCENT.format_interval(0.041, 0.213, "+"), POINTS.format_interval(0.041, 0.213)
-        ('+4 % to +21 %', '4 to 21 points')
+        ('+4 % to +21 %', '4 to 21 percentage points')
         >>> PLAIN.format_interval(2, math.inf), PLAIN.format_interval(None, 2.0)
         ('2 or more', '2 or less')
         >>> PLAIN.format_interval(None, None)
@@ -214,7 +214,7 @@ class NumberFormat(NamedTuple):
 
 
 PLAIN, PERCENT = NumberFormat(), NumberFormat(100.0, " %")
-POINTS = NumberFormat(100.0, "", " points")  # for differences of percentages
+POINTS = NumberFormat(100.0, "", " percentage points")  # for differences of percentages
 
 
 def format_p(p: float) -> str:

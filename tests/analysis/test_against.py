@@ -61,21 +61,21 @@ def test_two_arms_without_a_difference_are_told_apart_once_in_twenty_logs():
     for _ in range(400):
         arm, day = random.integers(2, size=40), random.integers(4, size=40)
         fit = Fit.from_arrays(arm, day, 3.0 * day + random.normal(size=40))
-        named += against(fit, 0)["reading"] != ["unclear"]
+        named += against(fit, 0)["conclusion"] != ["unclear"]
     assert 5 <= named <= 38
 
 
 def test_readings_follow_the_direction():
     arm, day, reward = draw(2, rows=2000)
     up, down = (Fit.from_arrays(arm, day, reward, direction=d) for d in ("maximize", "minimize"))
-    readings = [dict(zip(t["arm"], t["reading"], strict=True)) for t in (against(up, 1), against(down, 1))]
+    readings = [dict(zip(t["arm"], t["conclusion"], strict=True)) for t in (against(up, 1), against(down, 1))]
     assert readings == [{0: "worse", 2: "better", 3: "better"}, {0: "better", 2: "worse", 3: "worse"}]
 
 
 def test_arms_that_never_met_the_control_are_not_compared():
     fit = Fit.from_arrays(list("ABABCD"), [1, 1, 1, 1, 2, 2], [1.0, 2.0, 1.1, 2.2, 5.0, 6.0])
     rows = {row["arm"]: row for row in against(fit, "A")}
-    assert [rows[arm]["reading"] for arm in "BCD"] == ["better", "not comparable", "not comparable"]
+    assert [rows[arm]["conclusion"] for arm in "BCD"] == ["better", "not comparable", "not comparable"]
     assert (rows["C"]["estimate"], rows["C"]["lift"]) == (None, None)
     alone = fit.contrast("B", "A")
     assert (rows["B"]["low"], rows["B"]["p"]) == pytest.approx((alone.low, alone.p))  # one comparison is made
@@ -83,7 +83,7 @@ def test_arms_that_never_met_the_control_are_not_compared():
 
 def test_without_noise_or_level_there_is_less_to_say():
     bare = against(Fit.from_arrays(list("AB"), [1, 1], [1.0, 2.0]), "A").to_dicts()[0]
-    assert (bare["estimate"], bare["lift"], bare["low"], bare["lift_low"], bare["reading"]) == (
+    assert (bare["estimate"], bare["lift"], bare["low"], bare["lift_low"], bare["conclusion"]) == (
         1.0,
         1.0,
         None,

@@ -76,11 +76,11 @@ def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():
 
 def test_what_is_said():
     fit = Fit.from_arrays(*draw(gap=1.0), anytime=True, adaptive=True)
-    assert fit.verdict.startswith("2 is best (95 %, at every look): +")
+    assert fit.verdict.startswith("2 is best (95 % confidence, valid at every inspection): +")
     assert ADAPTIVE not in repr(fit)
     assert fit.to_dict()["anytime"] is True
     open_race = Fit.from_arrays(*draw(gap=0.0), anytime=True)
-    assert "cannot be excluded (95 %, at every look)" in open_race.verdict
+    assert "cannot be excluded (95 % confidence, valid at every inspection)" in open_race.verdict
 
 
 def test_a_lead_that_one_look_believes_is_not_yet_believed():
@@ -139,7 +139,7 @@ def test_from_files(log):
     columns = {"arm": "arm", "environment": "day"}
     assert tp.fit(log, reward="reward", anytime=True, **columns).anytime
     assert (
-        "together, at every look"
+        "together, valid at every inspection"
         in tp.segments(log, by="shop", reward="reward", anytime=True, **columns).verdict
     )
     found = tp.metrics(log, rewards=["reward", "cost"], low=["cost"], anytime=True, **columns)
@@ -160,9 +160,9 @@ def test_on_the_command_line(log):
     ]
     shown = CliRunner().invoke(app, [*arguments, "--by", "shop"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output
-    assert "C is best (95 %, at every look)" in shown.output
-    assert "intervals of single means hold for one look" in shown.output
-    assert "all segments together, at every look" in shown.output
+    assert "C is best (95 % confidence, valid at every inspection)" in shown.output
+    assert "intervals of single means are valid for one inspection only" in shown.output
+    assert "all segments together, valid at every inspection" in shown.output
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert found["anytime"] is True
 

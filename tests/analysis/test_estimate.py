@@ -341,10 +341,15 @@ def test_tables():
 
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
-    assert lines[0].startswith("B is best (95 %): +0.99 over A, the runner-up (+")
+    assert lines[0].startswith(
+        "B is best (95 % confidence): +0.99 over A, the runner-up (95 % confidence interval: +"
+    )
     assert lines[0].endswith("); best with probability > 0.999 (exchangeable prior)")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
-    assert lines[4] == "12 rewards in 4 environments; sigma 0.17 on 7 degrees of freedom"
+    assert (
+        lines[4]
+        == "12 rewards in 4 environments; standard deviation of the noise: 0.17 (7 degrees of freedom)"
+    )
     assert "single arm" in lines[5]
     assert lines[5].endswith(": 1")
     assert len(lines) == 6
@@ -354,7 +359,7 @@ def test_repr_says_what_was_left_out():
     gaps = {**LOG, "sales": [*LOG["sales"][:-2], None, None]}
     lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="sandwich")).splitlines()
     assert lines[4:] == [
-        "10 rewards in 3 environments; sigma 0.134 on 6 degrees of freedom",
+        "10 rewards in 3 environments; standard deviation of the noise: 0.134 (6 degrees of freedom)",
         "standard errors: sandwich",
         "rows skipped because a value was missing: 2",
     ]
@@ -363,14 +368,16 @@ def test_repr_says_what_was_left_out():
 def test_verdict_in_the_other_direction():
     found = fit(LOG, **COLUMNS, direction="minimize", confidence=0.9)
     assert found.best == "A"
-    assert found.verdict.startswith("A is best (90 %): 0.99 below B, the runner-up (-")
+    assert found.verdict.startswith(
+        "A is best (90 % confidence): 0.99 below B, the runner-up (90 % confidence interval: -"
+    )
     assert found.p_best["A"] > 0.99
 
 
 def test_verdict_on_a_close_race():
     found = Fit.from_arrays(list("ABABAB"), [1, 1, 2, 2, 3, 3], [1.0, 1.2, 4.0, 3.9, 7.0, 7.1])
-    assert found.verdict.startswith("B leads: +0.067 over A, the runner-up (-")
-    assert "), but A cannot be excluded (95 %); best with probability 0." in found.verdict
+    assert found.verdict.startswith("B leads: +0.067 over A, the runner-up (95 % confidence interval: -")
+    assert "), but A cannot be excluded (95 % confidence); best with probability 0." in found.verdict
 
 
 def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_so():
@@ -389,7 +396,9 @@ def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_s
 
 def test_any_name_may_stand_in_the_verdict():
     found = Fit.from_arrays(["{}", "%s"] * 2, [1, 1, 2, 2], [0.0, 1.0, 3.0, 5.0])
-    assert found.verdict.startswith("%s leads: +1.5 over {}, the runner-up (-5 to +8; ")
+    assert found.verdict.startswith(
+        "%s leads: +1.5 over {}, the runner-up (95 % confidence interval: -5 to +8; "
+    )
 
 
 def test_large_numbers_are_written_out():
@@ -415,7 +424,9 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
     assert found.shifts["se"] == [None] * 2
     assert found.p_best == dict.fromkeys("ABC")
     assert "C leads: +1.5 over B, the runner-up (lift +46.2 %); no degrees of freedom are left" in repr(found)
-    assert repr(found).endswith("4 rewards in 2 environments; no degrees of freedom")
+    assert repr(found).endswith(
+        "4 rewards in 2 environments; standard deviation of the noise: unknown (no degrees of freedom)"
+    )
 
 
 @pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])
@@ -454,7 +465,7 @@ APART = (
 def test_arms_that_never_met():
     found = Fit.from_arrays(*APART)
     assert found.groups == [["A", "B"], ["C", "D"], ["E"]]
-    message = r"3 groups of arms share no environment: A, B \| C, D \| E; to compare them, collect rewards of B, C and E in the same environment"
+    message = r"3 groups of arms share no environment: \(A, B\), \(C, D\) and \(E\); to compare them, collect rewards of B, C and E in the same environment"
     with pytest.raises(NotComparable, match=f"^{message}$"):
         _ = found.best
     with pytest.raises(NotComparable, match=f"^A and D cannot be compared: {message}$"):

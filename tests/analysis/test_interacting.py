@@ -24,14 +24,14 @@ def log(omega=0.8, days=16, n=8, means=(0.0, 0.4, 0.9), seed=0, wrong=()):
 def test_one_winner_and_not_one_winner():
     one = Fit.from_arrays(*log(omega=0.1, means=(0.0, 0.4, 2.0)), variance="interaction").interaction
     assert one.one_winner is True
-    assert one.arms["days"][2] > 15.0
+    assert one.arms["environments_led"][2] > 15.0
     several = Fit.from_arrays(*log(omega=1.5), variance="interaction")
     found = several.interaction
     assert found.one_winner is False
     assert found.low < 1.5 < found.high
     assert found.low < found.omega < found.high
-    assert sum(found.arms["days"]) == pytest.approx(16.0)
-    assert sum(found.arms["to_come"]) == pytest.approx(1.0)
+    assert sum(found.arms["environments_led"]) == pytest.approx(16.0)
+    assert sum(found.arms["p_leads_in_new"]) == pytest.approx(1.0)
     assert found.environments == 16
     assert (found.chance["environment"][3:5], found.chance["arm"][3:5]) == (["day 1"] * 2, ["A", "B"])
     assert np.reshape(found.chance["chance"], (16, 3)).sum(axis=1) == pytest.approx(np.ones(16))
@@ -43,22 +43,24 @@ def test_a_low_reward_may_be_good():
     arm, day, reward = log(omega=0.5)
     high = Fit.from_arrays(arm, day, reward, variance="interaction")
     low = Fit.from_arrays(arm, day, [-x for x in reward], variance="interaction", direction="minimize")
-    assert (low.best, low.interaction.these) == (high.best, high.interaction.these)
-    assert low.interaction.arms["days"] == pytest.approx(high.interaction.arms["days"], abs=1.0)
+    assert (low.best, low.interaction.observed) == (high.best, high.interaction.observed)
+    assert low.interaction.arms["environments_led"] == pytest.approx(
+        high.interaction.arms["environments_led"], abs=1.0
+    )
 
 
 def test_these_days_may_be_sure_where_an_average_day_is_not():
     """A gap of one sigma, omega 1.5, many rewards a day: who led on these days is seen, on others it is open."""
     fit = Fit.from_arrays(*log(omega=1.5, days=6, n=100, means=(0.0, 0.8), seed=5), variance="interaction")
     assert len(fit.interaction.average) == 2
-    assert len(fit.interaction.these) == 1
+    assert len(fit.interaction.observed) == 1
 
 
 def test_nothing_is_said_of_models_without_and_little_where_nothing_can_be_told():
     arm, day, reward = log()
     assert Fit.from_arrays(arm, day, reward).interaction is None
     single = Fit.from_arrays(list("ABAB"), list("xxyy"), [1.0, 2.0, 4.0, 4.5], variance="interaction")
-    assert (single.interaction.told, single.interaction.omega, single.interaction.one_winner) == (
+    assert (single.interaction.estimable, single.interaction.omega, single.interaction.one_winner) == (
         False,
         None,
         None,

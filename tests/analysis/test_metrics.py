@@ -26,7 +26,11 @@ def fits(seed=0, rows=600):
 def test_against_a_control():
     found = combine_metrics(fits(), control="A")
     rows = {(row["metric"], row["arm"]): row for row in found.table}
-    assert [rows[m, "B"]["reading"] for m in ("sales", "clicks", "latency")] == ["better", "unclear", "worse"]
+    assert [rows[m, "B"]["conclusion"] for m in ("sales", "clicks", "latency")] == [
+        "better",
+        "unclear",
+        "worse",
+    ]
     assert "A" not in found.table["arm"]
     wanted = {row["arm"]: row for row in against(fits()["latency"], "A")}["B"]
     assert rows["latency", "B"]["low"] == wanted["low"]
@@ -38,18 +42,18 @@ def test_against_a_control():
 
 def test_against_the_best_of_the_others():
     found = combine_metrics(fits())
-    rows = {(row["metric"], row["arm"]): row["reading"] for row in found.table}
+    rows = {(row["metric"], row["arm"]): row["conclusion"] for row in found.table}
     assert rows["sales", "B"] == "better"
     assert rows["sales", "A"] == "worse"
     assert rows["clicks", "A"] == "unclear"
     assert rows["latency", "B"] == "worse"
-    assert found.verdict.startswith("B compared with the best of the others: no clear difference in clicks")
+    assert found.verdict.startswith("B compared with the best other arm: no clear difference in clicks")
     assert found.harmed == ["latency"]
 
 
 def test_the_control_itself_may_lead():
     swapped = combine_metrics(fits(), control="B")
-    assert swapped.verdict.startswith("B, the control, leads")
+    assert swapped.verdict.startswith("guardrails are not compared, because the control B leads")
     assert swapped.harmed == []
 
 
@@ -59,14 +63,14 @@ def test_one_metric_has_no_guardrails_and_strangers_no_readings():
     strangers = Fit.from_arrays(list("AB"), [1, 2], [1.0, 2.0])
     found = combine_metrics({"sales": strangers, "clicks": strangers})
     assert found.verdict == ""
-    assert set(found.table["reading"]) == {"not comparable"}
+    assert set(found.table["conclusion"]) == {"not comparable"}
 
 
 def test_without_noise_it_is_unclear():
     bare = Fit.from_arrays(list("AB"), [1, 1], [1.0, 2.0])
     assert (
         combine_metrics({"sales": bare, "clicks": bare}).verdict
-        == "B compared with the best of the others: no clear difference in clicks (+1)"
+        == "B compared with the best other arm: no clear difference in clicks (+1)"
     )
 
 

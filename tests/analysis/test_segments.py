@@ -53,21 +53,27 @@ def test_each_is_the_fit_of_its_rows():
 def test_a_winner_that_differs_is_said():
     found = judge(*draw([[0, 1, 2], [2, 1, 0]]))
     assert found.winners == {2: [0], 0: [1]} or found.winners == {0: [1], 2: [0]}
-    assert "the winner differs between segments (95 % for all segments together): " in found.verdict
+    assert (
+        "the winner differs between segments (95 % confidence for all segments together): " in found.verdict
+    )
     assert "2 in 0" in found.verdict
-    assert found.verdict.endswith("; differences between arms vary between segments (p < 1e-6)")
+    assert found.verdict.endswith(
+        "; differences between arms depend on the segment (test of equal differences, p < 1e-6)"
+    )
     assert found.to_dict()["segments"][0]["standing"] == "winner"
 
 
 def test_one_that_does_not_differ_is_said_too():
     found = judge(*draw([[0, 1, 2]] * 3, seed=1, rows=600))
     assert found.verdict.startswith(
-        "2 is best in all 3 segments (95 % for all segments together); no evidence"
+        "2 is best in all 3 segments (95 % confidence for all segments together); no evidence"
     )
     open_race = judge(*draw([NEVER, NEVER]))
     assert open_race.verdict.startswith("no winner in any segment")
     part = judge(*draw([[0, 0, 9], NEVER]))
-    assert part.verdict.startswith("winners (95 % for all segments together): 2 in 0; no winner in the other")
+    assert part.verdict.startswith(
+        "winners (95 % confidence for all segments together): 2 in 0; no winner in the other"
+    )
 
 
 def test_what_all_say_holds_at_once():
@@ -116,8 +122,8 @@ def test_an_adaptive_run_is_judged_at_any_time_by_bonferroni_or_not_at_all():
         assert (mine.low, mine.high) == pytest.approx((wanted.low, wanted.high))
     assert found.pooled.adaptive
     assert found.heterogeneity is None
-    assert "all segments together, at every look)" in found.verdict
-    with pytest.raises(InputError, match="segments of an adaptive experiment"):
+    assert "all segments together, valid at every inspection)" in found.verdict
+    with pytest.raises(InputError, match="segments require anytime=True"):
         judge(*log, adaptive=True)
 
 

@@ -106,7 +106,7 @@ def test_the_report_says_so():
     assert sentence in repr(found)
     assert "40 time bins (ts, about 100 rewards each)" in sentence
     assert "--environment 'day(ts)'" in sentence
-    assert "cannot show the shift" in html_report(analysis, "log.csv", "")
+    assert "The shift cannot be estimated from single rewards" in html_report(analysis, "log.csv", "")
     assert found.to_dict()["tide"] == {"binned_by": "ts", "bins": 40, "rewards_a_bin": 100}
     json.dumps(found.to_dict(), default=str)
     log["ts"] = np.arange(4000)

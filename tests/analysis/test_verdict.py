@@ -28,16 +28,17 @@ def limits(x, y, confidence):
 def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
     assert means(confidence=0.8).verdict == (
-        f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
-        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (exchangeable prior)"
+        f"B is best (80 % confidence): {gap:+.1f} over A, the runner-up (80 % confidence interval: {low:+.1f} to "
+        f"{high:+.1f}; lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (exchangeable prior)"
     )
 
 
 def test_below_is_said_where_less_is_better():
     gap, low, high = limits(C, A, 0.95)
     said = means(direction="minimize").verdict
-    assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({low:+.1f} to {high:+.1f}; change ")
-    assert "but A cannot be excluded (95 %); best with probability 0." in said
+    interval = f"95 % confidence interval: {low:+.1f} to {high:+.1f}"
+    assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({interval}; change ")
+    assert "but A cannot be excluded (95 % confidence); best with probability 0." in said
 
 
 def test_no_lift_where_rewards_are_below_nothing():
@@ -58,24 +59,27 @@ def test_lifts_of_rates_are_in_percent():
     fit = clicks((100, 900), (150, 850), scale="ratio")
     found = fit.contrast("B", "A")
     assert found.estimate == pytest.approx(0.5)
-    expected = f"B is best (95 %): +50 % over A, the runner-up ({100 * found.low:+.0f} % to {100 * found.high:+.0f} %)"
+    interval = f"95 % confidence interval: {100 * found.low:+.0f} % to {100 * found.high:+.0f} %"
+    expected = f"B is best (95 % confidence): +50 % over A, the runner-up ({interval})"
     assert fit.verdict.startswith(expected)
     odds = clicks((100, 900), (150, 850), scale="odds")
     assert odds.verdict.startswith(
-        f"B is best (95 %): odds {100 * odds.contrast('B', 'A').estimate:+.0f} % over A"
+        f"B is best (95 % confidence): odds {100 * odds.contrast('B', 'A').estimate:+.0f} % over A"
     )
     points = clicks((100, 900), (150, 850), scale="difference").verdict
-    assert points.startswith("B is best (95 %): +5.0 points over A, the runner-up (+")
+    assert points.startswith(
+        "B is best (95 % confidence): +5.0 percentage points over A, the runner-up (95 % confidence interval: +"
+    )
     assert "points; lift +50 %)" in points
 
 
 def test_too_few_events_are_counted():
     assert clicks((1, 199), (5, 195)).verdict == (
-        "too few events to name a best arm: B and A together have 6 rewards of 1 (5 of 200 and 1 of 200); "
+        "too few rewards equal to 1 to name a best arm: B and A together have 6 rewards equal to 1 (5 of 200 and 1 of 200); "
         "at least 10 are needed"
     )
     assert clicks((199, 1), (195, 5)).verdict == (
-        "too few events to name a best arm: A and B together have 6 rewards of 0 (1 of 200 and 5 of 200); "
+        "too few rewards equal to 0 to name a best arm: A and B together have 6 rewards equal to 0 (1 of 200 and 5 of 200); "
         "at least 10 are needed"
     )
     assert "too few" not in clicks((5, 195), (5, 195)).verdict
@@ -83,5 +87,7 @@ def test_too_few_events_are_counted():
 
 def test_a_runner_up_without_an_event_is_not_divided_by():
     said = clicks((0, 400), (30, 370), scale="ratio").verdict
-    assert said.startswith("B is best (95 %): A, the runner-up, had no event (+")
+    assert said.startswith(
+        "B is best (95 % confidence): unbounded lead over A, the runner-up, because all rewards of A are 0 (95 % confidence interval: +"
+    )
     assert " or more)" in said

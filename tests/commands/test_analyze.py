@@ -72,7 +72,7 @@ def test_an_exact_fit_is_no_certainty(tmp_path):
     assert row[1:3] == ["7.2", "\N{EN DASH}"]  # no interval where there is no noise
     assert result.exit_code == 3
     path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.0000000001\nC,rain,4\n")
-    assert run(path, *NAMES).stdout.startswith("C is best (95 %)")
+    assert run(path, *NAMES).stdout.startswith("C is best (95 % confidence)")
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e13])
@@ -89,7 +89,7 @@ def test_the_verdict_comes_first(log):
     result = run(log, *NAMES)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("B is best (95 %): +")
+    assert lines[0].startswith("B is best (95 % confidence): +")
     verdict = " ".join(result.stdout.split("\n\n")[0].split())
     assert verdict.endswith("best with probability > 0.999 (exchangeable prior).")
     assert "probability > 0.999 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
@@ -269,13 +269,13 @@ def test_exit_codes(tmp_path, log):
     frame(gap=0.02).write_csv(close)
     open_race = run(close, *NAMES)
     assert open_race.exit_code == 3
-    assert "cannot be excluded (95 %)" in open_race.stdout
+    assert "cannot be excluded (95 % confidence)" in open_race.stdout
     apart = tmp_path / "apart.csv"
     apart.write_text("variant,day,sales\n" + "A,1,2\nB,1,3\nA,1,4\nC,2,3\nD,2,5\nD,2,6\n")
     result = run(apart, *NAMES)
     assert result.exit_code == 4
     said = re.sub(r"\s+", " ", result.stdout)
-    assert "no best arm: 2 groups of arms share no environment: A, B | C, D; to compare them, collect" in said
+    assert "no best arm: 2 groups of arms share no environment: (A, B) and (C, D); to compare them, collect" in said
     rows = [line.split() for line in result.stdout.splitlines() if line[:2] in {" A", " C"}]
     assert [row[-4] for row in rows] == ["1", "2"]
     assert "can be best" not in said
@@ -374,7 +374,7 @@ def test_the_report_is_one_file(log, tmp_path):
     assert parser.fetched == []
     assert not re.search(r"url\(|@import|<script ", text)
     assert text.count("<svg") == 3
-    assert "B is best (95 %)" in text
+    assert "B is best (95 % confidence)" in text
     assert "nan" not in re.sub(r"<style>.*</style>", "", text, flags=re.DOTALL).lower().split()
 
 
@@ -407,7 +407,7 @@ def test_warnings_say_what_fails():
     noise = random.normal(size=arm.size)
     broken = noise + 3.0 * (arm == "B") * (environment % 2)
     assert any(
-        "Shifts are not the same" in text
+        "Environments do not shift the rewards of all arms by the same amount" in text
         for text in describe_fit(Fit.from_arrays(arm, environment, broken)).warnings
     )
     uneven = noise * np.where(arm == "C", 6.0, 1.0)

@@ -89,7 +89,7 @@ def test_guardrails(log):
     assert f"{best} compared with A: no clear difference in clicks (" in text
     both = ["--reward", "sales", "--reward", "latency", "--low", "latency", "--json"]
     slow = json.loads(run(log, *NAMES, *both).stdout)
-    rows = {(r["metric"], r["arm"]): r["reading"] for r in slow["metrics"]["table"]}
+    rows = {(r["metric"], r["arm"]): r["conclusion"] for r in slow["metrics"]["table"]}
     assert rows["latency", "B"] == "worse"
     two = [*NAMES, "--reward", "latency", "--reward", "sales", "--control", "A"]  # high latency decides: B
     assert "B compared with A: better in sales (" in said(run(log, *two))
@@ -101,7 +101,7 @@ def test_guardrails(log):
 def test_segments(log):
     result = run(log, *NAMES, "--reward", "sales", "--by", "country")
     assert (
-        "By country: the winner differs between segments (95 % for all segments together): C in DE; B in FR"
+        "By country: the winner differs between segments (95 % confidence for all segments together): C in DE; B in FR"
         in said(result)
     )
     assert "DE: C is best: +" in said(result)
@@ -110,7 +110,7 @@ def test_segments(log):
     assert "By country: no winner in any segment" in open_race
     assert "FR: no winner; " in open_race
     asked = "--by", "country", "--adaptive", "--anytime"
-    assert "all segments together, at every look" in said(run(log, *NAMES, "--reward", "sales", *asked))
+    assert "all segments together, valid at every inspection" in said(run(log, *NAMES, "--reward", "sales", *asked))
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--by", "country", "--json").stdout)["segments"]
     assert [row["best"] for row in found["segments"]] == ["C", "B"]
     assert found["heterogeneity"]["p"] < 1e-6
@@ -227,10 +227,10 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     assert found["best"] == "C"
     assert [(row["arm"], row["environment"]) for row in found["left_out"]["cells"]] == [("A", 7)]
     assert 0.7 < found["interaction"]["omega"] < 1.4
-    assert sum(row["days"] for row in found["interaction"]["arms"]) == pytest.approx(20.0)
+    assert sum(row["environments_led"] for row in found["interaction"]["arms"]) == pytest.approx(20.0)
     assert len(found["interaction"]["chance"]) == 60
     shown = run(path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction")
-    assert "Excluded, because " in said(shown)
+    assert "than 5 standard errors from the model and was excluded: " in said(shown)
     assert "C leads in about" in said(shown)
     bad = run(path, *NAMES, "--reward", "sales", "--robust", "rows")
     assert "robust must be 'cells' or None, not 'rows'" in str(bad.exception)

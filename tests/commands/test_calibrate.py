@@ -19,7 +19,7 @@ def test_a_setting_is_played_shown_and_written(tmp_path):
     name = SETTINGS[0].name
     done = run("--logs", 5, "--only", name, "--workers", 1, "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
-    assert "5 logs a setting" in done.output
+    assert "5 logs of each setting" in done.output
     assert "Promises were broken in 0 of 1 setting." in done.output
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["ledger.md", "logs.csv"]
 
@@ -31,7 +31,7 @@ def part_of(kept):
         return ([{"world": cell.name, "runs": asked.runs, "kept": kept}] for cell in cells)
 
     cells = [SimpleNamespace(name="tie"), SimpleNamespace(name="slippage")]
-    options = ("seed", "workers", "worlds", "caps", "heavy", "plot")
+    options = ("seed", "workers", "worlds", "budgets", "heavy", "plot")
     said = lambda rows: [f"{len(rows)} played"]  # noqa: E731
     draw = lambda rows, path: path.write_text(rows[0]["world"])  # noqa: E731
     return LedgerPart("all is well", 77, options, lambda asked: cells, play, columns, said, draw)
@@ -60,7 +60,7 @@ def test_what_is_not_promised_is_not_broken(monkeypatch):
     monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", part_of(False))
     done = run("--part", "stops", "--heavy")
     assert done.exit_code == 0, done.output
-    assert "not promised with these options, and exceeded in 2 of 2 rows" in done.output
+    assert "exceeded in 2 of 2 rows (with these options it is not promised)" in done.output
     assert "broken" not in done.output
 
 
@@ -81,10 +81,10 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
     ("arguments", "said"),
     [
         (("--part", "gold"), "unknown part 'gold'"),
-        (("--only", "gold"), "no setting has a name that matches 'gold'"),
+        (("--only", "gold"), "no setting matches 'gold'"),
         (
             ("--part", "looks", "--only", "gold"),
-            "no row of --part looks has a name that matches 'gold'; an example of a name is 'conversions-0.03-",
+            "no row of --part looks matches 'gold'; names look like 'conversions-0.03-",
         ),
         (
             ("--runs", 5),
@@ -95,7 +95,10 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
             "--heavy has no effect on --part plans, whose options are --runs, --seed",
         ),
         (("--part", "stops", "--logs", 5), "--logs has no effect on --part stops"),
-        (("--part", "stops", "--caps", "300,200"), "--caps must be whole numbers above 0 in ascending order"),
+        (
+            ("--part", "stops", "--budgets", "300,200"),
+            "--budgets must be whole numbers above 0 in ascending order",
+        ),
         (("--part", "stops", "--runs", 0), "runs must be a whole number of at least 1, not 0"),
         (("--part", "ends", "--worlds", -1), "worlds must be a whole number of at least 0, not -1"),
         (("--part", "chances", "--plot", "a.txt"), "a picture must end in"),

@@ -18,18 +18,18 @@ def run(*arguments):
 def test_a_sentence_and_a_table(tmp_path):
     done = run(*ASKED, "--plot", tmp_path / "plan.svg", "--csv", tmp_path / "plan.csv")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("3 arms, one better by 1 (sigma 1): ")
+    assert done.stdout.startswith("3 arms, one better by 1 (noise with standard deviation 1): ")
     assert "early stopping (proven)" in done.stdout
     assert "had a budget of 10,000 pulls" in done.stdout
     assert f"picture: {tmp_path / 'plan.svg'}" in done.stdout.replace("\n", "")
-    assert (tmp_path / "plan.csv").read_text().startswith("way,budget,runs,error,low,high\ncontrast,")
+    assert (tmp_path / "plan.csv").read_text().startswith("design,budget,runs,error,low,high\ncontrast,")
     assert "<svg" in (tmp_path / "plan.svg").read_text()
 
 
 def test_json(tmp_path):
     found = json.loads(run(*ASKED, "--json").stdout)
-    assert found["budget"] < found["even_split"] < found["sure"]["mean"]
-    assert found["ways"][0]["way"] == "contrast"
+    assert found["budget"] < found["even_split"] < found["calibrated_stop"]["mean"]
+    assert found["designs"][0]["design"] == "contrast"
     assert found["curve"][0]["budget"] > 0
 
 
@@ -39,7 +39,7 @@ def test_a_pilot_log_whose_columns_are_guessed(tmp_path):
     done = run("--from", tmp_path / "log.csv", "--gap", 6, "--error", 0.1, "--replications", 200)
     assert done.exit_code == 0, done.output
     assert "guessed: arm, environment, reward" in done.stderr
-    assert done.stdout.startswith("3 arms, one better by 6 (sigma 3.")
+    assert done.stdout.startswith("3 arms, one better by 6 (noise with standard deviation 3.")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_narrow_screen_is_used_to_its_edge():
 
 
 def test_all_are_listed_and_what_can_be_added_is_said():
-    lines = shown(200)
+    lines = shown(220)
     assert [line.split()[0] for line in lines[1 : len(tp.policy_names()) + 1]] == overview()["name"]
     assert lines[-3] == ""
     assert "round-robin+ols" in lines[-2]

@@ -50,7 +50,7 @@ def test_a_list(url):
     assert rates[2:5] == ["4", "0", "4"]  # their window is over, for who looks now
     rows = json.loads(run("experiments", url, "--json").stdout)
     assert rows[1]["arms"] == ["low", "high"]
-    assert (rows[1]["pending"], rows[1]["told"], rows[1]["last"]) == (12, 40, 1.7e9)
+    assert (rows[1]["pending"], rows[1]["recorded"], rows[1]["last"]) == (12, 40, 1.7e9)
 
 
 def test_an_empty_list(tmp_path):
@@ -67,7 +67,7 @@ def test_a_page(url, columns):
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= columns
     head = " ".join(" ".join(lines[:2]).split())
-    facts = "prices: running; policy contrast; budget 100; 52 pulls, 40 rewards, 12 pending, 0 cancelled or expired"
+    facts = "prices: running; policy contrast; budget 100; 52 pulls, 40 rewards, 12 pending pulls, 0 cancelled or expired pulls"
     assert head.startswith(facts)
     sentence = str(tp.Experiment.open(url, "prices").recommend())
     assert sentence in " ".join(done.stdout.split())
@@ -89,7 +89,7 @@ def test_a_page_as_json(url):
     assert [row["arm"] for row in found["arms"]] == ["high", "low"]
     fit = opened.fit()
     assert found["arms"][0]["mean"] == fit.arms["mean"][1]
-    assert [pull["id"] for pull in found["pending"]] == [pull.id for pull in opened.pulls_out()]
+    assert [pull["id"] for pull in found["pending"]] == [pull.id for pull in opened.pending_pulls()]
     assert found["pending"][0]["age"] > 1e6
     assert [event["kind"] for event in found["last_events"]] == ["Noted"]
     assert found["events"] == 11
@@ -105,7 +105,7 @@ def test_who_looks_writes_nothing(url):
     """Leases that are over are over for who looks; only who runs it writes that down."""
     before = tp.experiments(url)
     found = json.loads(run("show", url, "rates", "--json").stdout)
-    assert (found["told"], found["pending"], found["rates"]) == (4, [], True)
+    assert (found["recorded"], found["pending"], found["rates"]) == (4, [], True)
     assert found["events"] == 2
     assert [event["kind"] for event in found["last_events"]] == ["Created", "Asked"]
     run("experiments", url), run("fsck", url)
@@ -122,8 +122,8 @@ def test_out_and_in_again(url, tmp_path):
         run("import", tmp_path / "a.json", other, "prices").exception.args[0].endswith("choose another name")
     )
     copy = tp.Experiment.open(other, "prices")
-    assert copy.pulls_out() == tp.Experiment.open(url, "prices").pulls_out()
-    copy.tell(copy.pulls_out()[0], 1.0)
+    assert copy.pending_pulls() == tp.Experiment.open(url, "prices").pending_pulls()
+    copy.tell(copy.pending_pulls()[0], 1.0)
     assert run("fsck", other).exit_code == 0
 
 

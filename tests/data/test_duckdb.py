@@ -55,9 +55,11 @@ def test_swapped_columns_of_a_table_are_noticed_in_its_first_rows(database, monk
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 50)
     monkeypatch.setattr(group_by_sql, "_SAMPLE", 100)
     names = {"arm": "ts", "environment": "day", "reward": "sales"}
-    with pytest.raises(InputError, match=r"^\d\d\d? and more distinct arms \(datetime"):
+    with pytest.raises(InputError, match=r"^the log has \d\d\d? or more different arms \(datetime"):
         cells(database, **names)
-    with pytest.raises(InputError, match=r"^\d\d\d distinct arms \(datetime"):  # a query is not run twice
+    with pytest.raises(
+        InputError, match=r"^the log has \d\d\d different arms \(datetime"
+    ):  # a query is not run twice
         cells(database, **names, table="select * from log")
 
 

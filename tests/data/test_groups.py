@@ -122,7 +122,7 @@ def test_how_many_arms():
         check_arms(["A"])
     check_arms(range(5_000))
     with pytest.raises(
-        InputError, match=r"^5,001 distinct arms \(0, 1, 2, …\) are more than the 5,000 that can"
+        InputError, match=r"^the log has 5,001 different arms \(0, 1, 2, …\), but at most 5,000 can"
     ):
         check_arms(range(5_001))
 
@@ -130,6 +130,7 @@ def test_how_many_arms():
 def test_how_many_rows_are_fetched():
     check_fetched(2**23, "aggregated rows")
     with pytest.raises(
-        InputError, match="there are more than 8,388,608 aggregated rows; are the columns of arm"
+        InputError,
+        match="there are more than 8,388,608 aggregated rows; perhaps the column of arms was swapped",
     ):
         check_fetched(2**23 + 1, "aggregated rows")

@@ -193,7 +193,7 @@ REFUSED: dict[str, Odd] = {
     "times that are none": ("l.csv", "variant,ts,sales\nA,soon,3\nB,late,4\n", ["--environment", "day(ts)"], r"(could not convert|needs timestamps|invalid timestamp).*'?soon|soon"),
     "an unknown time zone": ("l.csv", PLAIN, ["--time-zone", "Berlin"], "unknown time zone 'Berlin'"),
     "an arm that no column is": ("l.csv", "day,A,B\nmon,3,4\n", ["--wide", "A,C", "--environment", "day"], "unknown column 'C'"),
-    "names that differ in capitals": ("l.csv", "Sales,variant,day,sales\n1,A,mon,3\n1,B,mon,4\n", ["--reward", "sales"], "except for case: Sales and sales"),
+    "names that differ in capitals": ("l.csv", "Sales,variant,day,sales\n1,A,mon,3\n1,B,mon,4\n", ["--reward", "sales"], "differ only in capitals: 'Sales' and 'sales'"),
     "only comments": ("l.csv", "# nothing\n# here\n", [], "has no line that names the columns, only empty lines or comments"),
     "no header": ("l.csv", "A,mon,3\nB,mon,4\n", [], "does the table have a header with names"),
     "Latin letters of one byte": ("l.csv", PLAIN.replace("A,", "Ä,").encode("latin-1"), [], r"not utf-8 encoded\. Save it as UTF-8 \(iconv -f latin1 -t utf8\)"),

@@ -240,7 +240,8 @@ def test_bad_wishes_are_one_clear_line(kind, case, tmp_path):
 def test_a_cap_that_leaves_nothing_is_refused():
     rare = LOG.assign(sales=(LOG.index == 0) * 1.0)
     with pytest.raises(
-        InputError, match=r"winsorize=0.99 is too low: this quantile, 0, is the lowest reward"
+        InputError,
+        match=r"winsorize=0.99 is too low: the 0.99 quantile of the rewards is 0, the lowest reward",
     ):
         found(rare, winsorize=0.99)
 
@@ -251,7 +252,7 @@ def test_aggregated_rows_have_nothing_of_this():
     for wish, words in {
         ReadOptions(unit="x"): "segments, units and two environment columns need one row",
         ReadOptions(by="x"): "segments, units and two environment columns need one row",
-        ReadOptions(covariates=("x",)): "a ratio of two columns as reward, and covariates, need",
+        ReadOptions(covariates=("x",)): "covariates require a table with one row for each reward",
         ReadOptions(winsorize=0.5): "winsorize needs one row for each reward",
     }.items():
         with open_dataset(data) as rows, pytest.raises(InputError, match=words):
@@ -260,6 +261,6 @@ def test_aggregated_rows_have_nothing_of_this():
         assert read_cells(rows, request, ReadOptions()).cells.n.tolist() == [5.0, 5.0]
     with (
         open_dataset(data) as rows,
-        pytest.raises(InputError, match="a ratio of two columns as reward, and covariates, need"),
+        pytest.raises(InputError, match="covariates require a table with one row for each reward"),
     ):
         read_cells(rows, replace(request, reward="mean / x"), ReadOptions())

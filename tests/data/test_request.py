@@ -89,7 +89,9 @@ def test_what_cannot_be_asked():
         ColumnSpec.of("a", "e", None)
     with pytest.raises(InputError, match="successes needs n"):
         ColumnSpec.of("a", "e", None, successes="s")
-    with pytest.raises(InputError, match="successes and n are sufficient: leave out reward and sd"):
+    with pytest.raises(
+        InputError, match="successes and n cannot be combined with reward and sd: leave out reward and sd"
+    ):
         ColumnSpec.of("a", "e", "r", successes="s", n="n", sd="d")
     with pytest.raises(InputError, match=r"decimal must be '\.' or ',', not ';'"):
         ColumnSpec.of("a", "e", "r", decimal=";")

@@ -1,100 +1,152 @@
-"""A figure of matplotlib in words: every line, area and text with its numbers, for golden files."""
+"""What a figure of matplotlib shows, for golden files: its panels, texts, series, data and colours by name.
+
+Sizes, fonts, dashes and the place of a legend are left out, so that a change of them alone is no difference.
+A number after `~` is a position on the page, which `same_description` compares coarsely.
+"""
+
+import re
 
 import numpy as np
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgba, to_rgba_array
+from matplotlib.markers import MarkerStyle
+from matplotlib.text import Annotation
+from matplotlib.ticker import FixedLocator
+
+from tideproof.draw import colour_palette
+
+_NAMES = {
+    to_hex(colour): name
+    for name, colour in [
+        *reversed(list(colour_palette.LIGHT.items())),
+        *((f"series {i}", colour) for i, colour in enumerate(colour_palette.SERIES)),
+        *((name.lower(), value) for name, value in vars(colour_palette).items() if name.isupper() and str(value)[0] == "#"),
+    ]
+}  # fmt: skip
+_POSITION = re.compile(r"~(-?[\d.]+)( %)?")
+_PERCENT, _VALUE = 3.0, 0.05  # how much positions may differ, in percent or in the units of an axis
+
+
+def same_description(a, b):
+    """Return whether two descriptions are the same, where positions may differ a little."""
+    if _POSITION.sub(r"~\2", a) != _POSITION.sub(r"~\2", b):
+        return False
+    return all(
+        abs(float(x) - float(y)) <= (_PERCENT if unit else _VALUE)
+        for (x, unit), (y, _) in zip(_POSITION.findall(a), _POSITION.findall(b), strict=True)
+    )
 
 
 def describe(figure):
-    """Return the figure as text, one line an artist; numbers to six digits."""
-    lines = [f"figure {_numbers(figure.get_size_inches())} {type(figure.get_layout_engine()).__name__}"]
-    lines += map(_legend, figure.legends)
+    """Return the figure as text, one line for each element, in the order in which they were drawn."""
+    lines = [line for legend in figure.legends for line in _legend(legend)]
     for i, axes in enumerate(figure.axes):
-        lines += ["", f"axes {i} {_place(axes)}"] + [f"  {line}" for line in _axes(axes)]
+        lines += ["", f"panel {i} {_grid_cell(axes)}", *(f"  {line}" for line in _panel(axes))]
         for inset in axes.child_axes:
-            lines += [f"inset {i} {_numbers(inset.get_position().bounds)}"]
-            lines += [f"  {line}" for line in _axes(inset)]
-    return "\n".join(lines) + "\n"
+            lines += [f"  inset of panel {i}", *(f"    {line}" for line in _panel(inset))]
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _place(axes):
+def _grid_cell(axes):
     spec = axes.get_subplotspec()
-    grid = spec.get_gridspec()
-    rows, columns = (f"{s.start}-{s.stop}" for s in (spec.rowspan, spec.colspan))
-    ratios = grid.get_height_ratios()
-    shared = [axes.figure.axes.index(other) for other in axes.get_shared_y_axes().get_siblings(axes)]
-    same = [axes.figure.axes.index(other) for other in axes.get_shared_x_axes().get_siblings(axes)]
-    return f"row {rows} column {columns} heights {_numbers(ratios)} y of {sorted(shared)} x of {sorted(same)}"
+    found = f"in row {spec.rowspan.start}, column {spec.colspan.start}"
+    for name, group in (("x", axes.get_shared_x_axes()), ("y", axes.get_shared_y_axes())):
+        others = sorted(
+            axes.figure.axes.index(other) for other in group.get_siblings(axes) if other is not axes
+        )
+        found += f", {name} shared with panels {others}" if others else ""
+    return found
 
 
-def _axes(axes):
-    yield f"x {axes.get_xscale()} {_numbers(axes.get_xlim())} {_text(axes.xaxis.label)}"
-    yield f"y {axes.get_yscale()} {_numbers(axes.get_ylim())} {_text(axes.yaxis.label)}"
-    yield f"minor {type(axes.yaxis.get_minor_locator()).__name__} aspect {axes.get_aspect()} on {axes.axison}"
-    yield f"spines {[side for side, spine in axes.spines.items() if spine.get_visible()]}"
-    yield f"ticks {axes.yaxis.get_tick_params().get('labelsize')} labels {[t.get_text() for t in axes.get_xticklabels()][:5]}"
-    grid = axes.yaxis.get_gridlines()[0]
-    yield f"grid {grid.get_visible()} {_numbers([grid.get_alpha() or 1, grid.get_linewidth()])}"
-    # matplotlib returns only the texts of titles publicly, not their fonts
-    titles = {"left": axes._left_title, "center": axes.title, "right": axes._right_title}  # noqa: SLF001
-    for where in titles:
+def _panel(axes):
+    axes.get_xlim(), axes.get_ylim()  # these set the limits, which positions of texts depend on
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        yield f"{name} {axis.get_scale()} {axis.label.get_text()!r}" + ("" if axes.axison else " hidden")
+        if isinstance(axis.get_major_locator(), FixedLocator):
+            labels = [label.get_text() for label in axis.get_ticklabels()]
+            yield f"  labels {labels} at {_numbers(axis.get_ticklocs())}"
+    for where in ("left", "center", "right"):
         if axes.get_title(where):
-            yield f"title {where} {_text(titles[where])}"
+            yield f"title {axes.get_title(where)!r}"
     if axes.get_legend():
-        yield _legend(axes.get_legend())
+        yield from _legend(axes.get_legend())
     for line in axes.lines:
-        dashes = line._unscaled_dash_pattern  # noqa: SLF001 - the public getter has no dash lengths
-        yield (
-            f"line {_label(line)!r} {_numbers(line.get_xdata())} {_numbers(line.get_ydata())} {_colour(line.get_color())} "
-            f"{line.get_linestyle()} {dashes} {line.get_linewidth()} {line.get_marker()} {line.get_markersize()} "
-            f"{_colour(line.get_markerfacecolor())} {_colour(line.get_markeredgecolor())} {line.get_markeredgewidth()} "
-            f"every {line.get_markevery()} z {line.get_zorder()} clip {line.get_clip_on()}"
-        )
+        yield f"line {_label(line)} x {_numbers(line.get_xdata())} y {_numbers(line.get_ydata())} {_look(line)}{_hidden(line)}"
     for area in axes.collections:
-        paths = "; ".join(_numbers(np.unique(path.vertices, axis=0).ravel()) for path in area.get_paths())
-        extra = _numbers(area.get_sizes()) if hasattr(area, "get_sizes") else ""
-        offsets = _numbers(np.ravel(area.get_offsets()))
-        yield (
-            f"{_kind(area)} {_label(area)!r} {paths} at {offsets} size {extra} face {_colours(area.get_facecolor())} "
-            f"edge {_colours(area.get_edgecolor())} {_numbers(area.get_linewidth())} z {area.get_zorder()}"
-        )
+        yield f"{_collection(area)} {_label(area)} {_colours(area)}"
     for patch in axes.patches:
-        yield f"patch {_numbers(patch.get_bbox().extents)} {_colours([patch.get_facecolor()])} z {patch.get_zorder()}"
-    for text in axes.texts:
-        yield f"text {_numbers(text.get_position())} {_text(text)} {text.get_rotation()} {text.get_ha()} {text.get_va()} z {text.get_zorder()}"
+        yield f"patch {_numbers(patch.get_bbox().extents)} {_colours(patch)}"
+    for text in filter(lambda text: text.get_text(), axes.texts):
+        transform = axes.transData if isinstance(text, Annotation) else text.get_transform()
+        on_page = transform.transform(text.get_position())
+        x, y = 100.0 * axes.transAxes.inverted().transform(on_page)
+        yield f"text {text.get_text()!r} at ~{x:.0f} % ~{y:.0f} % {_colour(text.get_color())}"
 
 
-def _kind(area):
-    for kind, name in ((LineCollection, "lines"), (PathCollection, "marks"), (PolyCollection, "area")):
-        if isinstance(area, kind):
-            return name
-    raise TypeError(type(area))
+def _legend(legend):
+    for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+        look = _look(handle) if hasattr(handle, "get_marker") else _colours(handle)
+        yield f"legend {text.get_text()!r} {look}"
+
+
+def _look(line):
+    """Return colour, dashes and marker of a line; a line without dashes consists of its markers only."""
+    marker, dashes = str(line.get_marker()), str(line.get_linestyle())
+    face = tuple(np.ravel(to_rgba_array(line.get_markerfacecolor())))
+    hollow = face == (1.0, 1.0, 1.0, 1.0)
+    marks = "" if marker == "None" else f" marks {'hollow ' if hollow else ''}{marker}"
+    colour = line.get_color() if dashes != "None" else line.get_markeredgecolor() if hollow else face
+    return _colour(np.ravel(to_rgba_array(colour))) + ("" if dashes == "None" else f" {dashes}") + marks
+
+
+def _hidden(line):
+    """Return how many points of a line lie outside its panel."""
+    points = np.column_stack([line.get_xdata(), line.get_ydata()]).astype(float)
+    points = points[np.isfinite(points).all(axis=1)]
+    at = (
+        line.axes.transAxes.inverted().transform(line.get_transform().transform(points))
+        if len(points)
+        else points
+    )
+    outside = ((at < -0.001) | (at > 1.001)).any(axis=-1).sum()
+    return f", {outside} outside" if outside else ""
+
+
+def _collection(area):
+    paths = area.get_paths()
+    if isinstance(area, PathCollection):
+        return f"marks {_marker(paths[0])} at {_numbers(np.ravel(area.get_offsets()))}"
+    kind = {LineCollection: "lines", PolyCollection: "area"}
+    (name,) = (kind[each] for each in kind if isinstance(area, each))
+    return f"{name} " + "; ".join(_numbers(np.unique(path.vertices, axis=0).ravel()) for path in paths)
+
+
+def _marker(path):
+    """Return matplotlib's letter for the marker with this outline."""
+    for letter in ("o", "s", "^", "D", "*", "v"):
+        style = MarkerStyle(letter)
+        outline = style.get_path().transformed(style.get_transform()).vertices
+        if outline.shape == path.vertices.shape and np.allclose(outline, path.vertices):
+            return letter
+    raise ValueError("an unknown marker; add its letter here")
 
 
 def _label(artist):
     label = artist.get_label()
-    return "" if label.startswith("_") else label
-
-
-def _legend(legend):
-    words = [text.get_text() for text in legend.get_texts()]
-    sizes = {text.get_fontsize() for text in legend.get_texts()}
-    outside = getattr(legend, "_outside_loc", None)
-    columns, location = legend._ncols, legend._loc  # noqa: SLF001 - matplotlib has no public getters
-    return f"legend {words} {sizes} columns {columns} frame {legend.get_frame_on()} {location} {outside}"
-
-
-def _text(text):
-    return f"{text.get_text()!r} {text.get_fontsize():g} {text.get_fontweight()} {_colour(text.get_color())}"
+    return repr("" if label.startswith("_") else label)
 
 
 def _colour(colour):
-    return colour if colour in ("auto", "none") else to_hex(colour, keep_alpha=True)
+    name, opaque = _NAMES[to_hex(colour)], to_rgba(colour)[3] == 1.0
+    return name if opaque else f"transparent {name}"
 
 
-def _colours(colours):
-    return sorted({to_hex(colour, keep_alpha=True) for colour in colours})
+def _colours(area):
+    """Return the colours that fill an area, or those of its lines if nothing is filled."""
+    face = np.atleast_2d(area.get_facecolor())
+    colours = face if face.size else np.atleast_2d(area.get_edgecolor())
+    return " and ".join(sorted({_colour(tuple(colour)) for colour in colours}))
 
 
 def _numbers(values):
-    return "[" + " ".join(f"{float(value):.6g}" for value in values) + "]"
+    return "[" + " ".join(f"{float(value) + 0.0:.6g}" for value in values) + "]"

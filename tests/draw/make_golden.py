@@ -6,18 +6,23 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from draw.describe import describe
+from draw.describe_svg import describe_svg
 from draw.samples import FIGURES, SVGS
 
 FOLDER = Path(__file__).parent / "golden"
-NAMES = [*(f"{name}.svg" for name in SVGS), *(f"{name}.txt" for name in FIGURES)]
+NAMES = [*SVGS, *FIGURES]
 
 
-def golden(file):
-    """Return the text of a golden file."""
-    name, kind = file.split(".")
-    return SVGS[name]().replace("><", ">\n<") + "\n" if kind == "svg" else describe(FIGURES[name]())
+def path_of(name):
+    """Return the path of a golden file."""
+    return FOLDER / f"{name}.txt"
+
+
+def description(name):
+    """Return what the picture of this name shows now, as its golden file says it."""
+    return describe_svg(SVGS[name]()) if name in SVGS else describe(FIGURES[name]())
 
 
 if __name__ == "__main__":
     for name in NAMES:
-        (FOLDER / name).write_text(golden(name), encoding="utf-8")
+        path_of(name).write_text(description(name), encoding="utf-8")

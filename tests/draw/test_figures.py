@@ -52,7 +52,7 @@ def test_a_study_is_its_curves():
     (hollow,) = (line for line in axes.lines if line.get_linestyle() == "None")
     assert (list(hollow.get_xdata()), list(hollow.get_ydata())) == ([30], [floor])
     assert axes.get_ylim()[0] == floor
-    assert axes.get_title("right") == "12,345 replications; hollow: zero"
+    assert axes.get_title("right") == "12,345 replications; hollow markers: 0"
     assert axes.get_ylabel() == "probability of incorrect selection"
 
 
@@ -222,8 +222,10 @@ def test_panels_have_letters():
 
 def test_many_curves_need_a_wider_legend():
     for count, columns in ((7, 1), (8, 2), (15, 2), (16, 3)):
-        axes = draw_study(samples.LONG[:1] * count, "pics", 1, True, None).axes[0]
-        assert axes.get_legend()._ncols == columns  # noqa: SLF001 - matplotlib has no public getter
+        figure = draw_study(samples.LONG[:1] * count, "pics", 1, True, None)
+        figure.draw_without_rendering()
+        names = figure.axes[0].get_legend().get_texts()
+        assert len({round(name.get_window_extent().x0) for name in names}) == columns
 
 
 def test_every_curve_of_the_paper_has_a_look():

@@ -97,10 +97,10 @@ def test_the_tide_and_its_band():
     assert max(steps) - min(steps) < 0.11  # even, to a decimal
     band = [tuple(map(float, p.split(","))) for p in drawing.all("polygon", "band")[0].get("points").split()]
     assert [value(y) for _, y in band[:5]] == pytest.approx(
-        [each.limits[1] for each in samples.TIDE], abs=0.01
+        [each.interval[1] for each in samples.TIDE], abs=0.01
     )
     assert [value(y) for _, y in band[:4:-1]] == pytest.approx(
-        [each.limits[0] for each in samples.TIDE], abs=0.01
+        [each.interval[0] for each in samples.TIDE], abs=0.01
     )
     assert [x for x, _ in band[:5]] == [x for x, _ in places] == [x for x, _ in band[:4:-1]]
     ((zero, also),) = drawing.numbers("line", "zero", "y1", "y2")
@@ -328,7 +328,7 @@ def test_lifts_stand_evenly_in_logarithms():
 
 
 def test_a_long_bar_of_lifts_is_cut():
-    long = samples.GAPS._replace(gaps=[samples.GAPS.gaps[0]._replace(limits=(-0.9999, 1e6))])
+    long = samples.GAPS._replace(gaps=[samples.GAPS.gaps[0]._replace(interval=(-0.9999, 1e6))])
     drawing = Drawing(draw_gaps(long, Axis("lift", PERCENT, lifts=True)))
     assert drawing.numbers("line", "bar", "y1", "y2") == [(210.0, 30.0)]
 

@@ -52,7 +52,7 @@ def test_the_recommendation_says_whether_its_interval_holds_at_all_looks():
     while not run.done:
         run.tell(run.ask(environment=run.remaining // 10), random.standard_normal())
     assert not run.recommend().sure  # the cap, not a stop
-    assert "(95 % confidence interval, valid at every look: -" in str(run.recommend())
+    assert "(95 % confidence interval, valid at every inspection: -" in str(run.recommend())
     assert run.recommend().to_dict()["anytime"]
     plain = tp.Experiment(["A", "B"], budget=60)
     for step in range(20):

@@ -184,13 +184,13 @@ def test_several_pulls_are_cancelled_all_or_none():
     run.tell(pulls[4], 1.0)
     with pytest.raises(tp.errors.InputError, match="is not pending: its reward is recorded"):
         run.cancel_many(pulls[:5])
-    assert run.pulls_out() == [*pulls[:4], *pulls[5:]]
+    assert run.pending_pulls() == [*pulls[:4], *pulls[5:]]
     run.cancel_many([pulls[8], pulls[0].id, pulls[8]])
     run.cancel_many([pulls[0]])  # harmless
-    assert run.pulls_out() == [*pulls[1:4], *pulls[5:8]]
+    assert run.pending_pulls() == [*pulls[1:4], *pulls[5:8]]
     assert run.remaining == 300 - 7
     assert [event.pulls for event in run.events() if isinstance(event, e.Cancelled)] == [(8, 0)]
-    with pytest.raises(tp.errors.InputError, match="is no longer accepted: it was cancelled"):
+    with pytest.raises(tp.errors.InputError, match="are no longer accepted: it was cancelled"):
         run.tell(pulls[0], 1.0)
 
 
@@ -342,12 +342,12 @@ def test_random_courses_of_events_can_be_replayed(seed, tmp_path):
     random, now = np.random.default_rng(seed), [0.0]
     policy = POLICIES[seed]
     options = {"lease": 6.0, "default": 0.5} if seed % 2 else {"lease": 9.0}
-    run = experiment(policy=policy, budget=None if policy == "contrast" else 5000, floors={"A": 0.3},
-                     caps={"B": 0.5}, clock=lambda: now[0], **options)  # fmt: skip
+    run = experiment(policy=policy, budget=None if policy == "contrast" else 5000, minimum_shares={"A": 0.3},
+                     maximum_shares={"B": 0.5}, clock=lambda: now[0], **options)  # fmt: skip
     units = 0
     for _ in range(250):
         now[0] += float(random.integers(0, 2))
-        out, label = run.pulls_out(), int(random.integers(0, 4))
+        out, label = run.pending_pulls(), int(random.integers(0, 4))
         match random.integers(0, 12):
             case 0 | 1:
                 run.ask(n=int(random.integers(1, 5)), environment=label)
@@ -374,7 +374,7 @@ def test_random_courses_of_events_can_be_replayed(seed, tmp_path):
     assert book["lost"] == run.diagnostics().lost == sum(lost)
     kept = [row["arm"] for row, gone in zip(rows, lost, strict=True) if not gone]
     assert book["asked"] == [kept.count(arm) for arm in run.arms]
-    assert book["pending"] == [i for i, row in enumerate(rows) if row["status"] == "out"]
+    assert book["pending"] == [i for i, row in enumerate(rows) if row["status"] == "pending"]
     check_estimates(run)
     run.save(tmp_path / "run.json")
     for again in (

@@ -59,7 +59,7 @@ def test_a_pull_counts_when_its_window_closes():
     assert np.mean(closed) == pytest.approx(0.2, abs=5 * 0.012)
     clock.now += 10.0
     assert sum(run.history()["n"]) == 2000
-    assert run.pulls_out() == []
+    assert run.pending_pulls() == []
     assert sum(run.history()["reward"]) == (np.random.default_rng(3).random(2000) < 0.2).sum()
 
 
@@ -69,12 +69,12 @@ def test_rewards_in_an_open_window_can_be_repeated_corrected_and_cancelled():
     first, second, third, fourth = run.ask(n=4, environment=1)
     run.tell_many([first, second, third], [1, 1, 1])
     run.tell(first, 1)
-    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 1.0, not 0.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"already has the reward 1.0, not 0.0"):
         run.tell(first, 0)
     run.correct(second, 0)
     run.cancel(third)
     assert run.history()["n"] == [0, 0, 0, 0]
-    assert run.pulls_out() == [first, second, fourth]
+    assert run.pending_pulls() == [first, second, fourth]
     with pytest.raises(tp.errors.InputError, match="has no recorded reward to correct"):
         run.correct(fourth, 1)
     clock.now = 10.0

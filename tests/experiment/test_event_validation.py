@@ -24,7 +24,7 @@ def run():
     made.cancel(lost)
     made.tell_summary(arm="A", environment="mon", n=4, mean=1.0, variance=1.0, key="k")
     made.retire_arm("C")
-    assert out in made.pulls_out()
+    assert out in made.pending_pulls()
     return made
 
 
@@ -88,7 +88,7 @@ def test_impossible_events_are_refused(name):
 def test_the_last_two_arms_cannot_be_retired():
     made = run()
     made.retire_arm("D")
-    with pytest.raises(tp.errors.InputError, match="contradicts the events before it"):
+    with pytest.raises(tp.errors.InputError, match="impossible after the events before it"):
         rebuild_state([*made.events(), e.ArmRetired(*NOW, 0)], None)
 
 
@@ -104,8 +104,8 @@ def test_the_last_two_arms_cannot_be_retired():
         ({"options": {"limits": [2.0, 1.0]}}, "limits must be"),
         ({"options": {"lease": -1.0}}, "lease must be"),
         ({"options": {"floors": {"Z": 0.5}}}, "unknown arm 'Z'"),
-        ({"policy": {}}, "not the description of a policy"),
-        ({"policy": {"name": 3, "label": "x", "options": {}}}, "not the description of a policy"),
+        ({"policy": {}}, "the saved policy must have a name"),
+        ({"policy": {"name": 3, "label": "x", "options": {}}}, "the saved policy must have a name"),
         (
             {"policy": {"name": "linlucb+ols", "label": "x", "options": {"n1": 3}}},
             "unknown option 'n1' of linlucb",
@@ -124,12 +124,12 @@ def test_an_impossible_first_event_is_refused(change, words):
 
 def test_a_list_without_a_first_event_is_refused():
     for happened in ([], run().events()[1:]):
-        with pytest.raises(tp.errors.InputError, match="its first event must be"):
+        with pytest.raises(tp.errors.InputError, match="must begin with the event 'Created'"):
             rebuild_state(happened, None)
 
 
 def test_limits_are_restored_from_a_file(tmp_path):
-    made = tp.Experiment(["A", "B"], limits=(0.0, 1.0), floors={"A": 0.2}, lease=60.0, default=0.0)
+    made = tp.Experiment(["A", "B"], limits=(0.0, 1.0), minimum_shares={"A": 0.2}, lease=60.0, default=0.0)
     made.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
     assert again.events() == made.events()

@@ -166,7 +166,7 @@ def test_recommend_says_what_is_not_comparable():
     run.tell_summary(arm="C", environment="tue", n=1, mean=9.0)
     recommendation = run.recommend()
     assert recommendation.arm is recommendation.margin is None
-    assert recommendation.told == 3
+    assert recommendation.recorded == 3
     assert sorted(map(sorted, recommendation.groups)) == [["A", "B"], ["C"]]
     assert "not comparable yet" in str(recommendation)
     with pytest.raises(tp.errors.NotComparable, match="C"):
@@ -202,21 +202,23 @@ def test_the_error_names_all_repeated_arms():
 def test_remaining_and_pending_pulls_are_counted():
     run = experiment(budget=30, policy="round-robin")
     assert (run.remaining, run.done) == (30, False)
-    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 0 asked, 0 pending>"
+    assert repr(run) == "<Experiment: 3 arms, policy round-robin, budget 30, 0 pulls, 0 pending>"
     pulls = run.ask(n=5, environment="mon")
     run.tell(pulls[0], 1.0)
     run.cancel(pulls[1])
     run.cancel(pulls[2])
     assert (run.remaining, run.done) == (27, False)
-    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 pending>"
+    assert repr(run) == "<Experiment: 3 arms, policy round-robin, budget 30, 3 pulls, 2 pending>"
     run.ask(n=27)
     assert (run.remaining, run.done) == (0, True)
-    with pytest.raises(tp.errors.Finished, match=r"1 pull was requested, 0 of 30 are left"):
+    with pytest.raises(tp.errors.Finished, match=r"1 pull was requested, but 0 of 30 are left"):
         run.ask()
     run.cancel(pulls[3])
     assert (run.remaining, run.done) == (1, False)
     assert number(run.ask()) == 32
-    assert repr(experiment(budget=None)) == "<Experiment: 3 arms, linlucb, no budget, 0 asked, 0 pending>"
+    assert (
+        repr(experiment(budget=None)) == "<Experiment: 3 arms, policy linlucb, no budget, 0 pulls, 0 pending>"
+    )
 
 
 def test_history_has_every_pull_and_every_summary():
@@ -234,7 +236,7 @@ def test_history_has_every_pull_and_every_summary():
     assert table["n"] == [0, 1, 0, 4, 1, 1]
     assert table["reward"] == [None, 2.5, None, 0.5, 0.75, 0.25]
     assert table["variance"] == [None, None, None, 1.0, None, None]
-    assert table["status"] == ["out", "told", "cancelled", "summary", "summary", "summary"]
+    assert table["status"] == ["pending", "told", "cancelled", "summary", "summary", "summary"]
 
 
 def test_a_pull_is_known_by_its_id_only():
@@ -402,7 +404,7 @@ def test_a_policy_hears_of_pending_pulls_in_the_order_of_asking(script):
 def test_after_a_reward_a_policy_hears_of_pending_pulls_arm_by_arm_the_latest_last(script):
     run = experiment(policy="top-two-thompson")
     played(script, run, [], [("B", 2), ("C", 2), ("A", 1), ("B", 1)])
-    run.tell(run.pulls_out()[1], 1.0)
+    run.tell(run.pending_pulls()[1], 1.0)
     script.heard.clear()
     run.ask(environment=1)
     assert script.pulls_heard() == [(0, 1), (1, 2)]
@@ -448,13 +450,13 @@ def test_an_experiment_is_done_when_its_policy_stops():
         assert asked < 1000
     assert run.remaining is None
     with pytest.raises(
-        tp.errors.Finished, match=r"^the policy ser3\(.*\) has stopped; the selected arm is C"
+        tp.errors.Finished, match=r"because the policy ser3\(.*\) has stopped; the selected arm is C"
     ):
         run.ask(environment="next")
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
 
-@pytest.mark.parametrize("options", [{}, {"floors": {"A": 0.1}}])
+@pytest.mark.parametrize("options", [{}, {"minimum_shares": {"A": 0.1}}])
 def test_several_pulls_are_asked_for_all_or_none(script, options):
     """A policy that stops in the middle of a batch leaves no pull of that batch, and nothing to compute again."""
     run = drive(experiment(policy="round-robin", **options), 10)
@@ -462,10 +464,10 @@ def test_several_pulls_are_asked_for_all_or_none(script, options):
     before, numbers = contents(run), saved_numbers(run)
     with pytest.raises(tp.errors.Finished, match="round-robin has stopped; the selected arm is"):
         run.ask(n=5, environment="elsewhere")
-    assert not run._state.damaged  # noqa: SLF001
+    assert not run.internals.state.damaged
     assert contents(run) == before
     assert saved_numbers(run) == numbers
-    assert run.pulls_out() == []
+    assert run.pending_pulls() == []
     script.arms.clear()
     assert run.ask().environment == 1  # where it was
 
@@ -496,7 +498,7 @@ def test_a_summary_settles_the_oldest_pending_pulls():
     pulls = [p for p in run.ask(n=30, environment="mon") if p.arm == "B"]
     run.tell_summary(arm="B", environment="mon", n=4, mean=1.0, variance=0.5)
     status = run.history()["status"]
-    assert [status[number(p)] for p in pulls] == ["summarised"] * 4 + ["out"] * 6
+    assert [status[number(p)] for p in pulls] == ["summarised"] * 4 + ["pending"] * 6
     with pytest.raises(tp.errors.InputError, match="part of a summary"):
         run.tell(pulls[0], 1.0)
     assert run.remaining == 170
@@ -665,7 +667,7 @@ BAD_CALLS = {
     "other reward": (
         lambda r, p: r.tell(p[1], 9.0),
         tp.errors.ConflictingReward,
-        r"pull \w+-1 has the reward 1.0, not 9.0",
+        r"pull \w+-1 already has the reward 1.0, not 9.0",
     ),
     "unknown pull": (
         lambda r, p: r.tell(77, 1.0),
@@ -682,7 +684,7 @@ BAD_CALLS = {
     "too few rewards": (
         lambda r, p: r.tell_many([p[0], p[2]], [1.0]),
         tp.errors.InputError,
-        "pulls and rewards must be equally many, not 2 and 1",
+        "pulls and rewards must have the same length, not 2 and 1",
     ),
     "one bad of many": (
         lambda r, p: r.tell_many([p[0], p[2]], [1.0, float("nan")]),
@@ -697,7 +699,7 @@ BAD_CALLS = {
     "twice in one": (
         lambda r, p: r.tell_many([p[0], p[0]], [1.0, 2.0]),
         tp.errors.ConflictingReward,
-        r"pull \w+-0 has the reward 1.0",
+        r"pull \w+-0 already has the reward 1.0",
     ),
     "unknown arm": (
         lambda r, p: r.tell_summary(arm="D", environment="x", n=1, mean=0.0),
@@ -742,7 +744,7 @@ BAD_CALLS = {
     "beyond the budget": (
         lambda r, p: r.ask(n=198),
         tp.errors.Finished,
-        r"^198 pulls were requested, 197 of 200 are left; no arm is selected .not comparable yet",
+        r"^198 pulls were requested, but 197 of 200 are left; no arm is selected .not comparable yet",
     ),
     "cancel a told pull": (
         lambda r, p: r.cancel(p[1]),
@@ -908,7 +910,7 @@ def test_the_author_of_a_call_must_be_a_string(call, by, tmp_path):
     with pytest.raises(tp.errors.InputError, match="by must be a string"):
         BY[call](run, pull, by)
     run.save(tmp_path / "run.json")
-    assert tp.Experiment.load(tmp_path / "run.json").pulls_out() == run.pulls_out() == [pull]
+    assert tp.Experiment.load(tmp_path / "run.json").pending_pulls() == run.pending_pulls() == [pull]
 
 
 @pytest.mark.parametrize(
@@ -928,8 +930,8 @@ def test_the_author_of_a_call_must_be_a_string(call, by, tmp_path):
         (lambda run: tp.Experiment(["A", "B"], direction=np.array([1, 2])), "direction must be"),
         (lambda run: run.extend(10**400), "budget must be a whole number from 6 to"),
         (lambda run: run.tell_many(None, [1.0]), "pulls must be several values"),
-        (lambda run: run.tell_many(run.pulls_out(), 1.0), "rewards must be several values"),
-        (lambda run: run.tell_many(run.pulls_out(), [1.0], keys=3), "keys must be several values"),
+        (lambda run: run.tell_many(run.pending_pulls(), 1.0), "rewards must be several values"),
+        (lambda run: run.tell_many(run.pending_pulls(), [1.0], keys=3), "keys must be several values"),
         (lambda run: run.cancel_many(3), "pulls must be several values"),
         (lambda run: run.retire_arm(np.array(["A", "B"])), "unknown arm"),
         (

@@ -19,7 +19,7 @@ def test_diagnostics_count_pulls_and_rewards():
     run.tell_summary(arm="A", environment=0, n=4, mean=0.0, variance=1.0)
     now[0] = 1050.0
     found = run.diagnostics()
-    assert (found.asked, found.told, found.pending, found.lost, found.environments) == (33, 34, 2, 1, 6)
+    assert (found.asked, found.recorded, found.pending, found.lost, found.environments) == (33, 34, 2, 1, 6)
     assert found.oldest_pending == 40.0
     assert found.remarks == ()
 
@@ -35,7 +35,11 @@ def test_printed_diagnostics_have_a_line_for_each_test():
         "101 pulls: 1 pending, 0 cancelled or expired, the oldest pending for 40 s",
         "100 rewards in 5 environments",
     ]
-    assert [line.split(" (test of ")[0] for line in lines[2:]] == ["sample ratio", "additivity", "spread"]
+    assert [line.split(": p = ")[0] for line in lines[2:]] == [
+        "equal shares of the arms (sample ratio test)",
+        "same shift for all arms (additivity test)",
+        "equal variances",
+    ]
     assert f"p = {found.additivity.p:.3g}" in lines[3]
     assert repr(experiment().diagnostics()) == (
         "0 pulls: 0 pending, 0 cancelled or expired\n0 rewards in 0 environments"
@@ -73,10 +77,10 @@ def test_adaptive_policies_have_no_test_of_the_sample_ratio():
 def test_too_few_rewards_give_no_tests():
     run = experiment()
     empty = run.diagnostics()
-    assert (empty.told, empty.additivity, empty.spread, empty.oldest_pending) == (0, None, None, None)
+    assert (empty.recorded, empty.additivity, empty.spread, empty.oldest_pending) == (0, None, None, None)
     run.tell(run.ask(environment="mon"), 1.0)
     one = run.diagnostics()
-    assert (one.told, one.additivity, one.spread) == (1, None, None)
+    assert (one.recorded, one.additivity, one.spread) == (1, None, None)
 
 
 def test_diagnostics_do_not_count_as_looks():

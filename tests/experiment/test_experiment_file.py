@@ -127,13 +127,24 @@ def test_a_loaded_experiment_keeps_the_status_of_every_pull(tmp_path):
     run, again = half_told(tmp_path / "run.json")
     assert again.history() == run.history()
     states = again.history()["status"]
-    assert states == ["told", "cancelled", "cancelled", "summarised", "out", "out", "out", "summary"]
+    assert states == [
+        "told",
+        "cancelled",
+        "cancelled",
+        "summarised",
+        "pending",
+        "pending",
+        "pending",
+        "summary",
+    ]
     ids = run.history()["pull"]
     again.tell(ids[0], 1.5)  # a repeat
-    with pytest.raises(tp.errors.ConflictingReward, match=f"pull {ids[0]} has the reward 1.5, not 2.0"):
+    with pytest.raises(
+        tp.errors.ConflictingReward, match=f"pull {ids[0]} already has the reward 1.5, not 2.0"
+    ):
         again.tell(ids[0], 2.0)
     again.tell(ids[4], 1.0)
-    with pytest.raises(tp.errors.InputError, match=f"pull {ids[1]} is no longer accepted: it was cancelled"):
+    with pytest.raises(tp.errors.InputError, match=f"pull {ids[1]} are no longer accepted: it was cancelled"):
         again.tell(ids[1], 1.0)
     with pytest.raises(tp.errors.UnknownName, match="this experiment has 7"):
         again.tell(ids[0][:-1] + "7", 1.0)

@@ -184,14 +184,14 @@ def test_events_that_do_not_fit_are_refused():
     unlabelled = e.Unlabelled(1.0, None)
     begun, labelled = play(experiment(), 3), experiment(tide="labels")
     for run, event in ((begun, unlabelled), (labelled, unlabelled), (begun, summary), (begun, warmed)):
-        with pytest.raises(tp.errors.InputError, match="contradicts the events before it"):
+        with pytest.raises(tp.errors.InputError, match="impossible after the events before it"):
             rebuild_state([*run.events(), event], None)
     created = labelled.events()[0]
     with pytest.raises(tp.errors.InputError, match="unknown tide 'ebb'"):
         rebuild_state([created._replace(options=created.options | {"tide": "ebb"})], None)
     for name in ("hidden:contrast+ols", "sure:contrast+ols"):
         bad = {"name": name, "label": "", "options": {}}
-        with pytest.raises(tp.errors.InputError, match=f"the policy '{name[:-4]}' is not allowed"):
+        with pytest.raises(tp.errors.InputError, match=f"policy '{name[:-4]}' must not have a prefix"):
             rebuild_state([created._replace(policy=bad)], None)
 
 
@@ -284,7 +284,7 @@ def test_equal_and_enormous_rewards_give_no_probability():
     assert "Rewards do not vary" in str(found)
     for reward in (1e50, -1e50, 3.0, 0.0):
         run.tell(run.ask(), reward)
-    assert "cannot show a hidden tide" in str(run.recommend())  # forty equal ones of 44
+    assert "hidden tide cannot be estimated" in str(run.recommend())  # forty equal ones of 44
 
 
 def visitors(run, steps, kind, seed=0):
@@ -305,11 +305,17 @@ def test_rewards_that_cannot_show_a_tide_have_no_margin(kind, tide):
     found = run.recommend()
     assert (found.arm, found.runner_up, found.margin, found.low, found.high, found.p_best) == (None,) * 6
     assert found.groups == (tuple(ARMS),)
-    assert found.remarks[0].startswith("single rewards of this kind")
-    assert str(found).startswith("no arm can be selected. Single rewards of this kind")
-    with pytest.raises(tp.errors.NotComparable, match="single rewards of this kind"):
+    assert found.remarks[0].startswith("a hidden tide cannot be estimated from single rewards")
+    assert str(found).startswith(
+        "no arm can be selected. A hidden tide cannot be estimated from single rewards"
+    )
+    with pytest.raises(
+        tp.errors.NotComparable, match="a hidden tide cannot be estimated from single rewards"
+    ):
         run.fit()
-    with pytest.raises(tp.errors.NotComparable, match="single rewards of this kind"):
+    with pytest.raises(
+        tp.errors.NotComparable, match="a hidden tide cannot be estimated from single rewards"
+    ):
         run.plot()
     assert found.remarks[0] in run.diagnostics().remarks
     with pytest.raises(tp.errors.Finished, match="no arm can be selected"):
@@ -359,7 +365,7 @@ def test_pending_pulls_count_in_the_design_as_if_told_now():
     numbers = saved_state(run).policy_state
     numbers.look_ahead()
     told, ahead = (m.view.data.fit.P for m in (numbers.memory, numbers.memory_with_pending))
-    out = np.bincount([ARMS.index(pull.arm) for pull in run.pulls_out()], minlength=3)
+    out = np.bincount([ARMS.index(pull.arm) for pull in run.pending_pulls()], minlength=3)
     expected = np.linalg.inv(np.linalg.inv(told) + np.diag(out))
     np.testing.assert_allclose(ahead, expected, rtol=1e-9, atol=1e-12)
 
@@ -516,10 +522,10 @@ def test_handles_of_a_store_agree_on_the_tide(tmp_path, tide):
 CALLS = {
     "ask": lambda run: run.ask(),
     "ask for many": lambda run: run.ask(n=5),
-    "tell": lambda run: run.tell(run.pulls_out()[-1], 1.0),
-    "tell late": lambda run: run.tell(run.pulls_out()[0], 1.0),
+    "tell": lambda run: run.tell(run.pending_pulls()[-1], 1.0),
+    "tell late": lambda run: run.tell(run.pending_pulls()[0], 1.0),
     "correct": lambda run: run.correct(run.history()["pull"][3], 7.0),
-    "cancel": lambda run: run.cancel(run.pulls_out()[1]),
+    "cancel": lambda run: run.cancel(run.pending_pulls()[1]),
     "add an arm": lambda run: run.add_arm("E"),
     "retire an arm": lambda run: run.retire_arm("A"),
     "extend": lambda run: run.extend(400),
@@ -538,7 +544,7 @@ def test_an_interrupted_call_happens_entirely_or_not_at_all(name):
         run.cancel(run.ask())  # the first ask of a copy records that ids have another prefix
         run.recommend()
         if name == "tell late":
-            run.tell(run.pulls_out()[2], 0.5)  # and the policy has not heard of it
+            run.tell(run.pending_pulls()[2], 0.5)  # and the policy has not heard of it
         before = run.events()
         if not interrupted_at(line, lambda run=run: CALLS[name](run)):
             break

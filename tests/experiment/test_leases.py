@@ -46,20 +46,30 @@ def test_an_expired_pull_returns_to_the_budget():
     second = run.ask(n=3, environment="mon")
     run.tell(first[0], 1.0)
     clock.now = 1009.999
-    assert run.pulls_out() == [*first[1:], *second]
+    assert run.pending_pulls() == [*first[1:], *second]
     clock.now = 1010.0  # exactly ten seconds
-    assert run.pulls_out() == second
+    assert run.pending_pulls() == second
     assert run.remaining == 30 - 4
     assert expirations(run) == [e.Expired(1010.0, None, (1, 2, 3), None)]
     clock.now = 1015.0
-    assert run.pulls_out() == []
+    assert run.pending_pulls() == []
     assert run.history()["status"] == ["told"] + ["expired"] * 6
     assert live_book(run)["asked"] == [first[0].arm == arm for arm in ARMS]
     same(run, replay(run))
 
 
 def test_every_call_expires_pulls():
-    for call in ("ask", "tell", "recommend", "pulls_out", "remaining", "done", "shares", "fit", "history"):
+    for call in (
+        "ask",
+        "tell",
+        "recommend",
+        "pending_pulls",
+        "remaining",
+        "done",
+        "shares",
+        "fit",
+        "history",
+    ):
         clock = Clock()
         run = experiment(clock, default=0.0)
         pulls = run.ask(n=6, environment="mon")
@@ -125,9 +135,9 @@ def test_a_loaded_experiment_keeps_its_leases(tmp_path):
     clock.now += 1.0
     run.save(tmp_path / "run.json")
     loaded = tp.Experiment.load(tmp_path / "run.json", clock=clock)
-    assert loaded.pulls_out() == pulls
+    assert loaded.pending_pulls() == pulls
     clock.now += 9.0
-    assert loaded.pulls_out() == []
+    assert loaded.pending_pulls() == []
     assert loaded.history()["reward"] == [-1.0] * 3
     same(loaded, replay(loaded))
 
@@ -141,7 +151,7 @@ def test_only_pending_pulls_expire():
     run.tell_summary(arm=arm, environment="mon", n=1, mean=2.0)
     run.tell(pulls[4], 1.0)
     clock.now += 100.0
-    run.pulls_out()
+    run.pending_pulls()
     status = ["cancelled", *("summarised" if p.arm == arm else "defaulted" for p in pulls[1:4]), "told"]
     assert run.history()["status"][:5] == status
 
@@ -152,9 +162,9 @@ def test_a_clock_that_goes_back_expires_nothing():
     run.ask(n=2, environment="mon")
     clock.now -= 500.0
     run.ask(environment="mon")
-    assert len(run.pulls_out()) == 3
+    assert len(run.pending_pulls()) == 3
     clock.now += 511.0
-    assert run.pulls_out() == []
+    assert run.pending_pulls() == []
 
 
 def test_no_event_is_recorded_if_nothing_expires():
@@ -167,7 +177,7 @@ def test_no_event_is_recorded_if_nothing_expires():
     plain = experiment(clock, lease=None)
     plain.ask(environment="mon")
     clock.now += 1e9
-    assert len(plain.pulls_out()) == 1
+    assert len(plain.pending_pulls()) == 1
 
 
 def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
@@ -194,10 +204,10 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
     ("options", "words"),
     [
         ({"lease": 0}, "lease must be a number of seconds above 0, not 0"),
-        ({"lease": -1}, "lease must be a finite number of at least 0, not -1"),
-        ({"lease": math.inf}, "lease must be a finite number of at least 0, not inf"),
-        ({"lease": "1h"}, "lease must be a finite number of at least 0, not '1h'"),
-        ({"lease": None, "default": 0.0}, "it requires lease"),
+        ({"lease": -1}, "lease must be a number of seconds above 0, not -1"),
+        ({"lease": math.inf}, "lease must be a finite number, not inf"),
+        ({"lease": "1h"}, "lease must be a finite number, not '1h'"),
+        ({"lease": None, "default": 0.0}, "default=0.0 requires lease="),
         ({"default": 1e200}, "default must be between -1e.50 and 1e.50, not 1e.200"),
         ({"default": 2.0, "limits": (0, 1)}, "default must be between 0 and 1, not 2.0"),
         ({"clock": lambda: math.nan}, "clock must be a finite number, not nan"),
@@ -212,4 +222,4 @@ def test_a_copy_has_the_same_clock():
     now = [0.0]
     run = tp.Experiment(["A", "B"], lease=5, clock=lambda: now[0])
     pulls = run.ask(environment=1, n=4)
-    assert copy.deepcopy(run).pulls_out() == pulls
+    assert copy.deepcopy(run).pending_pulls() == pulls

@@ -115,7 +115,7 @@ def test_shares_are_of_100_pulls_by_default():
     assert tp.Experiment(ARMS, policy="round-robin").shares(environment=0)["A"] == 0.34
     spent = tp.Experiment(ARMS, policy="round-robin", budget=3)
     spent.ask(environment=0, n=3)
-    with pytest.raises(tp.errors.Finished, match="1 pull was requested, 0 of 3"):
+    with pytest.raises(tp.errors.Finished, match="1 pull was requested, but 0 of 3"):
         spent.shares()
 
 
@@ -167,7 +167,7 @@ def test_values_of_each_kind_of_reward(rewards, allowed, refused):
     for value in refused:
         with pytest.raises(tp.errors.InputError, match=f"not {value}"):
             run.tell(run.ask(environment=1), value)
-    assert run.recommend().told == len(allowed)
+    assert run.recommend().recorded == len(allowed)
 
 
 def test_a_summary_with_successes_is_refused_if_a_reward_of_0_or_1_is():

@@ -30,7 +30,9 @@ def asked(run, **where):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("options", [{}, {"floors": {"A": 0.3}, "caps": {"C": 0.4}}], ids=["free", "bound"])
+@pytest.mark.parametrize(
+    "options", [{}, {"minimum_shares": {"A": 0.3}, "maximum_shares": {"C": 0.4}}], ids=["free", "bound"]
+)
 def test_shares_are_those_of_the_arms_that_ask_returns(policy, options):
     run = experiment(policy=policy, **options)
     for label, n in ((9, 1), (9, 40), ("new", 60), ("new", 200)):
@@ -61,8 +63,8 @@ def test_shares_of_a_large_batch_are_approximate(policy):
 
 
 def test_shares_of_a_large_batch_keep_minimum_and_maximum_shares():
-    found = experiment(floors={"A": 0.5}, caps={"C": 0.1}).shares(environment="new", n=1001)
-    run = experiment(floors={"A": 0.5}, caps={"C": 0.1})
+    found = experiment(minimum_shares={"A": 0.5}, maximum_shares={"C": 0.1}).shares(environment="new", n=1001)
+    run = experiment(minimum_shares={"A": 0.5}, maximum_shares={"C": 0.1})
     asked = Counter(run.history()["arm"])
     total = sum(asked.values()) + 1001
     assert found["A"] * 1001 + asked["A"] >= 0.5 * total - 1e-6
@@ -84,7 +86,7 @@ def test_a_retired_arm_has_a_share_of_zero():
 
 def test_shares_raise_the_errors_of_ask():
     run = tp.Experiment(ARMS, budget=5)
-    with pytest.raises(tp.errors.Finished, match=r"6 pulls were requested, 5 of 5 are left"):
+    with pytest.raises(tp.errors.Finished, match=r"6 pulls were requested, but 5 of 5 are left"):
         run.shares(n=6)
     with pytest.raises(tp.errors.InputError, match="n must be a whole number of at least 1, not 0"):
         run.shares(n=0)

@@ -124,7 +124,7 @@ def test_pending_pulls_count_in_the_design():
     for environment, count in (("new", 30), (1, 20)):
         run.ask(n=count, environment=environment)
     out = np.zeros((4, 3))
-    for pull in run.pulls_out():
+    for pull in run.pending_pulls():
         out[3 if pull.environment == "new" else 1, ARMS.index(pull.arm)] += 1
     run.tell_summary(arm="A", environment="later", n=1, successes=0)  # all is laid anew
     numbers = saved_state(run).policy_state
@@ -150,7 +150,7 @@ def test_the_margin_is_on_the_scale_of_the_experiment():
     found, gap = run.recommend(), run.fit().contrast("C", "B", picked=True)
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
     assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
-    assert f"select C. Estimated lead over B: {100 * found.margin:+.0f} % (95 % confidence interval" in str(
+    assert f"select C. Estimated lead: {100 * found.margin:+.0f} % over B (95 % confidence interval" in str(
         found
     )
     assert found.to_dict()["scale"] == "ratio"
@@ -161,7 +161,7 @@ def test_the_margin_is_on_the_scale_of_the_experiment():
     assert f"{100 * less.margin:.3g} % below B" in str(less)
     odds = told(conversions(scale="odds")).recommend()
     assert odds.margin > found.margin  # the larger, the higher the rates
-    assert "% in odds (95 % confidence interval" in str(odds)
+    assert "% in odds over B (95 % confidence interval" in str(odds)
     raw = told(conversions(scale="difference")).recommend()
     assert raw.margin < 0.2
     assert raw.scale == "difference"
@@ -208,7 +208,7 @@ def test_an_interrupted_call_happens_entirely_or_not_at_all(call):
     line = 1
     calls = {
         "ask": lambda each: each.ask(n=3, environment=1),
-        "tell": lambda each: each.tell_many(each.pulls_out()[9:14], [1, 0, 1, 0, 1]),
+        "tell": lambda each: each.tell_many(each.pending_pulls()[9:14], [1, 0, 1, 0, 1]),
         "expire": lambda each: (now.__setitem__(0, 11.0), each.ask(environment=2)),
         "look": lambda each: each.shares(environment=1, n=5),
     }
@@ -235,7 +235,7 @@ def test_a_summary_of_successes_equals_single_rewards():
     for arm, n in by.items():
         other.tell_summary(arm=arm, environment=1, n=n, successes=n if arm == "B" else 0)
     for run in (one, other):
-        assert run.pulls_out() == []
+        assert run.pending_pulls() == []
     assert [pull.arm for pull in one.ask(n=30, environment=2)] == [
         pull.arm for pull in other.ask(n=30, environment=2)
     ]
@@ -300,7 +300,7 @@ def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_p
     checked = run.diagnostics()
     assert checked.additivity == fit.additivity()
     assert (checked.spread is None) == (kind != "normal")
-    assert ("one shift" in repr(checked)) == (run.scale == "difference")
+    assert ("same shift" in repr(checked)) == (run.scale == "difference")
 
 
 @pytest.mark.parametrize("scale", ["ratio", "odds"])
@@ -310,7 +310,7 @@ def test_arms_are_compared_by_differences_until_the_first_event(scale):
         run.tell_summary(arm=arm, environment=1, n=20, successes=0)
     assert run.fit().scale == run.recommend().scale == "difference"
     assert run.recommend().p_best is None
-    assert run.diagnostics().told == 60
+    assert run.diagnostics().recorded == 60
     run.tell_summary(arm="B", environment=2, n=9, successes=9)  # nobody to compare with there
     assert run.fit().scale == ("ratio" if scale == "ratio" else "difference")
     assert run.recommend().arm is not None
@@ -370,8 +370,11 @@ REFUSED = [
         lambda: summary(successes=11),
         r"at most n=10, not 11; .* rewards='counts'\) and tell_summary\(total=\.\.\.\)",
     ),
-    (lambda: summary(successes=1, mean=0.1), "a summary takes exactly one of successes, total and mean;"),
-    (lambda: summary("counts", total=1, variance=0.1), "variance is allowed only with mean"),
+    (lambda: summary(successes=1, mean=0.1), "a summary takes exactly one of successes, total and mean, "),
+    (
+        lambda: summary("counts", total=1, variance=0.1),
+        "variance only with mean, but it got total=1 and variance=0.1",
+    ),
     (lambda: summary(total=3), "total=3 is for rewards='counts', not 'conversions'"),
     (lambda: summary("counts", total=2.5), "total must be a whole number of at least 0, not 2.5"),
     (

@@ -70,7 +70,7 @@ def test_later_events_do_not_change_it(kind, retires):
     assert without_sessions(numbers(before)) == without_sessions(expected)
     after = run.internals.read()
     assert after.status.state == "paused"
-    assert after.status.told > before.status.told
+    assert after.status.recorded > before.status.recorded
     assert len(after.warnings) > len(before.warnings)
 
 
@@ -98,8 +98,8 @@ def test_it_can_be_evaluated_while_other_threads_tell(kind):
             model = run.internals.read()
             fit = model.fit
             if isinstance(fit, Fit) and fit.left_out is None:
-                assert fit.cells.n.sum() == model.status.told
-            assert model.recommendation.told == model.status.told
+                assert fit.cells.n.sum() == model.status.recorded
+            assert model.recommendation.recorded == model.status.recorded
             assert len(model.pending_pulls()) == model.status.pending == model.facts.pending
     finally:
         stop.set()
@@ -176,4 +176,4 @@ def test_a_notebook_shows_an_experiment_whose_hidden_tide_cannot_be_estimated():
     run = tp.Experiment(["A", "B"], tide="hidden")
     for step in range(40):
         run.tell(run.ask(), step % 2)
-    assert "cannot show a hidden tide" in run._repr_html_()
+    assert "hidden tide cannot be estimated" in run._repr_html_()

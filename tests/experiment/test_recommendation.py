@@ -1,5 +1,6 @@
 """Recommendations: their numbers against the fit and closed forms, and their text."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import tideproof as tp
 from experiments import ARMS, experiment
+from tideproof.experiment.recommendation_text import headline
 
 
 def told(rewards, **options):
@@ -79,7 +81,7 @@ def test_the_largest_rewards_have_the_limits_of_small_ones(policy):
 def test_arms_without_a_common_environment_are_not_selected():
     found = told({("B", 1): [1.0, 2.0]}).recommend()
     assert (found.arm, found.runner_up, found.margin, found.low, found.p_best) == (None,) * 5
-    assert found.told == 2
+    assert found.recorded == 2
     assert found.groups == (("A",), ("B",), ("C",))
 
 
@@ -122,7 +124,7 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure, low, stronger):
     fields = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
     text = str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **fields))
-    assert f"95 % confidence interval, valid at every look: {low:+.1f} to +2.0" in text
+    assert f"95 % confidence interval, valid at every inspection: {low:+.1f} to +2.0" in text
     assert ("stronger test" in text) == stronger
     assert ("not yet confirmed as the best at confidence level 95 %" in text) == (not sure)
     assert (", confirmed as the best at confidence level 95 % (proven)" in text) == sure
@@ -132,12 +134,12 @@ def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure
     ("found", "chance", "words", "absent"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         ("select A", "over B: +1.2", "95 % confidence interval: +0.5 to +2.0", "probability 0.988"), ("every look", "confirmed")),
-        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("over B: -0.25", "-1.0 to +0.5", "0.250"), ("confirmed",)),
-        (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "over B: +1"), ("interval", "probability")),
-        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("over B: +1.0", "+0.0 to +2.0"), ("probability",)),
-        (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("over B: +1", "0.500", "exchangeable"), ("interval",)),
-        ((None, None, None, None, None, 9, TWO), None, ("not comparable yet", "A, B | C have no environment in common"), ("select A",)),
+         ("select A", "+1.2 over B (", "95 % confidence interval: +0.5 to +2.0", "probability 0.988"), ("every inspection", "confirmed")),
+        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25, ("-0.25 over B (", "-1.0 to +0.5", "0.250"), ("confirmed",)),
+        (("A", "B", 1.0, None, None, 9, ONE), None, ("select A", "+1 over B"), ("interval", "probability")),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, ("+1.0 over B (", "+0.0 to +2.0"), ("probability",)),
+        (("A", "B", 1.0, None, None, 9, ONE), 0.5, ("+1 over B", "0.500", "exchangeable"), ("interval",)),
+        ((None, None, None, None, None, 9, TWO), None, ("not comparable yet", "(A, B) and (C) have no environment in common"), ("select A",)),
         ((None, None, None, None, None, 9, ONE), None, ("no arm can be selected",), ("comparable",)),
         ((None, None, None, None, None, 0, TWO), None, ("no reward",), ("select",)),
     ],
@@ -163,19 +165,34 @@ def test_the_text_names_up_to_three_excluded_cells(cells, named, more):
 def test_the_text_gives_percentages_on_the_scales_of_ratios_and_odds():
     for scale, unit in (("ratio", "%"), ("odds", "% in odds")):
         text = str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, scale=scale))
-        assert f"over B: +10 {unit} (95 %" in text
+        assert f"+10 {unit} over B (95 %" in text
     assert "labels" in str(tp.Recommendation("A", "B", 0.1, 0.05, 0.2, 9, ONE, adaptive=True, tide="hidden"))
 
 
-def test_the_text_says_how_far_below_the_runner_up_an_arm_is():
-    run = tp.Experiment(["A", "B"], budget=40, direction="minimize", seed=1)
-    pulls = run.ask(n=40, environment="mon")
-    run.tell_many(pulls, [(1.0 if p.arm == "A" else 3.0) + i % 3 for i, p in enumerate(pulls)])
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.9}], ids=["budget", "stopping rule"])
+def test_a_lead_towards_lower_rewards_is_below_the_runner_up_in_every_text(options):
+    run = tp.Experiment(["A", "B"], budget=100, direction="minimize", seed=1, **options)
+    for step in range(100):
+        if run.done:
+            break
+        pull = run.ask(environment=step // 8)
+        run.tell(pull, (1.0 if pull.arm == "A" else 3.0) + step % 3)
     found = run.recommend()
     assert (found.arm, found.direction, found.to_dict()["direction"]) == ("A", "minimize", "minimize")
-    assert found.margin > 0.0
-    assert str(found).startswith(
-        f"select A. Estimated lead: {found.margin:.1f} below B (95 % confidence interval: {found.low:.1f} to"
+    assert (found.margin > 0.0, found.sure) == (True, bool(options))
+    assert found.low < 0.0 if options else found.low > 0.0
+    lead = r": ([0-9.]+) below B"
+    interval = r" \(95 % confidence interval[^:]*: ([-+0-9.]+) to ([-+0-9.]+)\)"
+    numbers = [float(number) for number in re.search(lead + interval, str(found)).groups()]
+    assert numbers == pytest.approx([found.margin, -found.high, -found.low], abs=0.5)
+    if options:  # the stopping rule uses a stronger test than the interval, which contains 0
+        assert re.fullmatch("A is best, with 90 % confidence" + lead, headline(found))
+    else:
+        assert re.fullmatch("A leads" + lead + interval, headline(found))
+    difference = run.fit().contrast("A", "B", picked=True)
+    said = re.search(lead + r", the runner-up \(95 % confidence interval: ([-+0-9.]+) to ", run.fit().verdict)
+    assert [float(number) for number in said.groups()] == pytest.approx(
+        [-difference.estimate, difference.low], abs=0.5
     )
 
 
@@ -198,7 +215,7 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     )
     with pytest.raises(
         tp.errors.Finished,
-        match=r"budget is used up: 1 pull was requested, 0 of 9 are left; the selected arm is \w$",
+        match=r"budget is used up: 1 pull was requested, but 0 of 9 are left; the selected arm is \w$",
     ):
         run.ask()
 

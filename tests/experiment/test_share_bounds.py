@@ -1,6 +1,7 @@
 """Minimum and maximum shares of arms hold at every pull, whatever the policy chooses."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_rounding_does_not_add_a_pull():
 
 def test_a_minimum_share_holds_at_every_pull():
     plain = counts(drive(experiment(), 300))
-    pulls = drive(experiment(floors={"A": 0.4}), 300)
+    pulls = drive(experiment(minimum_shares={"A": 0.4}), 300)
     assert plain[0] < 100  # the policy alone would play it rarely
     for n in range(1, 301):
         assert sum(pull.arm == "A" for pull in pulls[:n]) >= 0.4 * n - 1e-9
@@ -64,7 +65,7 @@ def test_a_minimum_share_holds_at_every_pull():
 
 def test_a_maximum_share_holds_at_every_pull():
     plain = counts(drive(experiment(policy="ucb1-normal"), 200, each=200))
-    pulls = drive(experiment(policy="ucb1-normal", caps={"D": 0.2}), 200, each=200)
+    pulls = drive(experiment(policy="ucb1-normal", maximum_shares={"D": 0.2}), 200, each=200)
     assert plain[3] > 60  # the policy alone would play it more often
     for n in range(1, 201):
         assert sum(pull.arm == "D" for pull in pulls[:n]) <= math.ceil(0.2 * n - 1e-9)
@@ -73,12 +74,12 @@ def test_a_maximum_share_holds_at_every_pull():
 
 def test_equal_minimum_and_maximum_shares_are_a_fixed_plan():
     shares = dict(zip(ARMS, (0.1, 0.2, 0.3, 0.4), strict=True))
-    run = experiment(floors=shares, caps=shares)
+    run = experiment(minimum_shares=shares, maximum_shares=shares)
     assert counts(run.ask(n=100, environment=0)) == [10, 20, 30, 40]
 
 
 def test_cancelled_pulls_do_not_count():
-    run = experiment(floors={"A": 0.5})
+    run = experiment(minimum_shares={"A": 0.5})
     pulls = run.ask(n=10, environment=0)
     run.cancel_many([pull for pull in pulls if pull.arm == "A"])
     assert [pull.arm for pull in run.ask(n=6, environment=0)] == ["A"] * 6  # 5 of others: A is behind
@@ -88,7 +89,7 @@ def test_cancelled_pulls_do_not_count():
 
 
 def test_bounds_hold_while_arms_are_added_and_retired(tmp_path):
-    run = experiment(floors={"A": 0.25, "B": 0.25}, caps={"D": 0.25})
+    run = experiment(minimum_shares={"A": 0.25, "B": 0.25}, maximum_shares={"D": 0.25})
     run.ask(n=40, environment=0)
     run.retire_arm("B")
     run.add_arm("E")
@@ -106,7 +107,7 @@ def test_bounds_hold_while_arms_are_added_and_retired(tmp_path):
 
 
 def test_bounds_do_not_continue_a_policy_that_stops():
-    run = tp.Experiment(["A", "B"], policy="reduce:successive-rejects", budget=20, floors={"A": 0.9})
+    run = tp.Experiment(["A", "B"], policy="reduce:successive-rejects", budget=20, minimum_shares={"A": 0.9})
     pulls = run.ask(n=20, environment=0)
     assert sum(pull.arm == "A" for pull in pulls) == 18
     with pytest.raises(tp.errors.Finished):
@@ -116,31 +117,46 @@ def test_bounds_do_not_continue_a_policy_that_stops():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"floors": {"Z": 0.1}}, "unknown arm 'Z'"),
-        ({"caps": {"Z": 0.1}}, "unknown arm 'Z'"),
-        ({"floors": {"A": -0.1}}, "floors of 'A' must be a finite number of at least 0, not -0.1"),
-        ({"floors": {"A": 20}}, "floors of 'A' must be a share from 0 to 1, not 20"),
-        ({"caps": {"A": float("nan")}}, "caps of 'A' must be a finite number of at least 0, not nan"),
-        ({"floors": {"A": 0.6, "B": 0.6}}, r"floors \(minimum shares\) must add up to at most 1, not 1.2"),
+        ({"minimum_shares": {"Z": 0.1}}, "unknown arm 'Z'"),
+        ({"maximum_shares": {"Z": 0.1}}, "unknown arm 'Z'"),
+        ({"minimum_shares": {"A": -0.1}}, "minimum_shares['A'] must be from 0 to 1, not -0.1"),
+        ({"minimum_shares": {"A": 20}}, "minimum_shares['A'] must be from 0 to 1, not 20"),
+        ({"maximum_shares": {"A": float("nan")}}, "maximum_shares['A'] must be a finite number, not nan"),
+        ({"minimum_shares": {"A": 0.6, "B": 0.6}}, "minimum_shares must add up to at most 1, not 1.2"),
         (
-            {"floors": {"A": 0.6}, "caps": {"A": 0.5}},
-            r"the floor .* of 'A' must be at most its cap \(maximum share\) 0.5, not 0.6",
+            {"minimum_shares": {"A": 0.6}, "maximum_shares": {"A": 0.5}},
+            "the minimum share of 'A' must be at most its maximum share 0.5, not 0.6",
         ),
         (
-            {"caps": dict.fromkeys(ARMS, 0.2)},
-            r"caps \(maximum shares\) of the active arms must add up to at least 1, not 0.8",
+            {"maximum_shares": dict.fromkeys(ARMS, 0.2)},
+            "maximum_shares of the active arms must add up to at least 1, not 0.8",
         ),
-        ({"floors": 0.2}, "floors must be shares by arm, such as {'A': 0.2}, not 0.2"),
+        ({"minimum_shares": 0.2}, "minimum_shares must map arms to shares, such as {'A': 0.2}, not 0.2"),
     ],
 )
 def test_invalid_bounds_are_refused(options, words):
-    with pytest.raises(tp.errors.TideproofError, match=words.replace("{", r"\{")):
+    with pytest.raises(tp.errors.TideproofError, match=re.escape(words)):
         experiment(**options)
 
 
-def test_an_arm_is_not_retired_if_caps_forbid_the_others():
-    run = experiment(caps={"A": 0.3, "B": 0.3, "C": 0.3})
-    with pytest.raises(tp.errors.InputError, match=r"caps .* of the active arms must add up"):
+def test_files_of_before_the_options_had_these_names_are_read(tmp_path):
+    run = experiment(minimum_shares={"A": 0.25}, maximum_shares={"D": 0.5})
+    assert run.events()[0].options["floors"] == {"A": 0.25}
+    assert run.events()[0].options["caps"] == {"D": 0.5}
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert drive(again, 30)
+    assert again.internals.state.bounds == ({0: 0.25}, {3: 0.5})
+    url = f"sqlite:///{tmp_path}/shop.db"
+    tp.Experiment.open(url, "prices", ARMS, minimum_shares={"A": 0.25}).close()
+    tp.Experiment.open(url, "prices", minimum_shares={"A": 0.25}).close()
+    with pytest.raises(tp.errors.InputError, match="minimum_shares="):
+        tp.Experiment.open(url, "prices", minimum_shares={"A": 0.3})
+
+
+def test_an_arm_is_not_retired_if_maximum_shares_forbid_the_others():
+    run = experiment(maximum_shares={"A": 0.3, "B": 0.3, "C": 0.3})
+    with pytest.raises(tp.errors.InputError, match="maximum_shares of the active arms must add up"):
         run.retire_arm("D")
     assert len(run.events()) == 1
 

@@ -63,7 +63,7 @@ def test_a_snapshot_restores_the_numbers_of_a_replay(policy, tmp_path, monkeypat
     arms = [[p.arm for p in one.ask(n=30, environment="next")] for one in (run, again, fresh)]
     assert arms[0] == arms[1] == arms[2]
     for one in (run, again, fresh):
-        for i, pull in enumerate(one.pulls_out()):
+        for i, pull in enumerate(one.pending_pulls()):
             one.tell(pull, float(i % 7))
     assert saved_numbers(again) == saved_numbers(run) == saved_numbers(fresh)
 
@@ -149,7 +149,7 @@ def test_loading_searches_pending_pulls_only_where_there_are_some(tmp_path, monk
     for i in range(250):
         run.tell_summary(arm="A", environment=i, n=2, mean=1.0, variance=1.0)
     run.tell_summary(arm=pulls[0].arm, environment="out", n=2, mean=1.0, variance=1.0)
-    run.cancel(run.pulls_out()[0])
+    run.cancel(run.pending_pulls()[0])
     run.save(tmp_path / "run.json")
     looked: list[int] = []
     oldest_out = Book.oldest_pending
@@ -157,5 +157,5 @@ def test_loading_searches_pending_pulls_only_where_there_are_some(tmp_path, monk
         Book, "oldest_pending", lambda book, *given: looked.append(given[-1]) or oldest_out(book, *given)
     )
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert again.pulls_out() == run.pulls_out()
+    assert again.pending_pulls() == run.pending_pulls()
     assert looked == [0] * 250 + [2]

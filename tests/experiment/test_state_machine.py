@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
         assert pull.id not in self.ids
         self.ids.append(pull.id)
         self.asked_at.append(self.now)
-        self.naive.pulls.append([pull.arm, label, "out", None])
+        self.naive.pulls.append([pull.arm, label, "pending", None])
         self.label = label
 
     def pick(self, data, states, most=1):
@@ -123,7 +123,7 @@ class Machine(RuleBasedStateMachine):
     def wait(self, seconds):
         self.now += seconds
         after, default = self.lease
-        for i in self.naive.those("out"):
+        for i in self.naive.those("pending"):
             if after is not None and self.asked_at[i] + after <= self.now:
                 self.naive.pulls[i][2:] = ["expired", None] if default is None else ["defaulted", default]
 
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
         arms = [self.naive.arms[i % len(self.naive.arms)] for i in range(len(rewards))]
         log = {"arm": arms, "day": [label] * len(rewards), "sales": rewards}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.errors.InputError, match="it lacks the times of its rewards"):
+            with pytest.raises(tp.errors.InputError, match="the times of its rewards are not known"):
                 self.run.warm_start(log, arm="arm", environment="day", reward="sales")
             return
         self.run.warm_start(log, arm="arm", environment="day", reward="sales")
@@ -141,7 +141,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), reward=REWARDS)
     def tell(self, data, reward):
         """A pull has one reward, and a late one replaces a default; that of a unit adds up what it is told."""
-        for i in self.pick(data, ["out", "expired", "defaulted"]):
+        for i in self.pick(data, ["pending", "expired", "defaulted"]):
             self.run.tell(self.ids[i], reward)
             self.naive.pulls[i][2:] = ["told", reward]
         of_units = [i for i in self.naive.those("told") if i in self.naive.of_units]
@@ -153,8 +153,8 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def tell_many(self, data):
         pulls, naive = self.naive.pulls, self.naive
-        chosen = self.pick(data, ["out", "told"], 8)
-        chosen = [i for i in chosen if pulls[i][2] == "out" or i not in naive.of_units]
+        chosen = self.pick(data, ["pending", "told"], 8)
+        chosen = [i for i in chosen if pulls[i][2] == "pending" or i not in naive.of_units]
         rewards = [data.draw(REWARDS) if pulls[i][3] is None else pulls[i][3] for i in chosen]
         self.run.tell_many([self.ids[i] for i in chosen], rewards)
         for i, reward in zip(chosen, rewards, strict=True):
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from([None, "a", "b", "#1"]))
         told = {"arm": arm, "environment": label, "n": n, "mean": mean, "variance": variance, "key": key}
         if self.tide in ("hidden", "both"):
-            with pytest.raises(tp.errors.InputError, match="it lacks the times of its rewards"):
+            with pytest.raises(tp.errors.InputError, match="the times of its rewards are not known"):
                 self.run.tell_summary(**told)
             return
         if key in self.keys:
@@ -192,10 +192,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def cancel_many(self, data):
-        chosen = self.pick(data, ["out", "cancelled", "expired"], 4)
+        chosen = self.pick(data, ["pending", "cancelled", "expired"], 4)
         self.run.cancel_many([self.ids[i] for i in chosen])
         for i in chosen:
-            if self.naive.pulls[i][2] == "out":
+            if self.naive.pulls[i][2] == "pending":
                 self.naive.pulls[i][2] = "cancelled"
 
     @rule(data=st.data(), reward=REWARDS)
@@ -282,7 +282,7 @@ class Machine(RuleBasedStateMachine):
         assert [row["pull"] for row in of_pulls] == self.ids
         found = [[row[name] for name in ("arm", "environment", "status", "reward")] for row in of_pulls]
         assert found == naive.pulls
-        assert [p.id for p in self.run.pulls_out()] == [self.ids[i] for i in naive.those("out")]
+        assert [p.id for p in self.run.pending_pulls()] == [self.ids[i] for i in naive.those("pending")]
         assert len(rows) == len(naive.pulls) + len(naive.summaries)
         before = [row for row in table.to_dicts() if row["status"] == "warm"]
         assert sum(row["n"] for row in before) == len(naive.warm)

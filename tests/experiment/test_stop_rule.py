@@ -82,8 +82,8 @@ def test_the_recommendation_describes_the_rule():
     assert found.sure
     assert found.arm == "B"
     assert found.to_dict()["sure"]
-    confirmed = "B, confirmed as the best at confidence level 95 % (error rate guaranteed by a theorem, "
-    assert str(found).startswith(f"select {confirmed}for any number of tests). Estimated lead over ")
+    confirmed = "B, confirmed as the best at confidence level 95 % (a theorem bounds the error rate, "
+    assert str(found).startswith(f"select {confirmed}however often the rule is checked). Estimated lead")
     words = re.escape(f"no further pull is needed: the selected arm is {confirmed}")
     with pytest.raises(Finished, match=words):
         run.ask()
@@ -93,7 +93,7 @@ def test_the_recommendation_describes_the_rule():
         run.ask(unit="visitor 1")
     calibrated = sure()
     assert play(calibrated) < 2000
-    assert "(error rate checked by simulation for a test after every reward, up to 2,000 pulls)" in str(
+    assert "calibrated by simulation, with a check after every reward and up to 2,000 pulls)" in str(
         calibrated.recommend()
     )
 
@@ -170,7 +170,7 @@ def test_queries_change_no_numbers():
             run.ask(environment=step // 7)
         reward = random.standard_normal()
         for run in (seen, unseen):
-            run.tell(run.pulls_out()[0], reward)
+            run.tell(run.pending_pulls()[0], reward)
         assert not seen.done
         seen.recommend()
     assert saved_numbers(seen) == saved_numbers(unseen)
@@ -299,12 +299,14 @@ def test_a_policy_may_set_the_rule():
     assert run.events()[0].options["confidence"] == 0.9
     assert run.events()[0].options["rule"] == "proven"
     assert tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", label="mine")).policy.label == "mine"
-    with pytest.raises(InputError, match=r"policy sure:contrast has confidence=.*: omit these options"):
+    with pytest.raises(
+        InputError, match=r"policy sure:contrast already has confidence=.*: omit confidence= and rule="
+    ):
         tp.Experiment(["A", "B"], policy="sure:contrast", confidence=0.99)
     for option in ("confidence", "rule"):
         with pytest.raises(InputError, match=f"^(unknown )?{option} "):
             tp.Experiment(["A", "B"], policy="sure:contrast", **{option: np.array([1, 2])})
-    with pytest.raises(InputError, match="bound= is only for simulations"):
+    with pytest.raises(InputError, match=r"bound= of .* works only in simulations"):
         tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", bound=7.0))
 
 
@@ -388,7 +390,7 @@ def test_a_summary_is_one_check():
         (
             {"budget": 4},
             BudgetTooSmall,
-            "a budget of 4 is too small to find the best of 3 arms: give at least 6",
+            "a budget of 4 is too small for a stopping rule with 3 arms: give at least 6",
         ),
         (
             {"rule": "proven", "rewards": "conversions"},
@@ -425,5 +427,5 @@ def test_the_promise_for_conversions_is_approximate():
             run.tell_summary(arm=arm, environment=day, n=200, successes=successes)
     found = run.recommend()
     assert found.sure
-    assert "up to 2,000 pulls, and approximate for this kind of reward)" in str(found)
+    assert "up to 2,000 pulls; for this kind of reward it is approximate)" in str(found)
     assert found.anytime

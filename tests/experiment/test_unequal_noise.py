@@ -210,8 +210,8 @@ def test_pending_pulls_count_in_the_design():
     run.ask(environment="day 1")
     run.ask(n=3, environment="new")
     check_uneven(run)
-    run.tell(run.pulls_out()[3], 2.0)
-    run.cancel(run.pulls_out()[0])
+    run.tell(run.pending_pulls()[3], 2.0)
+    run.cancel(run.pending_pulls()[0])
     check_uneven(run)
     check_replay(run)
 
@@ -300,7 +300,7 @@ def test_excluded_cells_may_leave_arms_that_cannot_be_compared():
     found = run.recommend()
     assert found.arm is not None
     assert (found.margin, found.low, found.p_best) == (None, None, None)
-    assert "cannot be compared, so that no lead can be given" in str(found)
+    assert "cannot be compared, so no lead can be given" in str(found)
     assert any("cannot be compared" in remark for remark in run.diagnostics().remarks)
 
 

@@ -49,7 +49,7 @@ def test_the_same_unit_gets_the_same_pull():
 
 def test_the_hash_of_a_unit_chooses_its_arm():
     """The expected arms come from 64 bits of blake2b with the salt and the recorded shares."""
-    run = experiment(floors={"A": 0.5})
+    run = experiment(minimum_shares={"A": 0.5})
     pulls = {f"u{i}": run.ask(unit=f"u{i}", environment="mon") for i in range(300)}
     (salt,) = [event.salt for event in of_kind(run, e.Salted)]
     names, shares = iter(pulls.items()), None
@@ -161,7 +161,7 @@ def test_rewards_of_a_unit_are_added_up_in_its_first_environment(tmp_path):
     run.tell_many([bob, plain, bob, bob.id], [1.0, 4.0, 1.0, 1.0], keys=["x", None, "y", "x"])
     assert run.history()["reward"] == [20.0, 2.0, 4.0]
     assert run.fit().cells.environments == ["mon"]
-    assert run.recommend().told == 3
+    assert run.recommend().recorded == 3
     run.correct(ann, 7.0)
     assert run.history()["reward"][0] == 7.0
 
@@ -188,9 +188,9 @@ def test_keys_are_of_one_pull_and_cannot_change():
     run.tell(ann, 1.0, key="1")
     run.tell(bob, 2.0, key="1")
     before = run.events()
-    with pytest.raises(tp.errors.ConflictingReward, match=r"'1' of pull .* has the reward 1.0, not 2.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 1\.0 with the key '1', not 2\.0"):
         run.tell(ann, 2.0, key="1")
-    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 5\.0, not 6\.0"):
+    with pytest.raises(tp.errors.ConflictingReward, match=r"has the reward 5\.0 with the key '2', not 6\.0"):
         run.tell_many([ann, ann], [5.0, 6.0], keys=["2", "2"])
     plain = run.ask(environment="mon")
     before = run.events()
@@ -198,7 +198,7 @@ def test_keys_are_of_one_pull_and_cannot_change():
         run.tell(plain, 1.0, key="k")
     with pytest.raises(tp.errors.InputError, match="a key must be a string, not 3"):
         run.tell(ann, 1.0, key=3)
-    with pytest.raises(tp.errors.InputError, match="pulls and keys must be equally many, not 2 and 1"):
+    with pytest.raises(tp.errors.InputError, match="pulls and keys must have the same length, not 2 and 1"):
         run.tell_many([ann, bob], [1.0, 1.0], keys=["z"])
     assert run.events() == before
 
@@ -268,7 +268,7 @@ def test_invalid_units_are_refused(unit):
     run = experiment()
     with pytest.raises(tp.errors.InputError, match="a unit must be a string or a whole number"):
         run.ask(unit=unit)
-    with pytest.raises(tp.errors.InputError, match="cannot both be given"):
+    with pytest.raises(tp.errors.InputError, match="cannot be combined"):
         run.ask(unit="ann", n=3)
     assert len(run.events()) == 1
 

@@ -35,15 +35,15 @@ ONE_LABEL = {"labels": 1, "label": "shop", "tide": "labels"}
         (ONE_LABEL | {"pulls": 101, "label": 2}, None),
         (ONE_LABEL | {"pulls": 101, "label": 1, "labels": 2}, None),
         (ONE_LABEL | {"pulls": 101, "label": 1, "tide": "hidden"}, None),
-        ({"told": 20, "environments": 16}, None),
-        ({"told": 20, "environments": 17}, "20 rewards are spread over 17 environments"),
-        ({"told": 19, "environments": 19}, None),
-        ({"groups": APART, "arms": 3, "told": 30}, "A and C cannot be compared"),
-        ({"groups": APART, "arms": 3, "told": 29}, None),
-        ({"groups": APART[:1], "arms": 3, "told": 30}, None),
+        ({"recorded": 20, "environments": 16}, None),
+        ({"recorded": 20, "environments": 17}, "20 rewards are spread over 17 environments"),
+        ({"recorded": 19, "environments": 19}, None),
+        ({"groups": APART, "arms": 3, "recorded": 30}, "A and C cannot be compared"),
+        ({"groups": APART, "arms": 3, "recorded": 29}, None),
+        ({"groups": APART[:1], "arms": 3, "recorded": 30}, None),
         ({"late": 1}, "1 pull"),
         ({"budget": 10, "surplus": 20, "settled": 3}, None),
-        ({"budget": 10, "surplus": 21, "settled": 3}, "21 more rewards than the 3 pulls"),
+        ({"budget": 10, "surplus": 21, "settled": 3}, "21 rewards besides those of the 3 pulls"),
         ({"budget": None, "surplus": 21, "settled": 3}, None),
     ],
 )
@@ -98,23 +98,23 @@ def test_only_looks_at_growing_data_before_the_end_count():
     watch = UsageMonitor()
     for told in range(1, 5):
         for _ in range(3):
-            assert look(watch, told=told) == ()
-    assert watch.remarks([], QUIET._replace(told=5), (), watch.looks) == ()
-    assert look(watch, told=5, done=True) == ()
+            assert look(watch, recorded=told) == ()
+    assert watch.remarks([], QUIET._replace(recorded=5), (), watch.looks) == ()
+    assert look(watch, recorded=5, done=True) == ()
     assert watch.looks == 4
-    [remark] = look(watch, told=5)
+    [remark] = look(watch, recorded=5)
     assert "inspected 5 times" in remark
     assert "confidence=0.95" in remark
-    assert look(watch, told=6, stops=True) == ()
-    [plain] = look(watch, told=7)
-    [other] = look(watch, told=8, plain=False)
-    assert "without the options" in other
-    assert "without the options" not in plain
+    assert look(watch, recorded=6, stops=True) == ()
+    [plain] = look(watch, recorded=7)
+    [other] = look(watch, recorded=8, plain=False)
+    assert "It requires tide=" in other
+    assert "It requires" not in plain
 
 
 def test_nothing_told_is_no_look():
     watch = UsageMonitor()
-    look(watch, told=0)
+    look(watch, recorded=0)
     assert watch.looks == 0
 
 

@@ -100,10 +100,10 @@ def test_labels_that_look_alike_give_a_warning(labels):
     for label in labels[:-1]:
         run.ask(environment=label)
     if len(labels) < 4:
-        assert said(run, "both are used") == []
+        assert said(run, "two different environments") == []
     run.ask(environment=labels[-1])
-    assert said(run, "both are used") == [
-        "the labels 1 and '1' are two different environments, and both are used"
+    assert said(run, "two different environments") == [
+        "the labels 1 (a number) and '1' (a text) are two different environments: use one of them only"
     ]
 
 
@@ -111,8 +111,8 @@ def test_labels_of_summaries_are_compared_too():
     run = experiment()
     run.ask(environment=12)
     run.tell_summary(arm="A", environment="12", n=1, mean=0.0)
-    assert said(run, "both are used") == [
-        "the labels 12 and '12' are two different environments, and both are used"
+    assert said(run, "two different environments") == [
+        "the labels 12 (a number) and '12' (a text) are two different environments: use one of them only"
     ]
 
 
@@ -177,7 +177,7 @@ def test_summaries_in_other_units_than_the_budget_give_a_warning():
     assert said(run, "summaries") == []  # 19 beyond the 3 settled, not more than twice the budget
     run.tell_summary(arm="A", environment=0, n=2, mean=1.0, variance=1.0)
     assert said(run, "summaries")[0].startswith(
-        "summaries contain 21 more rewards than the 3 pulls with rewards. The budget of 10 counts pulls,"
+        "summaries contain 21 rewards besides those of the 3 pulls with a reward. The budget of 10 counts pulls,"
     )
 
 
@@ -190,7 +190,7 @@ def test_five_looks_at_growing_data_give_a_warning():
         pull = run.ask(environment=0)
         run.tell(pull, MEANS[pull.arm])
         assert len(said(run, "results were inspected")) == (look == 5)
-    assert said(run, "inspected")[0].startswith("the results were inspected 5 times during the test. ")
+    assert said(run, "inspected")[0].startswith("the results were inspected 5 times ")
 
 
 def test_refused_asks_do_not_count_as_looks():
@@ -219,4 +219,4 @@ def test_a_look_reads_only_new_events():
     assert watch.remarks([number], QUIET, ()) == ()
     assert watch.remarks([text], QUIET, ()) == ()
     [remark] = watch.remarks([text, text], QUIET, ())
-    assert "1 and '1'" in remark
+    assert "1 (a number) and '1' (a text)" in remark

@@ -107,7 +107,7 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
     ("data", "options", "words"),
     [
         ({"arm": ["A", "Z"], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "unknown arm 'Z'"),
-        (log(), {"arm": "arm"}, "a log needs the names of its columns: environment=, reward="),
+        (log(), {"arm": "arm"}, "the names of the columns of the log: environment=, reward= are missing"),
         (tp.fit(log(), **NAMES), {"arm": "arm"}, "a Fit has no columns: omit arm="),
         ({"arm": ["A", "B"], "day": [1.5, 2.5], "y": [1.0, 2.0]}, NAMES, "label must be a string"),
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 1e150]}, NAMES, "mean must be between"),

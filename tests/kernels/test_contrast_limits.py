@@ -22,7 +22,7 @@ from tideproof.kernels.fit.e_process import (
     least_evidence,
     store_checkpoint,
 )
-from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
+from tideproof.kernels.fit.fixed_effects import FixedEffects, degrees_of_freedom, observe
 from tideproof.kernels.fit.policy_data import Slot
 from tideproof.policies.policy_registry import as_policy
 from tideproof.policies.stopping_policy import watched_tell, with_stopping_rule
@@ -180,7 +180,7 @@ def tell_and_check(params, state, data, slot, arm, n, draw):
             if params.bound > 2.0:
                 low, high = contrast_bounds(proof, fit, i, k, CHANCE)
             else:
-                P, nu = fit.P, freedom(fit)
+                P, nu = fit.P, degrees_of_freedom(fit)
                 reach = math.inf
                 if nu > 30:
                     reach = 1.96 * math.sqrt((P[i, i] + P[k, k] - 2.0 * P[i, k]) * fit.rss[0] / nu)

@@ -11,7 +11,7 @@ from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
     connected,
-    freedom,
+    degrees_of_freedom,
     observe,
     place,
     sigma2,
@@ -71,7 +71,7 @@ def contrasts(arm, environment, reward, arms):
 
 def check(run, arm, environment, reward):
     oracle = dense(arm, environment, reward, run.arms, environment.max() + 1)
-    assert freedom(run.fit) == oracle.freedom
+    assert degrees_of_freedom(run.fit) == oracle.freedom
     assert run.fit.rss[0] == pytest.approx(oracle.rss, rel=1e-8, abs=1e-7)
     for i, k, estimate, variance in contrasts(arm, environment, reward, run.arms):
         assert together(run.fit, i, k) == (estimate is not None)
@@ -112,7 +112,7 @@ def test_pulls_that_are_out_shape_the_design_only(seed):
     run = Recursion(4)
     for t in range(20):
         run.tell(arm[t], environment[t], reward[t])
-    before = run.fit.mu.copy(), run.fit.rss[0], freedom(run.fit)
+    before = run.fit.mu.copy(), run.fit.rss[0], degrees_of_freedom(run.fit)
     group = run.fit.group.copy()
     for t in range(20, 30):
         run.place(arm[t], environment[t])

@@ -6,7 +6,7 @@ from scipy import stats
 
 from oracles import dense
 from tideproof.core.kernel_state_arrays import allocate
-from tideproof.kernels.fit.fixed_effects import connected, freedom, sigma2
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom, sigma2
 from tideproof.kernels.fit.hidden_tide import HiddenTide, observe, observe_labelled, place, pull_here
 from tideproof.kernels.fit.policy_data import Slot
 from tideproof.kernels.fit.tide_paths import (
@@ -264,7 +264,7 @@ def test_it_finds_jumps_and_noise():
     fit = hidden(arm, reward)
     best = int(np.argmax(fit.paths.weight))
     assert abs(fit.paths.jumps[best] - jumps.sum()) < 3.0
-    nu = freedom(fit)
+    nu = degrees_of_freedom(fit)
     assert nu == 400 - ARMS
     assert connected(fit)
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], nu) / nu  # a false alarm in a million, were every jump known
@@ -318,7 +318,7 @@ def test_rewards_that_never_vary_leave_rounding_and_no_paths_that_lie_apart(pull
 def test_one_arm_alone_and_arms_never_seen():
     fit = hidden(np.ones(30, int), np.random.default_rng(1).normal(size=30))
     assert not connected(fit)
-    assert freedom(fit) == 29
+    assert degrees_of_freedom(fit) == 29
     assert fit.mu[0] == 0.0
     assert fit.group.tolist() == [0, 1, 0, 0]
 
@@ -387,10 +387,10 @@ def test_what_a_pull_would_tell_is_the_variance_that_it_takes_away():
 @pytest.mark.parametrize("n", [2, 5])
 def test_summaries_count_as_many_rewards(n):
     fit, slot = hidden(*log()[:2]), allocate(Slot, ARMS).view
-    told, nu = int(fit.told[0]), freedom(fit)
+    told, nu = int(fit.told[0]), degrees_of_freedom(fit)
     observe(fit, slot, 0, n, float(fit.mu[0]), 1.5)
     assert fit.told[0] == told + n
-    assert freedom(fit) == nu + n
+    assert degrees_of_freedom(fit) == nu + n
     assert np.isfinite(fit.P).all()
 
 
@@ -411,4 +411,4 @@ def test_jumps_that_are_told_are_certain_and_say_nothing_of_others():
         assert abs(fit.mu[i] - fit.mu[0] - estimate) < 0.4 * np.sqrt(variance)
         assert fit.P[i, i] + fit.P[0, 0] - 2 * fit.P[i, 0] == pytest.approx(variance, rel=0.15)
     assert sigma2(fit) == pytest.approx(found.sigma**2, rel=0.3)
-    assert predict_jump(fit.paths, 0, freedom(fit))[1] < 0.01
+    assert predict_jump(fit.paths, 0, degrees_of_freedom(fit))[1] < 0.01

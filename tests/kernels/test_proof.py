@@ -18,7 +18,7 @@ from tideproof.kernels.fit.e_process import (
     least_evidence,
     store_checkpoint,
 )
-from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
+from tideproof.kernels.fit.fixed_effects import FixedEffects, degrees_of_freedom, observe
 from tideproof.kernels.fit.policy_data import Slot, enter
 
 
@@ -145,7 +145,7 @@ def test_evidence_of_an_arm_not_seen_since_a_moment_is_none_from_there():
         run.tell(step % 2, 100 + step // 4, [3.0, 0.0][step % 2] + random.normal())
     evidence = least_evidence(run.proof, run.fit, 0)
     assert math.isfinite(evidence)
-    assert freedom(run.fit) > 100
+    assert degrees_of_freedom(run.fit) > 100
 
 
 def test_before_there_is_noise_there_is_no_evidence():

@@ -7,7 +7,7 @@ from scipy import stats
 from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.fit import unequal_noise
-from tideproof.kernels.fit.fixed_effects import connected, freedom
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom
 from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.kernels.fit.unequal_noise import RATIOS, UnequalNoise, equal_noise, ratio_of_fit
 
@@ -98,7 +98,7 @@ def test_every_fit_is_generalised_least_squares_after_every_reward(seed):
     cells, checked = Cells(), 0
     for arm, environment, rewards in design(seed):  # environments come back
         cells.tell(arm, environment, rewards)
-        if not connected(cells.fit) or freedom(cells.fit) <= 0:
+        if not connected(cells.fit) or degrees_of_freedom(cells.fit) <= 0:
             continue
         checked += 1
         for f, rho in enumerate(RATIOS):
@@ -144,7 +144,7 @@ def test_the_likeliest_is_that_of_the_restricted_likelihood():
         logs = [generalised(cells.rows, np.ones(ARMS), rho)[3] for rho in RATIOS]
         logs[0] += 1.0
         assert cells.fit.fits.likeliest[0] == np.argmax(logs)
-        nu = freedom(cells.fit)
+        nu = degrees_of_freedom(cells.fit)
         ours = cells.fit.fits.evidence - 0.5 * nu * np.log(cells.fit.fits.rss)
         np.testing.assert_allclose(ours - ours[0], np.array(logs) - logs[0], atol=1e-8)
 

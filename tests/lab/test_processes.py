@@ -21,8 +21,14 @@ def test_half_the_cores_but_two_to_eight_processes_compile(monkeypatch, cores, w
 
 def test_there_is_a_thread_for_each_core_of_the_process():
     assert executors.cores() == len(os.sched_getaffinity(0))
+    together = threading.Barrier(executors.cores(), timeout=60.0)
+
+    def thread(_):
+        together.wait()  # until as many tasks run at once
+        return threading.get_ident()
+
     with executors.threads() as pool:
-        assert pool._max_workers == executors.cores()  # noqa: SLF001 - a pool does not tell its size otherwise
+        assert len(set(pool.map(thread, range(4 * executors.cores())))) == executors.cores()
 
 
 def test_ctrl_c_waits_for_the_next_check():

@@ -271,7 +271,7 @@ def test_zeros_on_a_log_scale_are_hollow_and_on_the_edge(study, tmp_path):
     pytest.importorskip("matplotlib")
     never = replace(study, tally=study.tally._replace(chosen=study.tally.chosen * [0, 0, 0, 0, 1]))
     axes = never.plot(tmp_path / "zero.png").axes[0]
-    assert "hollow: zero" in axes.get_title("right")
+    assert "hollow markers: 0" in axes.get_title("right")
     assert np.isfinite(axes.get_ylim()).all()
 
 

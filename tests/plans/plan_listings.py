@@ -13,7 +13,7 @@ from tideproof.plans.even_split import even_budget, named_budget
 from tideproof.plans.pilot_study import pilot_of
 from tideproof.plans.plan_question import make_question
 from tideproof.plans.planner import answer_question
-from tideproof.plans.stopping_time import default_runs, find_cap
+from tideproof.plans.stopping_time import default_runs, find_stopping_budget
 from tideproof.worlds import Lengths
 
 FILE = Path(__file__).parent / "golden" / "plans.json"
@@ -39,7 +39,7 @@ def question(arms, lead, lengths, error):
         "worlds": [asked.world(block).to_dict() for block in (1, 3)],
         "exploration": [asked.options(900, block)["exploration"] for block in (1, 7)],
         "budgets": [even_budget(asked), named_budget(asked)],
-        "cap": find_cap(even_budget(asked)),
+        "cap": find_stopping_budget(even_budget(asked)),
     }
 
 

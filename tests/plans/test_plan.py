@@ -12,7 +12,7 @@ from tideproof.lab.share_intervals import binomial
 from tideproof.plans import planner as module
 from tideproof.plans.plan_question import make_question
 from tideproof.plans.plan_simulation import PlanSimulator
-from tideproof.plans.stopping_time import find_cap, simulate_stopping
+from tideproof.plans.stopping_time import find_stopping_budget, simulate_stopping
 
 ASKED = {"arms": 3, "gap": 1.0, "sigma": 1.0, "per_environment": 20, "error": 0.1}
 
@@ -25,7 +25,7 @@ def found():
 def test_the_ways_come_in_their_order(found):
     assert 6 <= found.budget < found.even_split < found.calibrated_stop.mean < found.proven_stop.mean
     assert found.calibrated_stop.mean < found.calibrated_stop.percentile_90
-    assert found.calibrated_stop.cap == found.proven_stop.cap == 10_000
+    assert found.calibrated_stop.budget == found.proven_stop.budget == 10_000
 
 
 def test_what_is_promised_is_kept_under_shifts(found):
@@ -36,13 +36,13 @@ def test_what_is_promised_is_kept_under_shifts(found):
 
 
 def test_it_says_so_in_a_sentence_and_a_table(found):
-    assert found.sentence.startswith("3 arms, one better by 1 (sigma 1): ")
+    assert found.sentence.startswith("3 arms, one better by 1 (noise with standard deviation 1): ")
     assert f"An even split needs {found.even_split:,}" in found.sentence
     assert "in at most 10 % of runs" in found.sentence
     assert "With early stopping at confidence level 90 %, a run takes" in found.sentence
     assert "\n" not in found.sentence
     assert repr(found) == f"{found.sentence}\n{found.power}\n{found.table!r}"
-    assert found.table["way"] == [
+    assert found.table["design"] == [
         "contrast",
         "even split",
         "early stopping (calibrated)",
@@ -53,15 +53,16 @@ def test_it_says_so_in_a_sentence_and_a_table(found):
     for row in found.table:
         assert row["low"] <= row["wrong"] <= row["high"]
     assert found.to_dict()["budget"] == found.budget
-    assert found.power == (
-        "For analyze --scale difference to name the winner in 80 % of tests, an even split needs about "
-        f"{found.pulls_for_power:,} pulls "
-        f"({math.ceil(found.pulls_for_power / 20)} environments; approximation)."
+    assert (
+        f" {found.pulls_for_power:,} pulls ({math.ceil(found.pulls_for_power / 20)} environments)"
+        in found.power
     )
+    assert "analyze --scale difference" in found.power
+    assert " in 80 % of tests" in found.power
 
 
 def test_the_curve_has_every_budget_that_was_played(found):
-    ours = [row for row in found.curve if row["way"] == "contrast"]
+    ours = [row for row in found.curve if row["design"] == "contrast"]
     assert [row["budget"] for row in ours] == sorted(row["budget"] for row in ours)
     assert ours[0]["error"] > 0.1 > ours[-1]["error"]
 
@@ -75,10 +76,10 @@ def test_the_picture(found, tmp_path, suffix):
 
 
 def test_the_same_question_in_other_units_is_not_played_again(found, monkeypatch):
-    monkeypatch.setattr(module, "_simulate_plan", lambda *_: pytest.fail("played again"))
+    monkeypatch.setattr(module, "PlanSimulator", lambda *_: pytest.fail("played again"))
     again = tp.plan(**ASKED | {"gap": 7.0, "sigma": 7.0}, replications=2000)
     assert again.budget == found.budget
-    assert "one better by 7 (sigma 7)" in again.sentence
+    assert "one better by 7 (noise with standard deviation 7)" in again.sentence
 
 
 def test_ten_to_one_needs_next_to_nothing():
@@ -89,16 +90,16 @@ def test_pulls_that_fit_would_refuse_are_not_promised():
     """Three arms in pairs: with five pulls nothing is left to measure the noise by."""
     few = tp.plan(arms=3, gap=50, sigma=1, per_environment=2, error=0.45, replications=200)
     assert few.pulls_for_power == 6
-    assert "an even split needs about 6 pulls (3 environments; " in few.power
+    assert "With an even split of about 6 pulls (3 environments), " in few.power
 
 
 def test_one_is_not_a_plural(found):
-    assert "about 1 pull (1 environment; " in replace(found, pulls_for_power=1).power
+    assert "about 1 pull (1 environment), " in replace(found, pulls_for_power=1).power
 
 
 def test_rates_are_analyzed_as_they_are(found):
     rates = replace(found, question=make_question(arms=3, rate=0.1, lift=0.3, lengths=500))
-    assert rates.power.startswith("For analyze to name the winner in 80 % of tests")
+    assert rates.power.endswith(", tideproof analyze names the best arm in 80 % of tests (approximation).")
 
 
 def test_without_a_compiler_the_extra_is_named(monkeypatch):
@@ -111,8 +112,8 @@ def test_without_a_compiler_the_extra_is_named(monkeypatch):
 def test_of_many_arms_and_of_rates_nothing_is_proven(asked):
     found = tp.plan(**asked, per_environment=30, error=0.1, replications=200)
     assert found.proven_stop is None
-    assert found.table["way"] == ["contrast", "even split", "early stopping (calibrated)"]
-    assert found.to_dict()["proven"] is None
+    assert found.table["design"] == ["contrast", "even split", "early stopping (calibrated)"]
+    assert found.to_dict()["proven_stop"] is None
 
 
 def test_too_few_replications_are_refused():
@@ -144,8 +145,8 @@ def test_runs_that_stop_last_as_long_in_blocks():
 
 
 def test_the_cap_grows_with_what_is_needed():
-    assert find_cap(700) == 10_000
-    assert find_cap(15_300) == 160_000
+    assert find_stopping_budget(700) == 10_000
+    assert find_stopping_budget(15_300) == 160_000
 
 
 def test_rates_are_as_real_conversions_on_days_that_multiply():

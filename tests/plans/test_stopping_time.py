@@ -3,7 +3,7 @@
 import pytest
 
 from tideproof.plans.plan_simulation import round_up
-from tideproof.plans.stopping_time import default_runs, find_cap
+from tideproof.plans.stopping_time import default_runs, find_stopping_budget
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_default_number_of_runs(rule, arms, runs):
     [(1, 10_000), (1000, 10_000), (1001, 11_000), (1100, 11_000), (1101, 12_000), (9999, 100_000)],
 )
 def test_the_budget_of_runs_that_stop_is_ten_even_splits_rounded_up(even, cap):
-    assert find_cap(even) == cap
+    assert find_stopping_budget(even) == cap
 
 
 @pytest.mark.parametrize(

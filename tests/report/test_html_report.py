@@ -37,33 +37,27 @@ def log(gap=1.0, arms="ABC", seed=3, days=5):
 def test_a_report_of_a_winner():
     fit = Fit.from_arrays(*log(gap=2.0), confidence=0.8, variance="by-arm")
     tree, text = page(fit)
-    assert tree.find("head/title").text == "B is best (80 %)"
+    assert tree.find("head/title").text == "B is best (80 % confidence)"
     heading = tree.find("body/header/h1")
     assert (heading.get("class"), heading.text) == ("winner", fit.verdict + ".")
     assert tree.find("body/header/p").text == "log <1>.csv · arm = a & b"
-    limits = "with its 80 % confidence interval."
-    assert cards(tree) == {
-        "Arms": (
-            "The dot is the adjusted mean; the bar is its 80 % confidence interval. "
-            "The cross is the raw mean, which includes the shifts. Green arms can be the best.",
-            "adjusted means with intervals, raw means as crosses",
-        ),
-        "The tide": (
-            f"The shift of each environment, which raises or lowers all arms alike, {limits}",
-            "the shift of each environment",
-        ),
-        "B against " + str(fit.decision.runner_up) + ", environment by environment": (
-            f"Each dot is the estimate from one environment alone, {limits} The line and the band are the estimate "
-            "from all of them together. If environments shift all arms equally, most bars cross the line.",
-            f"B minus {fit.decision.runner_up} in each environment with both arms",
-        ),
-    }
-    assert "probability of at least 80 %" in tree.find("body/p[@class='legend']").text
+    titles, words = [*cards(tree)], [said for said, _ in cards(tree).values()]
+    assert titles == ["Arms", "The tide", f"B against {fit.decision.runner_up} in each environment"]
+    assert all("80 % confidence interval" in said for said in words)
+    assert [("Green" in said, "bars cross" in said) for said in words] == [
+        (True, False), (False, False), (False, True),
+    ]  # fmt: skip
+    assert [picture for _, picture in cards(tree).values()] == [
+        "adjusted means with intervals, raw means as crosses",
+        "the shift of each environment",
+        f"B minus {fit.decision.runner_up} in each environment with both arms",
+    ]
+    assert "confidence level 80 %" in tree.find("body/p[@class='legend']").text
     assert [e.find("summary").text for e in tree.iter("details")] == [
         "Raw and period-weighted means",
         "Shifts",
-        "Each arm against the best of the others, simultaneous confidence intervals",
-        "Influence of environments: the lead without each of them",
+        "Each arm against the best other arm, simultaneous confidence intervals",
+        "Influence of environments: the lead if one environment is left out",
     ]
     assert f"tideproof {__version__}." in tree.find("body/footer").text
     assert "Standard errors: by-arm." in tree.find("body/footer").text
@@ -73,7 +67,7 @@ def test_a_report_of_a_winner():
     assert [p.text for p in tree.findall("body/p[@class='warning']")] == describe_fit(fit).warnings
     heads = [[th.text for th in table.iter("th")] for table in tree.iter("table")]
     assert heads[0] == [
-        "arm", "adjusted mean", "80 % confidence interval", "can be best", "chance to be best", "raw mean",
+        "arm", "adjusted mean", "80 % confidence interval", "can be best", "probability of being best", "raw mean",
         "raw minus adjusted", "rewards",
     ]  # fmt: skip
     assert heads[2] == ["environment", "shift", "80 % confidence interval", "rewards", "arms"]
@@ -111,7 +105,10 @@ def test_who_met_whom_is_drawn_where_not_all_did():
     assert title not in cards(page(Fit.from_arrays(arm[kept], day[kept], reward[kept]))[0])
     chain = np.where(day < 3, arm != "C", arm != "A")
     words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])[title]
-    assert "Other pairs are compared through other arms." in words
+    assert (
+        "Arms without a line between them are compared through arms that shared environments with both."
+        in words
+    )
     assert picture == "arms in the same environment are joined by a line"
 
 
@@ -138,12 +135,14 @@ def test_many_environments_are_counted_and_the_page_stays_small():
     tree, text = page(Fit.from_arrays(arm, day, np.random.default_rng(0).normal(size=arm.size) + 10.0))
     assert len(text) < 300_000
     found = {e.find("summary").text: e for e in tree.iter("details")}
-    for title in ("Shifts", "Influence of environments: the lead without each of them"):
-        assert found[title].find("p").text == "Only the first 500 of 3,000 rows; --json lists all."
+    for title in ("Shifts", "Influence of environments: the lead if one environment is left out"):
+        assert found[title].find("p").text == (
+            "The table shows the first 500 of 3,000 rows. tideproof analyze --json lists all rows."
+        )
         assert len(found[title].find("div/table/tbody")) == 500
     assert found["Raw and period-weighted means"].find("p") is None
-    assert "a point is the mean of 13 consecutive environments" in cards(tree)["The tide"][0]
-    gaps = next(said for title, (said, _) in cards(tree).items() if "environment by environment" in title)
+    assert "A point is the mean shift of 13 consecutive environments" in cards(tree)["The tide"][0]
+    gaps = next(said for title, (said, _) in cards(tree).items() if "in each environment" in title)
     assert gaps.endswith("Only the 240 most informative of 3,000 environments are drawn.")
 
 
@@ -173,7 +172,7 @@ def test_a_control_is_in_the_heading_and_in_the_table():
     fit = Fit.from_arrays(*log(gap=2.0))
     other = fit.contrast("B", "A")
     rows = {"arm": ["B", "C"], "estimate": [other.estimate, None], "low": [other.low, None],
-            "high": [other.high, None], "reading": ["better", "not comparable"]}  # fmt: skip
+            "high": [other.high, None], "conclusion": ["better", "not comparable"]}  # fmt: skip
     text = html_report(
         describe_fit(fit, ExtraParts(against=ControlComparison("A", Table(rows)))), "log.csv", ""
     )

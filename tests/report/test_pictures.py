@@ -67,7 +67,7 @@ def test_arms_are_those_of_the_table_the_best_first(options):
         row = next(row for row in fit.arms if row["arm"] == arm.name)
         if "variance" not in options:
             t = stats.t.ppf(0.5 + fit.confidence / 2, fit.degrees_of_freedom)
-            assert arm.limits == pytest.approx((row["mean"] - t * row["se"], row["mean"] + t * row["se"]))
+            assert arm.interval == pytest.approx((row["mean"] - t * row["se"], row["mean"] + t * row["se"]))
 
 
 def test_no_more_arms_than_a_picture_holds():
@@ -110,7 +110,7 @@ def test_the_tide_has_the_limits_of_the_fit(options):
         (row["environment"], row["n"], row["shift"]) for row in fit.shifts
     ]
     for each, row in zip(found, fit.shifts, strict=True):
-        assert each.limits == pytest.approx((row["shift"] - t * row["se"], row["shift"] + t * row["se"]))
+        assert each.interval == pytest.approx((row["shift"] - t * row["se"], row["shift"] + t * row["se"]))
 
 
 def test_one_environment_has_no_tide():
@@ -155,7 +155,7 @@ def test_gaps_of_common_noise_by_hand():
         a, b = here[info.a, gap.environment], here[info.b, gap.environment]
         estimate, reach = np.mean(a) - np.mean(b), t * fit.sigma * np.sqrt(1 / len(a) + 1 / len(b))
         assert gap.estimate == pytest.approx(estimate)
-        assert gap.limits == pytest.approx((estimate - reach, estimate + reach))
+        assert gap.interval == pytest.approx((estimate - reach, estimate + reach))
 
 
 def test_no_gaps_without_an_interval():
@@ -214,7 +214,7 @@ def test_many_environments_are_drawn_as_neighbours():
     assert first.shift == pytest.approx(
         np.average([r["shift"] for r in rows[:3]], weights=[r["n"] for r in rows[:3]])
     )
-    assert first.limits == (min(r["shift"] for r in rows[:3]), max(r["shift"] for r in rows[:3]))
+    assert first.interval == (min(r["shift"] for r in rows[:3]), max(r["shift"] for r in rows[:3]))
     assert last.environment == f"{3 * POINTS - 3} to {3 * POINTS - 2}"
     assert tide_info(many(POINTS)).each == 1
 
@@ -242,7 +242,10 @@ def test_rates_have_ends_and_ratios_are_lifts():
     tide = tide_info(fit).shifts
     factors = {str(row["environment"]): row["shift"] for row in fit.shifts}
     assert [each.shift for each in tide] == pytest.approx([factors[each.environment] - 1.0 for each in tide])
-    assert (shifts_axis(fit).lifts, shifts_axis(fit).name) == (True, "lift of all arms over their average")
+    assert (shifts_axis(fit).lifts, shifts_axis(fit).name) == (
+        True,
+        "shift of all arms, relative to an average environment",
+    )
     info = gaps_info(fit).info
     assert gaps_axis(fit, info).name == "lift of B over A"
     assert [gap.environment for gap in info.gaps] == list("01234")  # without an event there is no ratio

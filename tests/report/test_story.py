@@ -9,12 +9,12 @@ import pytest
 import tideproof as tp
 from tideproof.experiment.events import event_records as e
 from tideproof.report.event_text import EVENT_DESCRIPTIONS, describe_event, format_age
-from tideproof.report.store_listing import experiment_page
+from tideproof.report.store_listing import experiment_details
 
 
 def story(run, count):
     """Return the last events of a run as its page shows them."""
-    return experiment_page(run, "shop", count)["last_events"]
+    return experiment_details(run, "shop", count)["last_events"]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_all_that_happened(run):
     assert any(line.startswith("shares of the next ") and line.endswith(" %") for line in lines)
     assert f"assigned {ids[10]} ({arms[10]}, 2) to a unit" in lines
     assert lines[-9:] == [
-        "the salt of unit IDs was deleted", "a new arm: C", "retired: B", "the budget is now 100", "the budget was removed",
+        "the salt for hashing unit IDs was deleted", "arm C was added", "arm B was retired", "the budget is now 100", "the budget was removed",
         "paused: rain", "resumed", "note: sun", "stopped: enough",
     ]  # fmt: skip
 
@@ -80,9 +80,9 @@ def test_the_others():
         ),
         (
             e.Warmed(0.0, None, ((0, 1, 3, 1.0, 2.0), (1, 1, 2, 1.0, 2.0))),
-            "5 rewards from before the experiment",
+            "added 5 rewards from before the experiment (warm start)",
         ),
-        (e.Salted(0.0, None, "ab"), "the salt of unit IDs was set"),
+        (e.Salted(0.0, None, "ab"), "the salt for hashing unit IDs was created"),
         (e.Expired(0.0, None, (0, 1, 2, 3), 0.5), "expired: 4 pulls, with the reward 0.5"),
     ):
         assert describe_event(event, book, 0) == said
@@ -97,22 +97,25 @@ def closed(rewards):
         if reward is not None:
             run.tell(pull, reward)
     now[0] = 60.0
-    assert run.pulls_out() == []
+    assert run.pending_pulls() == []
     with np.errstate(invalid="ignore"):  # the page fits ratios, also of arms whose rewards are all 0
         return story(run, 1)[0]["said"], pulls
 
 
 def test_rewards_that_were_told_before_their_window_closed_are_counted():
-    some = "attribution windows ended for 5 pulls: 2 with a recorded reward, other rewards set to 0"
+    some = "leases ended for 5 pulls: 2 with a recorded reward, the others without one, so their reward is 0"
     assert closed([1, None, 0, None, None])[0] == some
-    assert closed([1, 1, 0, 1])[0] == "attribution windows ended for 4 pulls: 4 with a recorded reward"
+    assert closed([1, 1, 0, 1])[0] == "leases ended for 4 pulls: 4 with a recorded reward"
     assert (
         closed([None] * 4)[0]
-        == "attribution windows ended for 4 pulls: 0 with a recorded reward, all rewards set to 0"
+        == "leases ended for 4 pulls: 0 with a recorded reward, all without one, so their reward is 0"
     )
-    for reward, ends in ((1, "its recorded reward counts"), (None, "reward set to 0")):
+    for reward, ends in (
+        (1, "its recorded reward counts"),
+        (None, "no reward was recorded, so its reward is 0"),
+    ):
         said, (pull,) = closed([reward])
-        assert said == f"attribution window ended for {pull.id} ({pull.arm}, 'monday'): {ends}"
+        assert said == f"lease ended for {pull.id} ({pull.arm}, 'monday'): {ends}"
 
 
 def test_no_kind_is_forgotten():

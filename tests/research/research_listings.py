@@ -150,7 +150,7 @@ def log(setting):
 
 
 PLAYED = {
-    "stops": ([0, 7], 60, {"caps": (40, 80)}),
+    "stops": ([0, 7], 60, {"budgets": (40, 80)}),
     "ends": ([0, 20], 40, {}),
     "chances": ([0, 4], 60, {}),
     "plans": ([0, 15], 100, {"replications": 300}),

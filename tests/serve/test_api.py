@@ -173,7 +173,7 @@ def test_rewards_are_all_told_or_none(shop):
     one, two = ask(shop, 2)
     rewards = [{"pull": one["id"], "reward": 1.0}, {"pull": "no-9", "reward": 1.0}]
     assert "unknown pull" in refused(shop.post(at("/tell"), {"rewards": rewards}), 404, "UnknownName")
-    assert shop.get(at()).json()["told"] == 0
+    assert shop.get(at()).json()["recorded"] == 0
     shop.post(at("/tell"), {"rewards": [{"pull": one["id"], "reward": 1.0}]})
     refused(
         shop.post(at("/tell"), {"rewards": [{"pull": one["id"], "reward": 2.0}]}), 409, "ConflictingReward"
@@ -198,7 +198,7 @@ def test_numbers_that_json_should_not_have(shop):
         refused(
             shop.request("POST", at("/tell"), content=body, headers={"Content-Type": "application/json"}), 400
         )
-    assert shop.get(at()).json()["told"] == 0
+    assert shop.get(at()).json()["recorded"] == 0
 
 
 def test_a_summary_settles_pulls(shop):
@@ -207,12 +207,12 @@ def test_a_summary_settles_pulls(shop):
     body = {"arm": "A", "environment": "monday", "n": counts["A"], "mean": 1.5, "variance": 0.5, "key": "k"}
     for _ in range(2):
         assert shop.post(at("/tell-summary"), body).status_code == 204
-    assert shop.get(at()).json()["out"] == 12 - counts["A"]
+    assert shop.get(at()).json()["pending"] == 12 - counts["A"]
     refused(shop.post(at("/tell-summary"), body | {"mean": 2}), 409, "ConflictingReward")
     refused(shop.post(at("/tell-summary"), body | {"arm": "Z", "key": "l"}), 404, "UnknownName")
 
 
-def test_pulls_out_have_pages(shop):
+def test_pending_pulls_have_pages(shop):
     ids = [pull["id"] for pull in ask(shop, 5)]
     first = shop.get(at("/pulls?limit=2")).json()
     assert ([pull["id"] for pull in first["pulls"]], first["next"]) == (ids[:2], ids[1])

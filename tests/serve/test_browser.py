@@ -106,12 +106,12 @@ def test_a_day_of_a_team(browser, served):
 
     client = threading.Thread(target=play)
     client.start()
-    browser.until("document.querySelector('h1').innerText.startsWith('high leads low by')", 60.0)
+    browser.until("document.querySelector('h1').innerText.startsWith('high leads: ')", 60.0)
     client.join()
     browser.until("document.querySelector('.tiles').innerText.includes('90')", 30.0)  # by itself
     assert browser.run("document.querySelectorAll('svg[role=img]').length") >= 4
     browser.run("document.querySelector('thead button').click()")  # sorts
-    assert browser.run("document.querySelector('th[aria-sort]').innerText").startswith("arm")
+    assert browser.run("document.querySelector('th[aria-sort]').innerText").startswith("variant")
     check(browser, "experiment")
 
     browser.run("document.querySelector('thead button').click(); document.activeElement.blur()")
@@ -123,7 +123,7 @@ def test_a_day_of_a_team(browser, served):
     browser.until("document.querySelector('.tiles').innerText.includes('94')")
     assert browser.run("document.querySelector('th[aria-sort]').ariaSort") == "descending"
     assert browser.run("document.querySelector('tbody th').innerText") == "low"
-    assert browser.run("document.querySelector('#announced').innerText").startswith("high leads low")
+    assert browser.run("document.querySelector('#announced').innerText").startswith("high leads: ")
 
     browser.run("document.querySelector('#change').open = true")
     browser.write("#text", "a <b>sale</b> began")

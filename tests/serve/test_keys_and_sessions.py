@@ -1,6 +1,7 @@
 """Keys that are taken back, sessions, other web sites, and limits."""
 
 import time
+from dataclasses import fields
 
 import pytest
 
@@ -9,7 +10,7 @@ from serve.service_clients import ADMIN, bearer
 from tideproof.serve.auth import api_keys as keys_module
 from tideproof.serve.middleware import CSP
 from tideproof.serve.rate_limit import RateLimiter
-from tideproof.serve.service_settings import Settings, from_environment
+from tideproof.serve.service_settings import RENAMED, Settings, from_environment
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 
@@ -229,7 +230,7 @@ def test_what_takes_too_long_is_said(begin, monkeypatch):
     monkeypatch.setattr(here.app.state.service.experiments, "list_experiments", lambda: time.sleep(0.5))
     found = here.get("/v1/experiments")
     assert found.status_code == 503
-    assert "may still have been executed" in found.json()["detail"]
+    assert "may still be executed" in found.json()["detail"]
 
 
 def test_too_many_that_wait(begin, monkeypatch):
@@ -276,3 +277,21 @@ def test_settings_come_from_the_environment():
 def test_settings_that_are_none(variable, value, message):
     with pytest.raises(tp.errors.InputError, match=message):
         from_environment({f"TIDEPROOF_{variable}": value})
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_former_name_of_a_variable_is_refused_with_the_new_one(old, new):
+    assert new.lower() in {each.name for each in fields(Settings)}
+    with pytest.raises(
+        tp.errors.InputError, match=rf"TIDEPROOF_{old} is now named TIDEPROOF_{new}: "
+    ) as caught:
+        from_environment({f"TIDEPROOF_{old}": "1", "PATH": "x"})
+    assert "\n" not in str(caught.value)
+    assert (
+        from_environment({f"TIDEPROOF_{old}": ""}) == Settings()
+    )  # as compose files pass on what is not set
+
+
+def test_variables_of_other_programs_are_ignored():
+    other = ("STORE", "PORT", "KEY", "CACHE", "FAULTS", "KILLS", "SERVICE_HOST", "PORT_8080_TCP")
+    assert from_environment({f"TIDEPROOF_{name}": "x" for name in other}) == Settings()

@@ -435,7 +435,7 @@ def test_a_url_of_a_webhook_may_have_so_many_characters_only(length, allowed):
 
 def test_any_target_allows_http_and_private_networks():
     assert checked_target("http://127.0.0.1/", True) == "127.0.0.1"
-    with pytest.raises(tp.errors.InputError, match="https://"):
+    with pytest.raises(tp.errors.InputError, match="must begin with https://, not 'http://8"):
         checked_target("http://8.8.8.8/", False)
     with pytest.raises(tp.errors.InputError, match="TIDEPROOF_WEBHOOK_TARGETS=any"):
         checked_target("https://127.0.0.1/", False)

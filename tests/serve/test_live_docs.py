@@ -77,7 +77,7 @@ def test_from_the_first_visitor_to_the_decision(said):
     parts, whole = said
     assert len(parts) == 11, whole
     start, begun, keys, ann, refused, _, week, decided, looked, zoe, ended = parts
-    assert "admin key, shown only once: tp_" in start
+    assert "(save it: it is shown only once): tp_" in start
     assert '"name":"buttons"' in begun
     assert '"state":"running"' in begun
     assert keys == "", "keys are kept in variables"

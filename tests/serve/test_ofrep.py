@@ -233,16 +233,16 @@ def test_a_browser_hears_that_flags_changed(here):
     assert entry["type"] == "sse"
     uri = entry["endpoint"]["requestUri"]
     assert uri.startswith("/ofrep/v1/stream?")
-    assert "data:" not in followed(here, uri, lambda said: "here" in said)
+    assert "data:" not in followed(here, uri, lambda said: "connected" in said)
     evaluate(here, "bob")  # what one visitor gets is no change for the others
     time.sleep(1.1)
-    assert "data:" not in followed(here, uri, lambda said: "here" in said)
+    assert "data:" not in followed(here, uri, lambda said: "connected" in said)
     change(here, change="pause")
     time.sleep(1.1)  # a version is a second old at most
     said = followed(here, uri, lambda said: "data:" in said)
     assert json.loads(said.split("data: ")[1])["type"] == "refetchEvaluation"
     last = said.split("id: ")[1].split()[0]
-    assert "data:" not in followed(here, uri, lambda said: "here" in said, **{"Last-Event-ID": last})
+    assert "data:" not in followed(here, uri, lambda said: "connected" in said, **{"Last-Event-ID": last})
     (again,) = bulk(here).json()["eventStreams"]
     assert f"seen={last}" in again["endpoint"]["requestUri"]
 

@@ -15,6 +15,7 @@ from tideproof.serve.app import PAGES
 from tideproof.serve.auth.access_control import routes_and_rights
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.serve.pages.experiment_view import Progress
+from tideproof.serve.pages.option_labels import NEW_LABELS
 
 HTML = {"Accept": "text/html,*/*"}
 NASTY = "<script>alert(1)</script>\"'&"
@@ -202,11 +203,11 @@ def test_an_experiment_says_what_matters(team):
 
 def test_a_look_at_a_page_is_no_look_at_the_data(team):
     run = team.app.state.service.experiments.get("shop")
-    looks = run._usage_monitor.looks  # noqa: SLF001  no public method counts looks
+    looks = run.internals.read().looks
     for _ in range(8):
         look(team, "/experiments/shop")
         look(team, "/")
-    assert run._usage_monitor.looks == looks  # noqa: SLF001  no public method counts looks
+    assert run.internals.read().looks == looks
 
 
 def test_all_numbers_of_a_page_are_of_one_moment(here):
@@ -226,23 +227,31 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
         for _ in range(5):
             said = here.app.state.service.views.get(run, "shop")
             rewards = next(column for column in said["columns"] if column.header == "rewards").cells
-            assert sum(int(each.replace(",", "")) for each in rewards) == said["info"]["told"]
+            assert sum(int(each.replace(",", "")) for each in rewards) == said["info"]["recorded"]
     finally:
         stop.set()
         client.join()
     said, found = here.app.state.service.views.get(run, "shop"), run.recommend()
-    leads = re.match(rf"{found.arm} leads {found.runner_up} by (\S+) \(", said["sentence"])
+    leads = re.match(rf"{found.arm} leads: (\S+) over {found.runner_up} \(", said["sentence"])
     assert float(leads[1]) == pytest.approx(found.margin, rel=0.1)  # two digits
 
 
 def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     found = tp.Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
     progress = Progress("stopping rule", 0.337, "").text()
-    assert headline(found, progress=progress) == "B leads A by 0.41 (-4 to +9), stopping rule at 33 %"
+    interval = "95 % confidence interval, valid at every inspection: -4 to +9"
+    assert headline(found, progress=progress) == f"B leads: +0.41 over A ({interval}); {progress}"
     sharper = replace(found, sure=True, confidence=0.95)
-    assert headline(sharper, progress=progress) == "B is best, with 95 % confidence: 0.41 above A"
+    assert headline(sharper, progress=progress) == "B is best, with 95 % confidence: +0.41 over A"
     open_ended = replace(found, low=None, high=None)
-    assert headline(open_ended) == "B leads A by 0.412"
+    assert headline(open_ended) == "B leads: +0.412 over A"
+
+
+def test_the_headline_of_the_arm_with_the_lowest_rewards_says_below(here):
+    run = played(here, "costs", direction="minimize", confidence=0.9, days=40)
+    assert run.recommend().sure
+    page = look(here, "/experiments/costs").text
+    assert re.search(r"<h1[^>]*>A is best, with 90 % confidence: [0-9.]+ below B", page)
 
 
 def test_a_new_arm_leaves_the_headline_of_the_others(here):
@@ -260,13 +269,13 @@ def test_a_new_arm_leaves_the_headline_of_the_others(here):
     assert (found.arm, found.runner_up) == ("B", "A")
     assert found.high - found.low < 1.3 * known
     page = here.get("/experiments/shop", headers=HTML).text
-    assert f"B leads A by {found.margin:.2f} (" in page
+    assert f"B leads: {found.margin:+.2f} over A (" in page
 
 
 def test_on_a_phone_who_can_be_best_comes_before_the_interval(here):
     said = here.app.state.service.views.get(played(here, "shop"), "shop")
     heads = [column.header for column in said["columns"]]
-    assert heads[:4] == ["arm", "adjusted mean", "can be best", "95 % confidence interval"]
+    assert heads[:4] == ["variant", "adjusted mean", "can be best", "95 % confidence interval"]
     assert len(set(heads)) == len(heads) > 6
 
 
@@ -285,7 +294,8 @@ def test_an_experiment_without_labels_has_a_page(here):
         run.tell(pull, 5.0 * (step > 30) + 3.0 * (pull.arm == "B") + noise.gauss(0.0, 1.0))
     page = here.get("/experiments/hidden", headers=HTML)
     assert page.status_code == 200
-    assert re.search(r"B leads A by [0-9.]+ \(\+[0-9.]+ to \+[0-9.]+\), budget at 66 %", page.text)
+    lead = r"B leads: \+[0-9.]+ over A \(95 % confidence interval: \+[0-9.]+ to \+[0-9.]+\)"
+    assert re.search(lead, page.text)
     assert "The estimated tide" in page.text
     assert [row["class"] for row in check_page(page.text).all("polyline")] == ["tide"]
 
@@ -296,10 +306,10 @@ def test_an_experiment_whose_rewards_cannot_show_its_tide_has_a_page(here):
     for _ in range(60):
         run.tell(run.ask(), float(noise.random() < 0.2))
     page = look(here, "/experiments/hidden").text
-    assert "No arm can be selected" in page
-    assert "Single rewards of this kind" in page
+    assert "No variant can be selected" in page
+    assert "A hidden tide cannot be estimated from single rewards" in page
     assert "leads" not in page
-    assert "no arm can be selected" in look(here, "/").text
+    assert "no variant can be selected" in look(here, "/").text
 
 
 def test_an_experiment_is_changed(here):
@@ -349,18 +359,18 @@ def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
     fields = {"name": "rough days", "arms": "A\nB", "budget": "80", "policy": "auto:contrast", "do": "begin"}
     refused = send(here, "/new", fields | {"confidence": "0.95"})
     assert refused.status_code == 400
-    assert "confidence=0.95 is not possible with auto:contrast" in html.unescape(refused.text)
+    assert "“Confidence level to stop early” is not possible with the model “interactions" in html.unescape(
+        refused.text
+    )
     assert '<option value="auto:contrast" selected>' in refused.text
     assert send(here, "/new", fields).status_code == 303
     played(here, "played", policy="auto:contrast", days=6)
     pages = [look(here, f"/experiments/{name}").text for name in ("rough days", "played")]
     for page in pages:
-        assert (
-            "<dt>policy allows for</dt><dd>arms that may differ from environment to environment</dd>" in page
-        )
+        assert "<dt>model allows for</dt><dd>possible interactions of variants and environments</dd>" in page
         check_page(page)
     _, _, answers = pages[1].partition('id="answers"')
-    assert "vary between environments" in answers
+    assert "depend on the environment" in answers
 
 
 def test_an_experiment_is_planned(here, monkeypatch):
@@ -377,13 +387,14 @@ def test_an_experiment_is_planned(here, monkeypatch):
     }
     answer = send(here, "/new", fields)
     assert answer.status_code == 200, answer.text
-    assert "contrast selects a wrong arm in at most" in answer.text
+    assert "contrast selects a wrong variant in at most" in answer.text
     check_page(answer.text)
     refused = send(here, "/new", fields | {"gap": "0"})
     assert refused.status_code == 400
-    labels = form_routes.PLAN_LABELS
-    assert f"“{labels['gap']}” must be above 0" in refused.text
-    assert [label for label in labels.values() if f">{label}</label>" not in refused.text] == []
+    assert f"“{NEW_LABELS['gap']}” must be above 0" in refused.text
+    assert [label for label in NEW_LABELS.values() if f">{label}</label>" not in refused.text] == []
+    assert "The field “Budget” now contains this number of pulls." in answer.text
+    assert "now contains" not in send(here, "/new", fields | {"budget": "70"}).text
 
 
 def test_people_log_in_and_out(begin):
@@ -488,7 +499,7 @@ def test_a_file_that_cannot_be_read_says_why(here):
 def test_a_message_names_options_by_the_labels_of_the_form(here):
     """The page names no option of the command line that its form has."""
     nothing = html.unescape(drop(here, "x\n1\n").text)
-    assert "use “Column of the arms”" in nothing
+    assert "use “Column of the variants”" in nothing
     missing = html.unescape(drop(here, LOG + "A,day 1,\n").text)
     assert "“Skip rows with a missing value” skips these rows" in missing
     odd = [
@@ -498,9 +509,45 @@ def test_a_message_names_options_by_the_labels_of_the_form(here):
         f"{arm},d{day},{mean + 0.1 * (i % 5)}\n" for mean, arm, day in odd for i in range(20)
     )
     warned = html.unescape(drop(here, shifts).text)
-    assert "“Variance model”: arms respond differently to days" in warned
+    assert "“Variance model”: interactions of variants and days" in warned
     for page in (nothing, missing, warned):
         assert not re.search(r"(?<!analyze )--[a-z]", page)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"lease": "x"}, "“Time limit for a reward” must be a number, not 'x'"),
+        ({"lease": "-5"}, "“Time limit for a reward” must be a number of seconds above 0"),
+        ({"confidence": "2"}, "“Confidence level to stop early” must be above 0.5 and below 1"),
+        ({"budget": "many"}, "“Budget” must be a whole number, not 'many'"),
+        ({"arms": "arm 1\narm 1"}, "“Variants” must have different names; more than once: arm 1"),
+        ({"arms": "A\n" + 201 * "n"}, "Entry 2 of “Variants” must have at most 200 characters"),
+        ({"do": "plan", "gap": "x"}, "“Smallest lead worth finding” must be a number, not 'x'"),
+    ],
+)
+def test_an_error_of_a_form_has_the_label_of_the_field(here, fields, said):
+    given = {"name": "x", "arms": "A\nB", "rewards": "normal", "do": "begin"}
+    answer = send(here, "/new", given | fields)
+    assert (answer.status_code, said in html.unescape(answer.text)) == (400, True)
+
+
+def test_pages_call_an_arm_a_variant(here):
+    """Also in the texts that reports share; names of arms and notes stay as they are."""
+    run = played(here, "shop", ["arm 1", "left arm"])
+    run.note("an arm is a note")
+    run.add_arm("arm 3")
+    pages = [look(here, path).text for path in ("/", "/new", "/analyze", "/keys", "/experiments/shop")]
+    pages.append(drop(here, LOG).text)
+    for page in pages:
+        text = html.unescape(re.sub(r"<(svg|script|title).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL))
+        for kept in ("arm 1", "left arm", "arm 3", "an arm is a note", "(also called arm)",
+                     "call a variant an arm", "arm = variant"):  # fmt: skip
+            text = text.replace(kept, "")
+        assert not re.findall(r".{30}\b[Aa]rms?\b.{10}", text)
+    assert "variant arm 3 was added" in pages[4]
+    assert "(arm 1, left arm) and (arm 3) have no environment in common" in pages[4]
+    assert "an arm is a note" in pages[4]
 
 
 def test_the_labels_cover_all_choices():
@@ -527,7 +574,7 @@ def test_the_labels_cover_all_choices():
         ("the ones (successes, --successes)", "the ones (“For aggregated rows: column of successes”)"),
         ("use environment='hour(ts)' (--environment 'hour(ts)').", "use “Column of the days”: hour(ts)."),
         ("use variance='auto' with scale='auto' (--variance auto --scale auto)",
-         "use “Variance model”: automatic and “Scale on which arms are compared”: automatic"),
+         "use “Variance model”: automatic and “Scale on which variants are compared”: automatic"),
         ("winsorize=0.999 (--winsorize 99.9%) limits", "tideproof analyze --winsorize 99.9% limits"),
         ("a - b -- c (d=1) e", "a - b -- c (d=1) e"),
     ],
@@ -544,11 +591,11 @@ def test_an_error_is_a_sentence_with_a_capital_letter_and_a_full_stop(here):
     assert "The path /nothing does not exist." in missing
     played(here, "shop")
     note = send(here, "/experiments/shop", {"change": "note", "text": ""})
-    assert (note.status_code, "The note is missing." in note.text) == (400, True)
+    assert (note.status_code, "“Note” is missing." in html.unescape(note.text)) == (400, True)
     name = html.unescape(send(here, "/new", {"name": "a/b", "arms": "A"}).text)
     assert (
-        "Name must not contain slashes or control characters, but is 'a/b'; arms must have at least 2 entries, "
-        "not 1." in name
+        "“Name” must not contain slashes or control characters, not 'a/b'; “Variants” must have at least 2 "
+        "entries, not 1." in name
     )
 
 
@@ -604,7 +651,7 @@ def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
             demo_shop.play(service, day, chance)
             if day >= demo_shop.DAYS_BEFORE:
                 said.append(service.views.get(service.experiments.get(demo_shop.NAME), demo_shop.NAME))
-        assert all("too" in each["raw"] for each in said[: demo_shop.JOIN_DAY - demo_shop.DAYS_BEFORE])
+        assert all("also has" in each["raw"] for each in said[: demo_shop.JOIN_DAY - demo_shop.DAYS_BEFORE])
         for each in said[-4:]:
             assert each["arm"] == "Bold"
             assert each["raw"].startswith(

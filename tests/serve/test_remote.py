@@ -97,7 +97,7 @@ def script(run):
         run.direction,
         run.scale,
     ]
-    said += [run.seed, len(run.pulls_out()), run.history()["reward"], run.fit(confidence=0.9).groups]
+    said += [run.seed, len(run.pending_pulls()), run.history()["reward"], run.fit(confidence=0.9).groups]
     said.append(str(run.diagnostics()).splitlines()[1])
     run.stop("enough")
     said.append(run.done)
@@ -321,7 +321,7 @@ def test_roles_over_http(remote, served):
     ).json()["secret"]
     reporter = remote("roles", key=key)
     reporter.tell(reporter.ask(environment="monday"), 1.0, by="ann")
-    with pytest.raises(tp.errors.InputError, match="'reporter' may not"):
+    with pytest.raises(tp.errors.InputError, match="the role 'reporter'"):
         reporter.stop()
     assert run.events()[-1].by.endswith(" shop: ann")
 

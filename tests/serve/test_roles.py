@@ -120,6 +120,12 @@ def test_a_key_makes_none_above_itself(team):
         body = {"name": "new", "role": "admin", "experiments": only}
         made[str(only)] = team.post("/v1/keys", body, headers=bearer(team.keys["admin", True])).status_code
     assert made == {"None": 403, "['mine']": 201, "['mine', 'other']": 403, "[]": 201}
+    body = {"name": "new", "role": "viewer"}
+    refused = team.post("/v1/keys", body, headers=bearer(team.keys["admin", True])).json()["detail"]
+    assert refused.endswith(
+        "it has the role 'admin' for the experiment 'mine', and the new key would have the role 'viewer' for "
+        "all experiments"
+    )
     listed = team.get("/v1/keys", headers=bearer(team.keys["admin", True])).json()["keys"]
     assert listed
     assert all(set(each["experiments"]) <= {"mine"} for each in listed)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tideproof.report.store_listing import experiment_page, list_row
+from tideproof.report.store_listing import experiment_details, list_row
 from tideproof.serve.webhooks.webhook_sender import pending_notices
 from tideproof.store.read_only_view import find_listing, find_log, read_only_copy
 from tideproof.store.store_urls import open_backend
@@ -63,15 +63,15 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
     backend = store()
     try:
         row = list_row(backend, find_listing(backend, "shop"))
-        shown = experiment_page(read_only_copy(find_log(backend, "shop")), "shop", 0)
+        shown = experiment_details(read_only_copy(find_log(backend, "shop")), "shop", 0)
     finally:
         backend.close()
     assert json.loads(json.dumps(shown["recommendation"])) == values
     assert (shown["sentence"], shown["standing"]) == (str(found), status.state)
     assert (
-        (row["told"], row["pending"])
-        == (status.told, status.pending)
-        == (shown["told"], len(shown["pending"]))
+        (row["recorded"], row["pending"])
+        == (status.recorded, status.pending)
+        == (shown["recorded"], len(shown["pending"]))
     )
 
     notices = {each.kind: each.about for each in pending_notices(run.internals.read())}
@@ -92,7 +92,7 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
     assert said["chance"] == chance
     words = {column.header: column.cells for column in said["columns"]}
     if kind != "an arm without pulls":  # there the page compares active arms, and the table all arms
-        assert words["chance to be best"][words["arm"].index(found.arm)] == chance
+        assert words["probability of being best"][words["variant"].index(found.arm)] == chance
     assert said["sentence"].startswith(f"{found.arm} ")
     assert listed.replace("&gt;", ">").startswith(f"{found.arm} ")
     assert row["verdict"].startswith(f"{found.arm} (")
@@ -104,7 +104,9 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
     else:
         assert chance in listed.replace("&gt;", ">")
         assert chance in row["verdict"]
-        margin = re.match(rf"{found.arm} leads {found.runner_up} by (\S+)", said["sentence"])[1]
+        margin = re.match(
+            rf"{found.arm} leads: ([-+0-9.]+).* (over|below) {found.runner_up}", said["sentence"]
+        )[1]
         unit = 100.0 if "rewards" in KINDS[kind] else 1.0
         assert abs(float(margin)) == pytest.approx(unit * abs(found.margin), rel=0.1)
 

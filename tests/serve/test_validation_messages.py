@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 
 from serve.service_clients import Here, app_of
-from tideproof.serve.schemas.experiment_schemas import CHANGES, ChangeBody
+from tideproof.experiment.events.event_records import KINDS
+from tideproof.serve.schemas.experiment_schemas import CHANGES, EVENT_KINDS, ChangeBody
 
 SHOP = "/v1/experiments/shop"
 
@@ -26,12 +27,12 @@ CREATE = "/v1/experiments"
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        (CREATE, GOOD | {"name": "a/b"}, "name must not contain slashes or control characters, but is 'a/b'"),
+        (CREATE, GOOD | {"name": "a/b"}, "name must not contain slashes or control characters, not 'a/b'"),
         (CREATE, GOOD | {"name": ""}, "name must not be empty"),
         (CREATE, GOOD | {"name": "n" * 201}, "name must have at most 200 characters, not 201"),
-        (CREATE, GOOD | {"name": 5}, "name must be a text, not 5"),
+        (CREATE, GOOD | {"name": 5}, "name must be a string, not 5"),
         (CREATE, GOOD | {"arms": ["A"]}, "arms must have at least 2 entries, not 1"),
-        (CREATE, GOOD | {"arms": ["A", True]}, "arms[1] must be a text, not true"),
+        (CREATE, GOOD | {"arms": ["A", True]}, "arms[1] must be a string, not true"),
         (CREATE, {}, "name is missing; arms is missing"),
         (CREATE, GOOD | {"budjet": 5}, "unknown field 'budjet'; did you mean 'budget'?"),
         (CREATE, GOOD | {"colour": 5}, "unknown field 'colour'"),
@@ -39,22 +40,22 @@ CREATE = "/v1/experiments"
         (CREATE, GOOD | {"budget": 1.5}, "budget must be a whole number, not 1.5"),
         (CREATE, GOOD | {"confidence": "high"}, "confidence must be a number, not 'high'"),
         (CREATE, GOOD | {"direction": "up"}, "direction must be 'maximize' or 'minimize', not 'up'"),
-        (CREATE, GOOD | {"floors": {"": 0.1}}, "a name in floors must not be empty"),
+        (CREATE, GOOD | {"minimum_shares": {"": 0.1}}, "a name in minimum_shares must not be empty"),
         (CREATE, GOOD | {"policy_options": []}, "policy_options must be a JSON object, not []"),
         (CREATE, GOOD | {"limits": [0, 1, 2]}, "limits must have at most 2 entries, not 3"),
         (CREATE, [1], "the body must be a JSON object, not [1]"),
         (CREATE, None, "the body is missing"),
         (f"{SHOP}/changes", {"change": "foo"},
          f"change must be one of {', '.join(CHANGES)}, not 'foo'"),
-        (f"{SHOP}/changes", {}, f"change must be one of {', '.join(CHANGES)}, and is missing"),
+        (f"{SHOP}/changes", {}, f"change is missing; it must be one of {', '.join(CHANGES)}"),
         (f"{SHOP}/changes", {"change": "note"}, "text is missing"),
         (f"{SHOP}/changes", {"change": "budget", "budget": "9"}, "budget must be a whole number, not '9'"),
         (f"{SHOP}/tell", {"rewards": [{"pull": "x", "reward": "y"}]}, "rewards[0].reward must be a number, not 'y'"),
         (f"{SHOP}/tell", {"rewards": [{"pull": "x", "reward": 1, "kee": "y"}]},
          "unknown field 'rewards[0].kee'; did you mean 'key'?"),
-        (f"{SHOP}/ask", {"environment": 1.5}, "environment must be a text or a whole number, not 1.5"),
+        (f"{SHOP}/ask", {"environment": 1.5}, "environment must be a string or a whole number, not 1.5"),
         (f"{SHOP}/ask", {"environment": ""}, "environment must not be empty"),
-        (f"{SHOP}/ask", {"environment": ["e" * 200]}, "environment must be a text or a whole number, not [\""
+        (f"{SHOP}/ask", {"environment": ["e" * 200]}, "environment must be a string or a whole number, not [\""
          + "e" * 98 + "…"),
         (f"{SHOP}/ask", {"n": 10**6}, "n must be at most 10,000, not 1000000"),
     ],
@@ -74,7 +75,7 @@ def test_an_invalid_request_is_told_what_is_allowed(shop, path, body, said):
         (b"a=b", "text/plain", "the body must be JSON, with the header Content-Type: application/json"),
         (b'{"name":"\xff"}', "application/json", "the body of the request cannot be read: it must be JSON in UTF-8"),
         (b'{"name":"\\ud800","arms":["A","B"]}', "application/json",
-         r"name must be a text of valid Unicode characters, not '\ud800'"),
+         r"name must be a string of valid Unicode characters, not '\ud800'"),
     ],
 )  # fmt: skip
 def test_a_body_that_is_no_json_is_told_so(shop, content, kind, said):
@@ -107,7 +108,11 @@ def test_a_path_that_is_unknown_is_named(shop):
 
 def test_a_flag_is_refused_in_the_same_words(shop):
     found = shop.post("/ofrep/v1/evaluate/flags/shop", {"context": {"targetingKey": 5}})
-    assert found.json()["errorDetails"] == "context.targetingKey must be a text, not 5"
+    assert found.json()["errorDetails"] == "context.targetingKey must be a string, not 5"
+
+
+def test_all_kinds_of_events_are_described():
+    assert list(EVENT_KINDS) == list(KINDS)
 
 
 def test_all_kinds_of_changes_are_listed():

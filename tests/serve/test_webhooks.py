@@ -132,6 +132,18 @@ def test_a_winner_and_warnings(begin, receiver):
     )
 
 
+def test_the_log_says_why_a_delivery_failed(begin, receiver, monkeypatch):
+    logged = []
+    monkeypatch.setattr(webhook_sender.LOG, "warning", lambda text, extra: logged.append(extra["fields"]))
+    here = begin(webhook_targets="any")
+    made = here.post("/v1/webhooks", {"url": receiver.url}).json()
+    used_up(here)
+    receiver.answer = 500
+    here.app.state.service.sender.send_pending()
+    reason = "the target responded with status 500"
+    assert logged == [{"webhook": made["id"], "reason": reason, "retry_in_seconds": webhook_sender.PAUSE}]
+
+
 def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
     monkeypatch.setattr(webhook_sender, "PAUSE", 0.02)
     here = begin(webhook_targets="any")

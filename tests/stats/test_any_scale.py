@@ -124,8 +124,8 @@ def test_an_environment_without_rewards_or_of_one_kind_says_nothing_on_odds():
     events = np.array([[10, 20], [0, 0], [15, 25], [40, 40]])
     cells = from_events(counts, events)
     found = fit_on_scale("odds", cells, solve(cells), "auto").found
-    assert np.all(np.isfinite(found.readout.mean))
-    assert np.isnan(found.readout.shift).tolist() == [False, True, False, False]
+    assert np.all(np.isfinite(found.means_and_shifts.mean))
+    assert np.isnan(found.means_and_shifts.shift).tolist() == [False, True, False, False]
     x, y = OddsPairScale(cells).met(0, 1, -40.0)
     assert (x[3], y[3]) == (1.0, 1.0)
     assert traffic_gap("ratio", x, y, cells.sizes) < 0.0

@@ -270,7 +270,7 @@ def test_in_a_fit():
     down = Fit.from_arrays(arm, environment, -reward, direction="minimize")
     assert set(up.candidates) == {"B", "C"}
     assert up.candidates[0] == up.best
-    assert "cannot be excluded (95 %)" in up.verdict
+    assert "cannot be excluded (95 % confidence)" in up.verdict
     for row, mirrored in zip(up.comparisons, down.comparisons, strict=True):
         assert mirrored["estimate"] == pytest.approx(-row["estimate"])
         assert (mirrored["low"], mirrored["high"]) == pytest.approx((-row["high"], -row["low"]))

@@ -163,8 +163,10 @@ def test_five_hundred_arms_are_all_tested_in_detail(arms, all_closely):
 def test_an_interval_of_a_factor_begins_above_the_larger_of_the_mean_and_the_steady_mean():
     """The first arm has no event, so its mean is 0; the second has more than its steady mean."""
     mean, steady, variance = np.array([0.0, 3.0]), np.array([0.5, 2.0]), np.array([0.04, 0.25])
-    readout = MeansAndShifts(mean, variance, np.zeros(1), np.zeros(1), steady)
-    found = log_scale_intervals(SimpleNamespace(readout=readout, mean_freedom=np.array([10.0, 10.0])), 0.9)
+    adjusted = MeansAndShifts(mean, variance, np.zeros(1), np.zeros(1), steady)
+    found = log_scale_intervals(
+        SimpleNamespace(means_and_shifts=adjusted, mean_freedom=np.array([10.0, 10.0])), 0.9
+    )
     reach = np.exp(stats.t.ppf(0.95, 10.0) * np.sqrt(variance) / steady)
     assert found["high"] == pytest.approx([0.5 * reach[0], 3.0 * reach[1]])
     assert found["low"] == pytest.approx([0.0, 3.0 / reach[1]])

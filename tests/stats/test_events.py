@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -76,21 +78,20 @@ def test_a_verdict_says_how_few_buyers_there_are():
     assert fit.decision.doubt == "too few events"
     both, rarer = count_events(fit.cells).worth(0, 1)
     assert both >= FEWEST_EVENTS
-    assert fit.verdict == (
-        f"too few events to name a best arm: B has too little traffic: if B and A were equally good, its "
-        f"expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; at least 2 are "
-        f"needed; assign more pulls to B"
-    )
+    assert fit.verdict.startswith("too few nonzero rewards to name a best arm: B has too little traffic")
+    assert re.findall(r"[\d.]+", fit.verdict) == [f"{both:.2g}", f"{rarer:.2g}", "2"]
+    assert fit.verdict.endswith("assign more pulls to B")
 
 
 def test_a_verdict_says_that_a_few_large_ones_decide():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
     both, _ = count_events(fit.cells).worth(0, 1)
-    assert fit.verdict == (
-        f"too few events to name a best arm: the effective number of nonzero rewards of B and A together "
-        f"is {both:.2g}, because few are above 0 or a few large ones dominate; at least 10 are needed; collect more rewards, or try winsorize=0.999 "
-        f"(--winsorize 99.9%)"
+    assert fit.verdict.startswith(
+        "too few nonzero rewards to name a best arm: the effective number of nonzero rewards"
     )
+    assert f"of B and A together is {both:.2g}, " in fit.verdict
+    assert "at least 10 are needed" in fit.verdict
+    assert fit.verdict.endswith("winsorize=0.999 (--winsorize 99.9%)")
     assert describe_fit(fit).arms["p_best"] == [None, None]
     assert fit.p_best["B"] is not None
 

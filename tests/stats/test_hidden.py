@@ -65,7 +65,7 @@ def test_jumps_are_where_they_are_said_to_be(played):
         true = np.flatnonzero(np.diff(moved)) + 1
         for change in found.changes:
             named += change.chance
-            real += bool(np.any(np.abs(true - change.place) <= 2))
+            real += bool(np.any(np.abs(true - change.position) <= 2))
     assert named > 200
     assert real == pytest.approx(named, rel=0.05)
     assert sum(len(found.changes) for found, _ in played["none"]) <= 3
@@ -77,7 +77,7 @@ def test_a_clear_jump_is_named_with_its_size():
     arm, y, _ = rounds("none", ARMS, 200, random)
     found = followed(arm, y + 6.0 * (np.arange(200) >= 120))
     (change,) = found.changes
-    assert change.place == 120
+    assert change.position == 120
     assert change.chance > 0.95
     assert change.jump == pytest.approx(6.0, abs=0.7)
 
@@ -87,7 +87,7 @@ def test_neighbouring_moments_of_one_jump_are_one_change():
     chance[[1, 2, 3, 4]], jump[[1, 2, 3, 4]] = [0.01, 0.3, 0.45, 0.2], [2.0, 2.0, 4.0, 2.0]
     chance[[27, 29]], jump[[27, 29]] = [0.9, 0.3], [-5.0, 1.0]
     found = find_jumps(TideCurve(none, none, none, none, chance, jump, np.arange(40)))
-    assert [each.place for each in found] == [3, 27]
+    assert [each.position for each in found] == [3, 27]
     assert found[0].chance == pytest.approx(0.96)
     assert found[0].jump == pytest.approx((0.02 + 0.6 + 1.8 + 0.4) / 0.96)
     assert found[1] == pytest.approx((27, 1.0, -4.4))  # a tenth of the last one makes it whole
@@ -109,11 +109,11 @@ def test_equal_rewards_and_one_moment_for_all():
     still = followed(arm, np.full(40, 3.0))
     assert still.sigma < 1e-90
     assert still.changes == []
-    np.testing.assert_allclose(still.found.readout.mean, 3.0)
+    np.testing.assert_allclose(still.found.means_and_shifts.mean, 3.0)
     y = np.random.default_rng(3).normal(size=40) + arm
     found = followed(np.sort(arm), y[np.argsort(arm, kind="stable")], np.zeros(40))
     means = np.array([y[arm == i].mean() for i in range(ARMS)])  # one environment: raw means
-    np.testing.assert_allclose(found.found.readout.mean, means, rtol=1e-9)
+    np.testing.assert_allclose(found.found.means_and_shifts.mean, means, rtol=1e-9)
 
 
 def test_a_long_log_is_studied_in_stretches():
@@ -132,12 +132,12 @@ def test_a_jump_is_named_from_one_half_on():
         chances = none.copy()
         chances[30] = chance
         found = find_jumps(TideCurve(none, none, none, none, chances, none + 2.0, np.arange(60)))
-        assert [each.place for each in found] == named
+        assert [each.position for each in found] == named
     chances = none.copy()
     chances[20:41] = 0.5 / 21  # every neighbour of the likeliest moment counts, ten on either side
     chances[30] += 1e-9
     found = find_jumps(TideCurve(none, none, none, none, chances, none - 3.0, np.arange(60)))
-    assert [each.place for each in found] == [30]
+    assert [each.position for each in found] == [30]
     assert found[0][1:] == pytest.approx((0.5, -3.0))
 
 
@@ -152,7 +152,9 @@ def test_without_the_tide_rewards_keep_their_mean_and_lose_their_jump(level):
     assert mean.sum() / size.sum() == pytest.approx(level + 0.75 + tide.mean(), abs=0.1)
     assert mean / size - mean[0] / size[0] == pytest.approx(0.5 * np.arange(ARMS), abs=0.15)
     assert np.ptp(still.mean - 0.5 * still.arm) < 0.6
-    assert found.found.readout.mean == pytest.approx(level + tide.mean() + 0.5 * np.arange(ARMS), abs=0.1)
+    assert found.found.means_and_shifts.mean == pytest.approx(
+        level + tide.mean() + 0.5 * np.arange(ARMS), abs=0.1
+    )
 
 
 def test_names_of_moments():

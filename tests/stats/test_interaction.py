@@ -200,7 +200,7 @@ def same(a, b):
             (a.mu, b.mu),
             (a.covariance, b.covariance),
             (a.freedom, b.freedom),
-            *zip(a.readout[:4], b.readout[:4], strict=True),
+            *zip(a.means_and_shifts[:4], b.means_and_shifts[:4], strict=True),
         ]
     )
 

@@ -76,7 +76,7 @@ def test_solution_is_what_the_recursion_arrives_at(kind):
         enter(slots[j], i, 1, r)
     s = solve(cells(arm, environment, reward, arms, environments))
     assert (s.told, s.environments, s.joins) == (fit.told[0], fit.environments[0], fit.joins[0])
-    assert s.freedom == fixed_effects.freedom(fit)
+    assert s.freedom == fixed_effects.degrees_of_freedom(fit)
     assert s.rss == pytest.approx(fit.rss[0], abs=ATOL)
     assert np.array_equal(s.group == 0, fit.group == 0)
     for i, k in combinations(range(arms), 2):
@@ -87,7 +87,7 @@ def test_solution_is_what_the_recursion_arrives_at(kind):
 
 
 @pytest.mark.parametrize("kind", ["complete", "lopsided"])
-def test_readouts_are_combinations_of_the_dense_solution(kind):
+def test_means_and_shifts_are_combinations_of_the_dense_solution(kind):
     arms, environments = 5, 9
     arm, environment, reward = drawn(kind, arms, environments)
     reference = oracles.dense(arm, environment, reward, arms, environments)
@@ -123,11 +123,11 @@ def test_groups_are_read_out_apart():
     for half, first in ((arm < 2, 0), (arm >= 2, 2)):
         part = cells(arm[half] - first, environment[half] - first, reward[half], 2, 2)
         alone = solve(part)
-        for readout, of_part in (
+        for adjusted, of_part in (
             (adjusted_means(s, whole), adjusted_means(alone, part)),
             (environment_shifts(s, whole), environment_shifts(alone, part)),
         ):
-            for got, want in zip(readout, of_part, strict=True):
+            for got, want in zip(adjusted, of_part, strict=True):
                 assert got[first : first + 2] == pytest.approx(want, abs=1e-12)
 
 

@@ -30,9 +30,9 @@ def check(url):
     run = tp.Experiment.open(url, "prices", ["A", "B", "C"], budget=100)
     assert tp.experiments(url)["name"] == ["prices"]
     assert run.history()["reward"][:3] == [0.5, -0.25, 2.0]
-    assert (run.remaining, len(run.pulls_out())) == (96, 1)
-    assert run.once("first", run.ask, environment="tuesday") == run.pulls_out()[0]
-    run.tell(run.pulls_out()[0], 1.0)
+    assert (run.remaining, len(run.pending_pulls())) == (96, 1)
+    assert run.once("first", run.ask, environment="tuesday") == run.pending_pulls()[0]
+    run.tell(run.pending_pulls()[0], 1.0)
     check_refold(run)
     tp.Experiment.open(url, "another", ["A", "B"]).close()
 

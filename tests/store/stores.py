@@ -43,7 +43,7 @@ def bytes_of(state):
 
 def memory_of(run):
     """Return the state that a process holds in memory, to compare it with the state of the log."""
-    return run._state  # noqa: SLF001  public methods would compute it from the log
+    return run.internals.state
 
 
 def log_of(run):
@@ -68,7 +68,7 @@ def snapshot_size(run):
 
 def check_refold(run):
     """Check that the log, folded from its beginning and by a snapshot, is what this process has in memory."""
-    run.pulls_out()  # catches up
+    run.pending_pulls()  # catches up
     log = log_of(run)
     folded = load_state(log, snapshots=False)
     assert folded.snapshot == 0

@@ -43,7 +43,7 @@ def test_restored_it_goes_on_where_it_was(place, tmp_path):
         run_sql(place, "DROP SCHEMA tideproof CASCADE")
     backup(url_of(tmp_path, "b.db"), url_of(place))
     again = tp.Experiment.open(url_of(place), "prices")
-    assert again.pulls_out() == out
+    assert again.pending_pulls() == out
     assert memory_of(again).policy_state.buffers() == state[1]
     pull = again.ask(environment="x")
     assert (pull.arm, pull.environment) == (lost.arm, lost.environment)

@@ -48,11 +48,11 @@ def test_the_file_is_the_one_that_save_writes(place, tmp_path):
 def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
     run = busy(place)
     run.save(tmp_path / "a.json")
-    out = run.pulls_out()
+    out = run.pending_pulls()
     for name in ("copy", "twin"):
         assert export_import.import_file(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
     copy, twin = (tp.Experiment.open(url_of(place), name) for name in ("copy", "twin"))
-    assert copy.pulls_out() == out
+    assert copy.pending_pulls() == out
     assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
     assert copy.recommend() == run.recommend()
     asked = [each.ask(environment="z") for each in (run, copy, twin, tp.Experiment.load(tmp_path / "a.json"))]

@@ -34,7 +34,7 @@ def test_nothing_is_read_that_is_known(tmp_path, monkeypatch):
     pull = other.ask(environment=1)
     run.tell(pull.id, 2.0)  # which it knows of
     assert len([sql for sql in asked if "FROM events" in sql]) == 1
-    assert other.recommend().told == run.recommend().told == 5
+    assert other.recommend().recorded == run.recommend().recorded == 5
 
     run.close()  # a new connection counts anew
     for _ in range(4):

@@ -20,7 +20,7 @@ def test_who_joins_goes_on_exactly_where_the_others_are(place):
     play(alone, 30)
     mine, theirs = run.ask(environment="x"), alone.ask(environment="x")
     assert mine.arm == theirs.arm
-    assert other.pulls_out() == [mine]  # a look knows what others did
+    assert other.pending_pulls() == [mine]  # a look knows what others did
     other.tell(mine.id, 1.0)
     alone.tell(theirs, 1.0)
     assert run.ask(environment="x").arm == alone.ask(environment="x").arm
@@ -215,4 +215,4 @@ def test_pickled_it_is_opened_again(place):
     play(run, 5)
     copy = pickle.loads(pickle.dumps(run))
     pull = copy.ask(environment="x")
-    assert run.pulls_out() == [pull]
+    assert run.pending_pulls() == [pull]

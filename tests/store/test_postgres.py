@@ -98,7 +98,7 @@ def test_many_events_in_one_transaction(postgres):
     assert len(run.events()) == 1
     log.commit()
     assert len(run.events()) == 1 + len(group.entries)
-    assert len(run.pulls_out()) == len(group.entries)
+    assert len(run.pending_pulls()) == len(group.entries)
     log.close()
     check_refold(run)
 
@@ -109,7 +109,7 @@ def test_a_commit_that_the_server_turns_down_is_noticed(postgres):
     database.begin("SELECT")
     with pytest.raises(tp.errors.StoreError, match="could not be read or written: column"):
         database.send("SELECT nothing")
-    with pytest.raises(tp.errors.StoreError, match="did not commit a transaction: ROLLBACK"):
+    with pytest.raises(tp.errors.StoreError, match=r"did not commit the transaction \(status ROLLBACK\)"):
         database.commit()
     play(run, 1)
 
@@ -278,7 +278,7 @@ class Cut:
     "call",
     [
         lambda run: run.ask(environment="x"),
-        lambda run: run.tell(run.pulls_out()[0], 1.0),
+        lambda run: run.tell(run.pending_pulls()[0], 1.0),
         lambda run: run.ask(unit="visitor", environment="x"),  # two events, and a salt
         lambda run: run.once("key", run.ask, environment="x"),
         lambda run: run.add_arm("D"),
@@ -305,7 +305,7 @@ def test_a_command_is_done_once_wherever_the_connection_is_cut(postgres, monkeyp
         assert fresh.history()["reward"] == whole.history()["reward"]
     else:
         assert len(fresh.events()) == len(whole.events()) + 2
-        assert fresh.once("key", fresh.ask, environment="x") == fresh.pulls_out()[-1]
+        assert fresh.once("key", fresh.ask, environment="x") == fresh.pending_pulls()[-1]
     check_refold(run)
 
 
@@ -337,7 +337,7 @@ def test_a_commit_that_is_still_under_way_is_waited_for(postgres, monkeypatch, k
     monkeypatch.setattr(database, "commit", lost)
     pull = run.ask(environment="x")
     threads[0].join()
-    assert run.pulls_out() == [pull]
+    assert run.pending_pulls() == [pull]
     assert len(run.events()) == events + 1
     check_refold(run)
 

@@ -205,7 +205,7 @@ def test_two_handles_and_threads_in_one_process(place):
 
 
 def load_other(run):
-    run.pulls_out()
+    run.pending_pulls()
     return memory_of(run)
 
 

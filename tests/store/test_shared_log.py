@@ -43,7 +43,7 @@ def busy(run):
 
 
 @pytest.mark.parametrize("options", [{}, {"policy": "linlucb"}, {"lease": 1e9, "default": 0.0},
-                                     {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
+                                     {"confidence": 0.95}, {"minimum_shares": {"B": 0.1}}])  # fmt: skip
 def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
     monkeypatch.setattr(log_replay, "MIN_EVENTS_BETWEEN_SNAPSHOTS", 20)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
@@ -83,7 +83,7 @@ def test_what_is_due_is_written_down_by_whoever_looks(place):
     other = tp.Experiment.open(url_of(place), "prices", clock=lambda: now[0])
     run.ask(environment=1)
     now[0] = 20.0
-    assert other.pulls_out() == []
+    assert other.pending_pulls() == []
     assert type(run.events()[-1]).__name__ == "Expired"
     check_refold(run)
 
@@ -150,8 +150,8 @@ class Torn:
     [
         lambda run: run.ask(environment="x"),
         lambda run: run.ask(environment="new", n=7),
-        lambda run: run.tell(run.pulls_out()[0], 1.0),
-        lambda run: run.cancel(run.pulls_out()[0]),
+        lambda run: run.tell(run.pending_pulls()[0], 1.0),
+        lambda run: run.cancel(run.pending_pulls()[0]),
         lambda run: run.add_arm("D"),
         lambda run: run.ask(unit="visitor", environment="x"),  # two events
         lambda run: run.once("key", run.ask, environment="x"),
@@ -194,7 +194,7 @@ def test_an_error_of_one_thread_does_not_touch_the_others(place):
                 run.tell(run.ask(environment="bad"), float("nan"))
 
     in_threads(*[lambda seed=seed: good(seed) for seed in range(5)], bad)
-    assert len(run.pulls_out()) == 15
+    assert len(run.pending_pulls()) == 15
     assert len(run.history()["pull"]) == 90
     check_refold(run)
 
@@ -231,7 +231,7 @@ def test_a_group_that_fails_fails_for_all_and_is_gone(place):
     assert run.events() == events
     check_refold(run)
     in_threads(*[lambda: run.ask(environment="x")] * 6)
-    assert len(run.pulls_out()) == 6
+    assert len(run.pending_pulls()) == 6
     check_refold(run)
 
 
@@ -258,12 +258,14 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     assert run_sql(place, "SELECT seq FROM snapshots") == [(200,)]
     fresh = tp.Experiment.open(url_of(place), "prices", ARMS)
     assert snapshot_size(fresh) == 200
-    happened = memory_of(fresh).events
-    assert isinstance(happened, EventLog)
-    assert happened._past_events is None  # noqa: SLF001  no public method tells whether events were read
+    assert isinstance(memory_of(fresh).events, EventLog)
+    log, read, starts = log_of(fresh), log_of(fresh).read, []
+    monkeypatch.setattr(log, "read", lambda after, upto=None: starts.append(after) or read(after, upto))
     assert bytes_of(memory_of(fresh)) == bytes_of(memory_of(run))
+    assert 0 not in starts  # nobody needed the old events
     assert fresh.history() is not None
     assert fresh.events() == run.events()
+    assert starts.count(0) == 1
     run_sql(place, "UPDATE snapshots SET contents = hash")
     assert snapshot_size(tp.Experiment.open(url_of(place), "prices")) == 0
     run_sql(place, "DELETE FROM snapshots")
@@ -276,7 +278,7 @@ def test_who_waits_gives_way_after_each_event_and_who_has_the_lock_does_not(plac
     gave_way = []
     monkeypatch.setattr("tideproof.store.shared_log._yield_processor", lambda: gave_way.append(1))
     play(run, 5)
-    with other._lock:  # noqa: SLF001  stands for a command that waits for the log
+    with other.internals.lock:  # stands for a command that waits for the log
         shared_log_of(other).catch_up_and_yield()  # as while somebody writes
     assert len(gave_way) == 10
     assert bytes_of(memory_of(other)) == bytes_of(memory_of(run))

@@ -1,6 +1,5 @@
 """fsck finds damage of every kind, and nothing where there is none."""
 
-import json
 import random
 import shutil
 
@@ -8,7 +7,10 @@ import pytest
 
 import tideproof as tp
 from store.stores import bytes_of, database_of, in_threads, log_of, memory_of, opened, play, run_sql, url_of
+from tideproof.experiment.events.event_log import EventLog
 from tideproof.experiment.snapshots import snapshot as packing
+from tideproof.experiment.snapshots.pull_columns import book_to_columns
+from tideproof.experiment.state.experiment_state import State
 from tideproof.store import log_replay
 from tideproof.store.backend import Snapshot
 from tideproof.store.store_backup import backup
@@ -88,7 +90,7 @@ def test_nothing_is_wrong(tmp_path, run):
         ("UPDATE snapshots SET hash = zeroblob(16)", "the snapshot of 200 events is damaged"),
         (
             "UPDATE experiments SET about = replace(about, '5000', '60')",
-            "the stored summary (arms, budget, policy) does not agree",
+            "the stored description (arms, budget, policy) does not agree",
         ),
         ("UPDATE events SET record = x'00ff' WHERE seq = 6", "cannot be read"),
     ],
@@ -145,10 +147,12 @@ def test_planted_damage_in_postgresql(made, postgres, statement, said):
 def test_a_snapshot_that_is_whole_but_wrong(tmp_path, run):
     log = log_of(run)
     good = log.read_snapshot(packing.code_fingerprint(run.policy))
-    book, numbers = packing._unpack(json.loads(good.contents))  # noqa: SLF001  a wrong snapshot that is not damaged needs this format
-    book[3][3][0] += 1.0  # the first reward
+    state = State(run.events()[0], run.policy)
+    assert packing.resume(state, EventLog(run.events()[: good.seq]), good.contents)
+    state.book.rewards[0] += 1.0
+    wrong = packing.serialize_state([book_to_columns(state.book), state.policy_state.contents()])
     log.database.run("DELETE FROM snapshots")
-    log.write_snapshot(Snapshot(good.seq, good.mark, good.hash, packing.serialize_state([book, numbers])))
+    log.write_snapshot(Snapshot(good.seq, good.mark, good.hash, wrong))
     (found,) = checked(url_of(tmp_path)).experiments
     (fault,) = found.faults
     assert "the snapshot of 200 events differs" in fault
@@ -173,7 +177,7 @@ def test_an_arm_that_this_code_would_not_ask_for(tmp_path):
     run.ask(environment="x")
     (found,) = checked(url_of(tmp_path)).experiments
     (fault,) = found.faults
-    assert fault.startswith("event 22 contains other arms")
+    assert fault.startswith("the arms in event 22 differ")
 
 
 def test_a_policy_that_nobody_knows_here(tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ class Client:
     def send(self, id: str, kind: str, given: list[Any], keyed: bool) -> Any:
         run = self.run
         if kind == "look":
-            return fingerprint(pull.id for pull in run.pulls_out())
+            return fingerprint(pull.id for pull in run.pending_pulls())
         what: Callable[..., Any]
         options: dict[str, Any] = {"by": id}
         if kind == "ask":

@@ -83,7 +83,7 @@ def compare_arms(
     names: tuple[Any, Any],
     on: ScaleFit,
     pairs: Pairs,
-    places: tuple[int, int],
+    indices: tuple[int, int],
     *,
     confidence: float,
     adaptive: bool,
@@ -95,7 +95,7 @@ def compare_arms(
     Unknown numbers become None. `ever` holds the critical value for this pair that is valid at all looks
     together, and the p-value of no difference under continuous monitoring.
     """
-    i, k = places
+    i, k = indices
     C = on.found.covariance
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)

@@ -50,7 +50,7 @@ def fit(
     Parameters
     ----------
     data
-        A table with one row per observation: a mapping of columns or a `Table`; any data frame that narwhals
+        A table with one row for each reward: a mapping of columns or a `Table`; any data frame that narwhals
         supports (pandas, polars, pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV,
         TSV, Parquet or JSON lines file, compressed or not, or a glob pattern; an Excel file; a DuckDB or
         SQLite file; the URL of a PostgreSQL database; "-" for standard input. A database or data frame engine
@@ -137,11 +137,11 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best (95 %): +1.10 over A, the runner-up (+0.81 to +1.39; lift +20 %); best with probability ...
+    B is best (95 % confidence): +1.10 over A, the runner-up (95 % confidence interval: +0.81 to +1.39; lift +20 %); best with probability ...
     arm  n  raw_mean   mean       se    low   high   p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  < 0.001
     B    4     4.825  6.575  0.07444  6.384  6.766  > 0.999
-    8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
+    8 rewards in 2 environments; standard deviation of the noise: 0.138 (5 degrees of freedom)
     """
     options = AnalysisOptions(
         columns=ColumnOptions(

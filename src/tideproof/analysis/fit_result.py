@@ -108,7 +108,7 @@ class Fit:
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
     groups : lists of arms; only arms of the same list can be compared.
-    uninformative : number of environments with a single arm. They are allowed, but contribute no information.
+    uninformative : number of environments with a single arm. They are allowed, but contribute nothing to comparisons.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class Fit:
         Columns: arm, n, raw_mean (average of the observed rewards), mean (adjusted: as if the arm had run in
         every environment, in proportion to traffic), se, low, high, p_best.
         """
-        c, read = self.cells, self._estimate.readout
+        c, read = self.cells, self._estimate.means_and_shifts
         return Table(
             {
                 "arm": c.arms,
@@ -277,7 +277,7 @@ class Fit:
         period_mean (the mean over the environments with the arm, weighted by their traffic, which experiment
         platforms report) and period_bias. A bias is that mean minus the adjusted mean.
         """
-        c, mean = self.cells, self._estimate.readout.mean
+        c, mean = self.cells, self._estimate.means_and_shifts.mean
         raw, period = raw_mean(c), period_mean(c)
         return Table(
             {
@@ -389,7 +389,7 @@ class Fit:
         traffic of its group of arms; a difference, or a factor on the scales of ratios and odds), se, low,
         high. For a hidden tide the rows are time segments.
         """
-        c, read = self.cells, self._estimate.readout
+        c, read = self.cells, self._estimate.means_and_shifts
         return Table(
             {
                 "environment": c.environments,
@@ -451,7 +451,7 @@ class Fit:
         """
         i, k = self._position(a), self._position(b)
         if i == k:
-            raise InputError(f"gaps need two different arms, not {a!r} twice")
+            raise InputError(f"gaps() compares two different arms, not {a!r} with itself")
         found = self._on.gaps(i, k)
         where = [self.cells.environments[j] for j in found.environment]
         known = student_intervals(found.estimate, found.variance, found.freedom, self.confidence)

@@ -136,9 +136,9 @@ def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
     if c.low is None or c.high is None:
         raise InputError(
             "the search for influential rows needs the lowest and highest reward of each arm in each "
-            "environment; aggregated rows do not have them: pass single rewards"
+            "environment, which aggregated rows lack: use a table with one row for each reward"
         )
-    c.check_one_way("leaving single rows out")
+    c.check_one_way("the search for influential rows")
     s = c.solution
     residual, variance = residuals(s, c)
     left = 1.0 - 1.0 / c.n + variance  # 1 - h, as variance = 1/n - h

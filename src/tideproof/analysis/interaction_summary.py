@@ -31,8 +31,8 @@ class InteractionSummary:
 
     Attributes
     ----------
-    told : whether the log can separate interactions from noise. That takes an arm with two rewards in one
-        environment, and two arms in two environments. If not, omega and its interval are None.
+    estimable : whether the log can separate interactions from noise. That takes an arm with two rewards in
+        one environment, and two arms in two environments. If not, omega and its interval are None.
     omega : standard deviation of the interaction of arm and environment, averaged over rewards where each arm
         has its own.
     low, high : lower and upper bound of a common omega.
@@ -41,14 +41,15 @@ class InteractionSummary:
     one_winner : whether the best arm leads in at least 90 % of the environments; None if arms cannot be
         compared.
     average : candidates for the best arm in an average environment, where all environments count equally.
-    these : candidates for the best arm in the observed environments, weighted by their traffic.
-    arms : one row per arm: in how many environments it leads ("days", with "days_low" and "days_high"),
-        "to_come", the probability that it leads in a new environment, and its "omega".
+    observed : candidates for the best arm in the observed environments, weighted by their traffic.
+    arms : one row per arm: "environments_led", the number of environments in which it leads, with a
+        confidence interval ("low" and "high"); "p_leads_in_new", the probability that it leads in a new
+        environment; and its "omega".
     chance : one row per environment and arm, with the probability that the arm leads there; None in an
         environment without rewards.
     """
 
-    told: bool
+    estimable: bool
     omega: float | None
     low: float | None
     high: float | None
@@ -56,7 +57,7 @@ class InteractionSummary:
     environments: int
     one_winner: bool | None
     average: tuple[Any, ...]
-    these: tuple[Any, ...]
+    observed: tuple[Any, ...]
     arms: Table
     chance: Table
 
@@ -83,13 +84,14 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
     one = None
     if whole:
         who = leader_probabilities(mixed, found.mu, found.covariance, sign, fit.confidence)
-        columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
+        columns |= {"environments_led": who.days, "low": who.low, "high": who.high}
+        columns["p_leads_in_new"] = who.to_come
         chance["environment"] = [name for name in c.environments for _ in c.arms]
         chance |= {"arm": c.arms * c.J, "chance": who.chance.ravel()}
         one = bool(who.days[c.arms.index(fit.best)] >= ONE_WINNER_SHARE * count)
     columns["omega"] = np.sqrt(each) if mixed.told else np.full(c.K, np.nan)
     return InteractionSummary(
-        told=mixed.told,
+        estimable=mixed.told,
         omega=finite_or_none(omega),
         low=finite_or_none(low),
         high=finite_or_none(high),
@@ -97,7 +99,7 @@ def summarize_interactions(fit: Fit, found: Estimate, groups: list[Any], sign: f
         environments=count,
         one_winner=one,
         average=fit.decision.candidates,
-        these=_observed_candidates(fit, mixed, found, groups, sign) if whole else (),
+        observed=_observed_candidates(fit, mixed, found, groups, sign) if whole else (),
         arms=Table(columns),
         chance=Table(chance),
     )

@@ -7,7 +7,8 @@ records, so that all of them refuse the same combinations with the same sentence
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from inspect import signature
 from typing import Any, TypedDict
 
 from tideproof.analysis.outlier_exclusion import Robust, check_robust
@@ -17,6 +18,8 @@ from tideproof.data import Decimal, Missing
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.text import join_names
+
+_OTHER_NAMES = {"level": "confidence", "cap": "winsorize"}  # option names that users may expect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,9 @@ class AnalysisOptions:
         if not self.columns.unit:
             return variance
         if variance not in ("auto", "common", "by-unit"):
-            raise InputError(f"unit= (--unit) uses variance='by-unit'; leave out variance={variance!r}")
+            raise InputError(
+                f"unit= (--unit) requires variance='by-unit': leave out variance={variance!r}"
+            )
         return "by-unit"
 
     def check(self) -> None:
@@ -192,12 +197,26 @@ class LogOptions(TypedDict, total=False):
     unit: str | None
 
 
+def check_option_names(function: Callable[..., Any], options: Mapping[str, object]) -> None:
+    """Raise an error if keyword options of `function` have unknown names; it suggests the right name.
+
+    `options` are those that are not parameters of the function. The names of column options are known.
+    """
+    known = [name for name in signature(function).parameters if name not in ("data", "options")]
+    known += [each.name for each in fields(ColumnOptions) if each.name not in ("reward", *known)]
+    for name in options:
+        if name in _OTHER_NAMES:
+            raise UnknownName(f"{function.__name__}() has no option {name!r}; use {_OTHER_NAMES[name]}=")
+        if name not in known:
+            raise UnknownName.with_suggestion("option", name, known, f"of {function.__name__}()")
+
+
 def check_segments(adaptive: bool, anytime: bool) -> None:
     """Raise an error if the options do not allow separate analyses of segments, such as countries."""
     if adaptive and not anytime:
         raise InputError(
-            "segments of an adaptive experiment require anytime=True (--anytime), because without it "
-            "intervals of adaptive experiments hold only for the whole experiment"
+            "with adaptive=True (--adaptive), segments require anytime=True (--anytime): other intervals are "
+            "valid only for all rows together"
         )
 
 
@@ -208,7 +227,8 @@ def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
     """
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
         raise InputError(
-            f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"
+            f"rewards must be a list of different columns, of which the first decides, such as "
+            f"['sales', 'clicks'], not {rewards!r}"
         )
     for name in low:
         if name not in rewards:

@@ -19,7 +19,7 @@ from tideproof.stats.tide.hidden_tide_estimate import UnlabelledTideFit, follow_
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.table import Table
-from tideproof.text import format_probability, format_rounded
+from tideproof.text import format_count, format_probability, format_rounded
 
 MOST = 2_000_000  # largest number of rows without bins, if the estimation is compiled
 
@@ -59,10 +59,10 @@ class TideEstimate:
         Columns: time, jump (of all arms), probability.
         """
         found, time = self._followed.changes, self._followed.curve.time
-        places = [each.place for each in found]
+        indices = [each.position for each in found]
         return Table(
             {
-                "time": moment_labels(time[places], self._clock, float(time[-1] - time[0])),
+                "time": moment_labels(time[indices], self._clock, float(time[-1] - time[0])),
                 "jump": [each.jump for each in found],
                 "probability": [each.chance for each in found],
             }
@@ -86,9 +86,9 @@ class TideEstimate:
         )
 
     @property
-    def places(self) -> list[float]:
+    def positions(self) -> list[float]:
         """Positions of the tide's jumps, counted in time segments: 2.5 is the middle of the third segment."""
-        return [self._followed.points.where(each.place) for each in self._followed.changes]
+        return [self._followed.points.where(each.position) for each in self._followed.changes]
 
     @property
     def starts(self) -> Floats:
@@ -98,7 +98,7 @@ class TideEstimate:
     @property
     def jumped(self) -> list[int]:
         """Index of the first time after each jump of the tide, among the sorted times of the log."""
-        return [each.place for each in self._followed.changes]
+        return [each.position for each in self._followed.changes]
 
     @property
     def expected(self) -> float:
@@ -134,7 +134,9 @@ class TideEstimate:
         largest = sorted(range(len(found)), key=lambda i: -abs(found[i].jump))[:most]
         said += [all_said[i] for i in sorted(largest)]
         if len(found) > most:
-            said.append(f"--json and Fit.tide.changes list {len(found) - most:,} smaller abrupt changes.")
+            more = format_count(len(found) - most, "smaller abrupt change")
+            are, them = ("is", "it") if len(found) - most == 1 else ("are", "them")
+            said.append(f"{more} {are} not shown here; --json and Fit.tide.changes contain {them}.")
         if self.bin:
             said.append(self._binned())
         return said
@@ -142,17 +144,21 @@ class TideEstimate:
     def _binned(self) -> str:
         """Return the note that times of rewards were rounded to bins, because the log has too many rows."""
         unit = " s" if self._clock else ""
-        compiled = "" if _can_compile() else " pip install 'tideproof[lab]' allows more rows without bins."
+        compiled = (
+            ""
+            if _can_compile()
+            else " With numba (pip install 'tideproof[lab]'), more rows can be analyzed without bins."
+        )
         return (
             f"There are too many rows to estimate the shift row by row, so times were rounded to bins of "
-            f"{format_rounded(self.bin)}{unit}. Changes of the shift within a bin count as noise: intervals "
-            f"are wider, and abrupt changes are located less precisely.{compiled}"
+            f"{format_rounded(self.bin)}{unit}. Changes of the shift within a bin count as noise. Intervals "
+            f"are therefore wider, and abrupt changes are located less precisely.{compiled}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimated tide as a dictionary of plain values, for JSON."""
         return {
-            "followed_by": self.column,
+            "time_column": self.column,
             "first": self.first,
             "last": self.last,
             "drift": self.law.drift,

@@ -93,12 +93,12 @@ def choose_scale(cells: Cells) -> ScaleDecision:
         test = run_scale_test(cells, "difference", "ratio")
         said = "Arms are compared by differences, because some rewards are below 0."
         if test.p < REJECTION_P:
-            said += f" The scale test rejects differences ({_p_text(test.p)})."
+            said += f" A test of the scale (whether shifts add or multiply) rejects this ({_p_text(test.p)})."
         return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
         used = _plural(conventional)
-        said = f"With more than {_MANY} arms, scales are not tested; arms are compared by {used}."
+        said = f"With more than {_MANY} arms, no scale is tested; arms are compared by {used}."
         return ScaleDecision(conventional, {}, False, said, (conventional,))
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
     multiplies = cells.binary or noise_grows(cells)
@@ -114,9 +114,10 @@ def choose_scale(cells: Cells) -> ScaleDecision:
     possible = tuple(scale for scale in scales if scale == name or REJECTION_P <= tests[scale].p < 1.0)
     sentence = _sentence(name, tests, wrong, right)
     if len(possible) > 1:
-        others = [_plural(scale) for scale in possible if scale != name]
-        where = f"scale{'s' if len(others) > 1 else ''} of {' and of '.join(others)}"
-        sentence += f" The verdict and the intervals of comparisons also hold on the {where}."
+        others = " or by ".join(_plural(scale) for scale in possible if scale != name)
+        sentence += (
+            f" The verdict and the intervals of comparisons are also valid if arms are compared by {others}."
+        )
     return ScaleDecision(name, tests, bool(wrong) and bool(right), sentence, possible)
 
 
@@ -136,17 +137,18 @@ def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
 
 def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
     """Return the sentence on which scale for comparing arms was chosen, and which scales were rejected."""
-    used = f"arms are compared by {_plural(name)}"
-    kept = join_names(map(_plural, right), "or")
+    what, used = "Tests of the scale (whether shifts add or multiply)", f"compared by {_plural(name)}"
+    kept = [_plural(scale) for scale in right]
     if not wrong:
-        return f"The scale tests do not reject {kept}; {used}."
+        none = f"neither {' nor '.join(kept)}" if len(kept) == 2 else f"none of {join_names(kept)}"
+        return f"{what} reject {none}; arms are {used}."
     said = join_names(f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong)
     if not right:
-        return f"The scale tests reject all scales: {said}; {used}, which fit best."
+        return f"{what} reject all scales: {said}. Arms are {used}, which fit best."
     # Against odds, a positive statistic means larger differences near a rate of 1/2.
     grow = wrong == ["difference"] and "odds" not in tests and tests["difference"].z > 0.0
-    how = ", which are larger where rewards are higher," if grow else ""
-    return f"The scale tests reject {said}{how} but not {kept}; {used}."
+    how = ": differences between arms are larger where rewards are higher" if grow else ""
+    return f"{what} reject {said} but not {join_names(kept, 'or')}{how}. Arms are {used}."
 
 
 def explain_misfits(choice: ScaleDecision) -> str:
@@ -154,9 +156,12 @@ def explain_misfits(choice: ScaleDecision) -> str:
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
-    worse = " and ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
-    chosen = _plural(choice.name).capitalize()
-    return f"{chosen} between arms fit better than {worse}, but the test of additivity rejects them, too."
+    worse = " and by ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
+    chosen = _plural(choice.name)
+    return (
+        f"Comparing arms by {chosen} fits the data better than by {worse}, but the test of additivity "
+        f"rejects {chosen}, too."
+    )
 
 
 def _plural(scale: ScaleName) -> str:

@@ -17,6 +17,7 @@ from tideproof.analysis.log_options import (
     ComparisonOptions,
     LogOptions,
     StatisticsOptions,
+    check_option_names,
 )
 from tideproof.analysis.scale_choice import ScaleChoice, resolve_variance, select_scale
 from tideproof.analysis.words.fit_text import anytime_suffix
@@ -29,7 +30,7 @@ from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
-from tideproof.text import format_count, format_p, join_names
+from tideproof.text import format_p, join_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,7 @@ class Segments:
     left_out : segments without a fit, each with the reason.
     confidence : probability that all statements about winners hold.
     heterogeneity : test of the hypothesis that arms differ by the same amount in all segments. None where it
-        cannot be made, and with `anytime`, because the test is valid for one look only.
+        cannot be made, and with `anytime`, because the test is valid for one inspection only.
     """
 
     by: str
@@ -94,7 +95,8 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally in all segments."""
-        sure = f"{100 * self.confidence:g} % for all segments together{anytime_suffix(self.pooled.anytime)}"
+        always = anytime_suffix(self.pooled.anytime)
+        sure = f"{100 * self.confidence:g} % confidence for all segments together{always}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
@@ -102,7 +104,9 @@ class Segments:
         elif not winners:
             who = f"no winner in any segment ({sure})"
         elif len(next(iter(winners.values()))) == len(self.fits):
-            who = f"{next(iter(winners))} is best in all {format_count(len(self.fits), 'segment')} ({sure})"
+            count = len(self.fits)
+            every = {1: "the only segment", 2: "both segments"}.get(count, f"all {count:,} segments")
+            who = f"{next(iter(winners))} is best in {every} ({sure})"
         else:
             who = f"winners ({sure}): {said}; no winner in the other segments"
         return f"{who}{self._alike}"
@@ -115,8 +119,11 @@ class Segments:
             return ""
         p = format_p(test.p)
         if test.p < 1.0 - self.confidence:
-            return f"; differences between arms vary between segments ({p})"
-        return f"; no evidence that differences between arms vary between segments ({p})"
+            return f"; differences between arms depend on the segment (test of equal differences, {p})"
+        return (
+            f"; no evidence that differences between arms depend on the segment (test of equal differences, "
+            f"{p})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of all segments as a dictionary of plain values, for JSON."""
@@ -178,6 +185,7 @@ def segments(
     >>> segments(log, by="shop", arm="variant", environment=None, reward="sales").winners
     {'B': ['n'], 'A': ['s']}
     """
+    check_option_names(segments, options)
     asked = AnalysisOptions(
         columns=ColumnOptions(arm=arm, environment=environment, reward=reward, **options),
         statistics=StatisticsOptions(

@@ -15,6 +15,7 @@ from tideproof.analysis.log_options import (
     LogOptions,
     StatisticsOptions,
     check_metrics,
+    check_option_names,
 )
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
@@ -30,7 +31,7 @@ class Metrics:
     Attributes
     ----------
     fits : the fit of each metric; the first metric decides.
-    control : the arm with which the others are compared; None to compare each with the best of the others.
+    control : the arm with which the others are compared; None to compare each with the best other arm.
     """
 
     fits: dict[str, Fit]
@@ -45,7 +46,7 @@ class Metrics:
     def table(self) -> Table:
         """Table that compares every arm with the control, or with the best other arm, in every metric.
 
-        Columns: metric, arm, estimate, low, high, lift, reading ("better", "worse", "unclear", "not
+        Columns: metric, arm, estimate, low, high, lift, conclusion ("better", "worse", "unclear", "not
         comparable"). The intervals of one metric hold for all arms at once. They are not adjusted for the
         number of metrics, so that harm to a guardrail is not missed.
         """
@@ -53,7 +54,7 @@ class Metrics:
         for metric, fit in self.fits.items():
             found = _compare_with_best(fit) if self.control is None else against(fit, self.control)
             rows += [{"metric": metric} | row for row in found]
-        names = ("metric", "arm", "estimate", "low", "high", "lift", "reading")
+        names = ("metric", "arm", "estimate", "low", "high", "lift", "conclusion")
         return Table({name: [row.get(name) for row in rows] for name in names})
 
     @property
@@ -64,10 +65,10 @@ class Metrics:
             return ""
         arm = decision.best
         if arm == self.control:
-            return f"{arm}, the control, leads, so guardrails are not compared"
-        than = "the best of the others" if self.control is None else self.control
+            return f"guardrails are not compared, because the control {arm} leads"
+        than = "the best other arm" if self.control is None else self.control
         mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
-        said = [_comparison_text(metric, mine[metric]) for metric in metrics[1:]]
+        said = [_comparison_text(metric, mine[metric], self.fits[metric]) for metric in metrics[1:]]
         return f"{arm} compared with {than}: {'; '.join(said)}"
 
     @property
@@ -78,7 +79,7 @@ class Metrics:
         return [
             r["metric"]
             for r in self.table
-            if r["arm"] == best and r["metric"] != first and r["reading"] == "worse"
+            if r["arm"] == best and r["metric"] != first and r["conclusion"] == "worse"
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,6 +141,7 @@ def metrics(
     >>> found.deciding.best, found.harmed
     ('B', ['wait'])
     """
+    check_option_names(metrics, options)
     check_metrics(rewards, low)
     asked = AnalysisOptions(
         columns=ColumnOptions(arm=arm, environment=environment, reward=rewards[0], **options),
@@ -165,13 +167,13 @@ def _compare_with_best(fit: Fit) -> list[dict[str, Any]]:
     rows = []
     for row in fit.comparisons:
         if row["estimate"] is None:
-            rows.append(row | {"reading": "not comparable"})
+            rows.append(row | {"conclusion": "not comparable"})
         else:
-            rows.append(row | {"reading": _best_reading(row, fit.direction)})
+            rows.append(row | {"conclusion": _best_conclusion(row, fit.direction)})
     return rows
 
 
-def _best_reading(row: dict[str, Any], direction: str) -> str:
+def _best_conclusion(row: dict[str, Any], direction: str) -> str:
     """Return "better", "worse" or "unclear": the result of comparing an arm with the best other arm.
 
     The interval of such a comparison may end at 0, which counts as a known sign.
@@ -182,13 +184,17 @@ def _best_reading(row: dict[str, Any], direction: str) -> str:
     return read_interval(low or high, high or low, direction)
 
 
-def _comparison_text(metric: str, row: dict[str, Any]) -> str:
-    """Return the comparison of an arm with the control or the best arm, in one metric, as text."""
-    reading = "no clear difference" if row["reading"] == "unclear" else row["reading"]
-    said = f"{reading} in {metric}"
+def _comparison_text(metric: str, row: dict[str, Any], fit: Fit) -> str:
+    """Return the comparison of an arm with the control or the best arm, in one metric, as text.
+
+    `fit` is the fit of that metric.
+    """
+    conclusion = "no clear difference" if row["conclusion"] == "unclear" else row["conclusion"]
+    said = f"{conclusion} in {metric}"
     if row["estimate"] is None:
         return said
     if row["low"] is None:
         return f"{said} ({row['estimate']:+.3g})"
-    interval = f"from {format_rounded(row['low'])} to {format_rounded(row['high'])}"
-    return f"{said} ({row['estimate']:+.3g}, {interval})"
+    level = f"{100 * fit.confidence:g} % confidence interval"
+    interval = f"{format_rounded(row['low'] + 0.0)} to {format_rounded(row['high'] + 0.0)}"  # never -0
+    return f"{said} ({row['estimate']:+.3g}; {level}: {interval})"

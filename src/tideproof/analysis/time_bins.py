@@ -41,10 +41,10 @@ class TimeBins(NamedTuple):
         """Note for users on why rows were grouped into time bins, and which option may be better."""
         label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
         return (
-            f"Single rewards of this kind (mostly equal, or skewed) cannot show the shift. Rows were grouped "
-            f"into {format_count(self.bins, 'time bin')} ({self.column}, about {self.each:,} rewards "
-            f"each), which serve as environments; changes of the shift within a bin count as noise. If you "
-            f"know when the shift changes, use {label}."
+            f"The shift cannot be estimated from single rewards that are mostly equal (such as 0/1) or "
+            f"skewed. Rows were therefore grouped into {format_count(self.bins, 'time bin')} ({self.column}, "
+            f"about {self.each:,} rewards each), which serve as environments. Changes of the shift within a "
+            f"bin count as noise; if you know when the shift changes, use {label}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from tideproof.table import Table
 class ControlComparison(NamedTuple):
     """Table that compares each arm with a control arm.
 
-    Columns: arm; estimate, low and high (a difference, or a lift where arms are compared by lifts); reading
-    ("better", "worse", "unclear" or "not comparable"); lift on the scale of differences.
+    Columns: arm; estimate, low and high (a difference, or a lift where arms are compared by lifts);
+    conclusion ("better", "worse", "unclear" or "not comparable"); lift on the scale of differences.
     """
 
     control: Any
@@ -49,15 +49,15 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
         One row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
         the control or, where arms are compared by lifts, its lift), low, high and p (two-sided); lift (the
         estimate divided by the control's adjusted mean), lift_low and lift_high (Fieller's interval at the
-        same confidence level; None where the control's mean may be 0); reading: "better", "worse", "unclear"
-        (the interval contains 0 or is unknown), or "not comparable", with the other columns None.
+        same confidence level; None where the control's mean may be 0); conclusion: "better", "worse",
+        "unclear" (the interval contains 0 or is unknown), or "not comparable", with the other columns None.
 
     Examples
     --------
     >>> days, sales = [1] * 4 + [2] * 4, [1.0, 1.2, 2.0, 2.1, 4.0, 4.1, 5.0, 5.3]
     >>> fit = Fit.from_arrays(["A", "A", "B", "B"] * 2, days, sales)
     >>> against(fit, "A")
-    arm  estimate     low   high          p    lift  lift_low  lift_high  reading
+    arm  estimate     low   high          p    lift  lift_low  lift_high  conclusion
     B       1.025  0.7863  1.264  0.0001063  0.3981    0.2910     0.5172  better
     """
     arms = fit.cells.arms
@@ -77,7 +77,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
         if arm not in group:
             for name in _COLUMNS[1:-1]:
                 columns[name].append(None)
-            columns["reading"].append("not comparable")
+            columns["conclusion"].append("not comparable")
             continue
         found = fit.contrast(arm, control, confidence=confidence)
         low, high = found.low, found.high
@@ -89,7 +89,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     return Table(columns)
 
 
-_COLUMNS = ("arm", "estimate", "low", "high", "p", "lift", "lift_low", "lift_high", "reading")
+_COLUMNS = ("arm", "estimate", "low", "high", "p", "lift", "lift_low", "lift_high", "conclusion")
 
 
 def read_interval(low: float | None, high: float | None, direction: str) -> str:

@@ -99,7 +99,7 @@ def analyze_command(
     prior: Annotated[str, _choice("exchangeable or flat (above).")] = "exchangeable",
     adaptive: Annotated[bool, _statistic("Arms were assigned adaptively (bandit).", "--adaptive")] = False,
     anytime: Annotated[
-        bool, _statistic("Intervals are valid at every look at the data.", "--anytime")
+        bool, _statistic("Intervals stay valid at every repeated analysis.", "--anytime")
     ] = False,
     robust: Annotated[
         str | None, _statistic("'cells' excludes outlying arm-environment pairs.", metavar="cells")

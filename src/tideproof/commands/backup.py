@@ -20,8 +20,8 @@ def backup_command(
 ) -> None:
     """Copy all experiments of a store to a new file, and check the copy.
 
-    The store may be in use. The new file is a store, too; restore it with the same command. Nothing is
-    overwritten.
+    The store may be in use. The new file is itself a store. To restore it, copy it with the same command to a
+    new store (second example). Nothing is overwritten.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_backup import backup

@@ -14,7 +14,7 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.option_types import (
     OUTPUT,
-    Progress,
+    NoProgress,
     flag_option,
     read_budgets,
     text_option,
@@ -40,55 +40,57 @@ SETTINGS, SIMULATION = "Settings", "Simulation"
 
 def calibrate_command(
     part: Annotated[str, text_option("Part to check (above).", SETTINGS, "NAME")] = "logs",
-    only: Annotated[str, text_option("Rows to check by name: 'money*'.", SETTINGS, "PATTERN")] = "*",
+    only: Annotated[str, text_option("Only these rows, such as 'money*'.", SETTINGS, "PATTERN")] = "*",
     worlds: Annotated[int | None, whole_option("stops and ends: number of random worlds.", SETTINGS)] = None,
-    caps: Annotated[
+    budgets: Annotated[
         str | None, text_option("stops: budgets in pulls, such as 300,1000.", SETTINGS, "NUMBERS")
     ] = None,
     heavy: Annotated[bool, flag_option("--heavy", "stops: noise with heavy tails.", SETTINGS)] = False,
-    once: Annotated[bool, flag_option("--once", "looks: intervals for one analysis only.", SETTINGS)] = False,
+    once: Annotated[
+        bool, flag_option("--once", "looks: intervals valid for one analysis.", SETTINGS)
+    ] = False,
     prior: Annotated[
         str | None, text_option("chances: prior, exchangeable or flat.", SETTINGS, "NAME")
     ] = None,
     logs: Annotated[int | None, whole_option("logs: number of logs of each row.", SIMULATION)] = None,
     runs: Annotated[int | None, whole_option("Other parts: number of runs of each row.", SIMULATION)] = None,
     replications: Annotated[int | None, whole_option("plans: as in tideproof plan.", SIMULATION)] = None,
-    seed: Annotated[int | None, whole_option("Random seed; not for logs and looks.", SIMULATION)] = None,
+    seed: Annotated[int | None, whole_option("Random seed (not used by logs and looks).", SIMULATION)] = None,
     engine: Annotated[
         str | None, text_option("stops and plans: cpu, cuda or auto.", SIMULATION, "NAME")
     ] = None,
     workers: Annotated[int | None, whole_option("Parallel processes or threads.", SIMULATION)] = None,
     plot: Annotated[Path | None, text_option("chances: save a reliability diagram.", OUTPUT, "FILE")] = None,
     out: Annotated[Path | None, text_option("Folder for a page and CSV files.", OUTPUT, "FOLDER")] = None,
-    progress: Progress = True,
+    no_progress: NoProgress = False,
 ) -> None:
     """Check error rates and the coverage of confidence intervals by simulation, where true values are known.
 
-    A result counts as broken, and is marked with !, if it is worse than promised and random error explains
-    this with a probability below 0.001 only.
+    A promise counts as broken (marked with !) if the result is worse than promised and the probability of
+    such a result by chance is below 0.001.
 
     Each part (--part) checks other promises:
 
     * logs: answers of tideproof analyze; by default for 2,000 logs of each setting
     * stops: stopping rules; by default in 200 worlds, or in 20 for the budget 5000
-    * ends: final estimates of adaptive runs; by default in 40 worlds besides those of the paper
-    * looks: intervals that are valid at every look at a growing log
+    * ends: final intervals of adaptive runs; by default in the worlds of the paper and 40 more
+    * looks: intervals that stay valid however often a growing log is analyzed
     * chances: probabilities of being the best
     * plans: error rates of the tests that tideproof plan suggests
     * interactions: intervals if environments shift some arms more than others
     * wrong_cells: answers with --robust cells if some arm-environment pairs are outlying
     * times: logs with times instead of environments
 
-    If the description of an option starts with a part, the option is only for that part. --heavy uses
-    Student's t distribution with 5 degrees of freedom. By default, there is one worker per core; plans always
-    uses all cores.
+    An option whose description begins with the name of a part, such as "stops:", applies only to that part.
+    --heavy uses Student's t distribution with 5 degrees of freedom. By default, there is one worker per core;
+    plans always uses all cores.
     """
     given: dict[str, Any] = {
         "logs": logs,
         "runs": runs,
         "seed": seed,
         "worlds": worlds,
-        "caps": None if caps is None else _read_caps(caps),
+        "budgets": None if budgets is None else _read_ascending(budgets),
         "heavy": heavy or None,
         "once": once or None,
         "prior": prior,
@@ -100,7 +102,7 @@ def calibrate_command(
     named = {name: value for name, value in given.items() if value is not None}
     if part == "logs":
         _refuse_others(part, named, _LOG_OPTIONS)
-        _check_logs(_LOGS if logs is None else logs, only, workers, out, progress)
+        _check_logs(_LOGS if logs is None else logs, only, workers, out, not no_progress)
         return
     from tideproof.research.trust.ledger_part import PartOptions
     from tideproof.research.trust.ledger_part_registry import find_part
@@ -110,14 +112,14 @@ def calibrate_command(
     if plot is not None:
         check_picture_path(plot)
     named.pop("plot", None)
-    _check_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, progress)
+    _check_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, not no_progress)
 
 
-def _read_caps(text: str) -> tuple[int, ...]:
-    """Parse the value of the option --caps: a list of budgets in ascending order."""
+def _read_ascending(text: str) -> tuple[int, ...]:
+    """Parse the value of the option --budgets: a list of budgets in ascending order."""
     found = read_budgets(text)
     if sorted(set(found)) != found or found[0] < 1:
-        raise InputError(f"--caps must be whole numbers above 0 in ascending order, not {text!r}")
+        raise InputError(f"--budgets must be whole numbers above 0 in ascending order, not {text!r}")
     return tuple(found)
 
 
@@ -185,8 +187,9 @@ def _check_part(
     for row in failed if asked.is_promised else ():
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
-    what = "broken" if asked.is_promised else "not promised with these options, and exceeded"
-    typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}")
+    what = "broken" if asked.is_promised else "exceeded"
+    note = "" if asked.is_promised else " (with these options it is not promised)"
+    typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}{note}")
     if plot is not None and part.draw is not None:
         part.draw(rows, plot)
     for path in (None if out is None else out / f"{name}.csv", plot):
@@ -256,7 +259,7 @@ COMMAND = Command(
     {3: "a promise was broken"},
     examples=(
         "tideproof calibrate --part logs --only 'money*' --logs 500",
-        "tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300",
+        "tideproof calibrate --part stops --only '*, 5 arms, *' --budgets 300",
     ),
     hint="--out FOLDER writes all counts to CSV files",
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.")]
 # Maps the headers of the numeric columns to keys of a row.
-_COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "told", "budget": "budget"}
+_COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "recorded", "budget": "budget"}
 
 
 def experiments_command(url: Url, as_json: AsJson = False) -> None:
@@ -76,5 +76,7 @@ def show(console: Console, rows: list[dict[str, Any]]) -> None:
     names = Column("name", [escape_control_characters(row["name"]) for row in rows], left=True)
     for table in make_tables(names, columns, console.width, space=2, **PLAIN):
         console.print(table)
-    note = "verdict: the arm selected now (probability that it is the best); last event: time since then"
+    note = (
+        "verdict: the arm that would be selected now (probability that it is the best); last event: its age"
+    )
     console.print(f"{format_count(len(rows), 'experiment')}; {note}", style="dim", highlight=False)

@@ -31,8 +31,8 @@ def fsck_command(
     snapshots are compared with this replay. Nothing is written or repaired, and other programs can use the
     store meanwhile.
 
-    Choices and snapshots that other code (another version of tideproof or of a policy) wrote are not
-    compared, because that code may choose differently. Choices for units, such as users, are not recomputed,
+    Choices and snapshots of another version of tideproof or of the policy are not compared, because that
+    version may choose differently. Choices for units, such as users, are not recomputed,
     because they depend on a secret that may have been deleted.
     """
     from rich.console import Console
@@ -86,7 +86,8 @@ def show(console: Console, found: StoreFindings) -> None:
             console.print(table)
         if any(row.trusted or row.others for row in rows):
             console.print(
-                "not recomputed: choices by other code and for units; not compared: snapshots of other code",
+                "Not recomputed: choices of another version of tideproof or of the policy, and choices for "
+                "units. Not compared: snapshots of another version.",
                 style="dim",
                 highlight=False,
             )
@@ -94,5 +95,6 @@ def show(console: Console, found: StoreFindings) -> None:
     faults = found.all_faults
     for fault in faults:
         console.print(Text(escape_control_characters(fault), style="red"))
-    verdict = f"{format_count(len(faults), 'fault')}: restore a backup" if faults else "no faults found"
+    remedy = "restore a backup with tideproof backup BACKUP NEW-URL"
+    verdict = f"{format_count(len(faults), 'fault')} found: {remedy}" if faults else "no faults found"
     console.print(Text(verdict, style="bold red" if faults else "bold green"))

@@ -1,4 +1,4 @@
-"""Help page of a command: usage, description, examples, and one line for each option, grouped by purpose."""
+"""Help page of a command: usage, summary, examples, details, and options in groups, one line each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONS = "Options"
 
 
 def command_class(examples: Sequence[str]) -> type[TyperCommand]:
-    """Return a typer command class whose help page shows the given examples before the options."""
+    """Return a typer command class whose help page shows the given examples after the summary."""
 
     class CommandWithExamples(TyperCommand):
         def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -35,13 +35,15 @@ def print_help(command: TyperCommand, context: Any, examples: Sequence[str]) -> 
     console.print()
     usage = " ".join([context.command_path, *_usage_words(command)])
     console.print(Padding(Text.assemble("Usage: ", (usage, "bold")), (0, 1)))
-    for paragraph in _paragraphs(command.help):
-        space = (0, 1, 0, 3) if paragraph.startswith("* ") else (1, 1, 0, 1)
-        console.print(Padding(Text(paragraph), space))
+    summary, *details = _paragraphs(command.help) or [""]
+    console.print(Padding(Text(summary), (1, 1, 0, 1)))
     if examples:
         console.print(Padding(Text("Examples:"), (1, 1, 0, 1)))
     for example in examples:
         console.print(Padding(Text(example, style="cyan"), (0, 1, 0, 3)))
+    for paragraph in details:
+        space = (0, 1, 0, 3) if paragraph.startswith("* ") else (1, 1, 0, 1)
+        console.print(Padding(Text(paragraph), space))
     console.print()
     panels = option_panels(command, context)
     width = max(len(left) for lines in panels.values() for left, _ in lines)
@@ -75,8 +77,8 @@ def _describe_parameter(parameter: Any) -> tuple[str, str]:
     description = f"{text} [default: {default}]" if default else text
     if parameter.param_type_name == "argument":
         return parameter.metavar, description
-    if parameter.is_flag:  # of a flag that is on by default, the option that turns it off
-        return (parameter.secondary_opts if parameter.default is True else parameter.opts)[0], description
+    if parameter.is_flag:
+        return parameter.opts[0], description
     return f"{parameter.opts[0]} {parameter.metavar or 'TEXT'}", description
 
 

@@ -18,8 +18,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE.json", help="JSON file to re
 def import_command(file: File, url: Url, name: Name) -> None:
     """Create an experiment in a store that continues the experiment of a JSON file.
 
-    tideproof export and Experiment.save write such files. Rewards of pending pulls of the file can be
-    recorded. New pulls get IDs that differ from those of a program that continues with the file itself.
+    tideproof export and Experiment.save write such files. The rewards of pulls that are pending in the file
+    can be recorded in the store. New pulls get IDs with a new prefix, so that they differ from those of a
+    program that continues with the file.
     """
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import import_file

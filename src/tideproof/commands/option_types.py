@@ -49,7 +49,7 @@ def flag_option(name: str, help: str, panel: str | None = None) -> Any:
 
 OUTPUT = "Output"
 AsJson = Annotated[bool, flag_option("--json", "Print the results as JSON.", OUTPUT)]
-Progress = Annotated[bool, flag_option("--progress/--no-progress", "Show no progress bar.", OUTPUT)]
+NoProgress = Annotated[bool, flag_option("--no-progress", "Show no progress bar.", OUTPUT)]
 Scheduler = Annotated[
     str | None, text_option("Address of a Dask scheduler to run on.", "Simulation", "ADDRESS")
 ]

@@ -12,7 +12,7 @@ from tideproof.commands.command_definition import Command
 from tideproof.commands.option_types import (
     OUTPUT,
     AsJson,
-    Progress,
+    NoProgress,
     number_option,
     spell_option,
     text_option,
@@ -38,7 +38,7 @@ def plan_command(
     per_environment: Annotated[int | None, whole_option("Pulls in one environment (a day).", "Test")] = None,
     error: Annotated[float, number_option("Allowed probability of error.", "Test")] = 0.05,
     gap: Annotated[
-        float | None, number_option("Best mean minus the mean of the other arms.", "Means")
+        float | None, number_option("Best mean minus the mean of each other arm.", "Means")
     ] = None,
     sigma: Annotated[
         float | None, number_option("Standard deviation of the noise.", "Means", default="1")
@@ -47,7 +47,7 @@ def plan_command(
         float | None, number_option("Conversion rate of all arms but the best.", "Conversions")
     ] = None,
     lift: Annotated[
-        float | None, number_option("Relative lift of the best arm: 0.1 means 10 %.", "Conversions")
+        float | None, number_option("Relative lift over the other arms: 0.1 means 10 %.", "Conversions")
     ] = None,
     log: Annotated[
         str | None,
@@ -73,14 +73,13 @@ def plan_command(
         Path | None, text_option("Save the error rates by budget as a CSV file.", OUTPUT, "FILE")
     ] = None,
     as_json: AsJson = False,
-    progress: Progress = True,
+    no_progress: NoProgress = False,
 ) -> None:
     """Find how many pulls a test needs, and how many environments (such as days) it lasts.
 
     Required are --arms, --per-environment, and either --gap for means or --rate and --lift for conversions.
     --gap or --lift is the smallest lead of the best arm that the test must find. With --from, a pilot log
-    provides the numbers of arms and of pulls in each environment, and --sigma or --rate, unless they are
-    given.
+    provides --arms, --per-environment, and --sigma or --rate if they are not given.
 
     The test is simulated in the least favourable case: one best arm, and all others equal. The probability
     that the test selects a wrong arm is then at most --error. By default, there are as many replications as a
@@ -110,7 +109,7 @@ def plan_command(
         log=pilot,
         replications=replications,
         seed=seed,
-        progress=progress,
+        progress=not no_progress,
     )
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
@@ -160,16 +159,15 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
         Column(
-            "90th per-\ncentile", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]
+            "90th per-\ncentile", [f"{n:,}" if (n := row["percentile_90"]) else "\N{EN DASH}" for row in rows]
         ),
         Column("environ-\nments", [f"{row['environments']:,}" for row in rows]),
         Column("% wrong in simulation", errors),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
     ]
-    caption = (
-        f"tests that can stop early had a budget of {found.calibrated_stop.cap:,} pulls in the simulation"
-    )
-    first = Column("design", [row["way"] for row in rows], left=True)
+    budget = f"{found.calibrated_stop.budget:,} pulls"
+    caption = f"In the simulation, tests with early stopping had a budget of {budget}."
+    first = Column("design", [row["design"] for row in rows], left=True)
     return list(make_tables(first, columns, width, caption=caption))
 
 

@@ -39,7 +39,8 @@ def policies_command(
     console.print()
     console.print("A suffix such as +ols chooses the selection rule: round-robin+ols.", highlight=False)
     console.print(
-        "The prefix reduce: removes the estimated shifts from the rewards of a policy: reduce:lucb.",
+        'With the prefix "reduce:", as in reduce:lucb, a policy gets rewards from which the estimated shifts '
+        "are removed.",
         highlight=False,
     )
 

@@ -10,7 +10,7 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.option_types import (
     OUTPUT,
-    Progress,
+    NoProgress,
     Scheduler,
     flag_option,
     text_option,
@@ -33,7 +33,7 @@ def reproduce_command(
     engine: Annotated[str, text_option("cpu, cuda (a GPU) or auto.", "Simulation", "NAME")] = "cpu",
     scheduler: Scheduler = None,
     out: Annotated[Path, text_option("Output folder.", OUTPUT, "FOLDER")] = Path("reproduction"),
-    progress: Progress = True,
+    no_progress: NoProgress = False,
 ) -> None:
     """Reproduce the figures of Srisawad et al. (2024), and check the claims of this paper.
 
@@ -52,7 +52,7 @@ def reproduce_command(
     count = QUICK if quick else FULL if replications is None else replications
     try:
         with dask(scheduler) if scheduler else nullcontext() as executor:
-            made = reproduce(figures or [], count, seed, out, executor, progress, engine)
+            made = reproduce(figures or [], count, seed, out, executor, not no_progress, engine)
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: finished simulations are in {out}; repeat the same command to continue", err=True

@@ -38,7 +38,7 @@ def show_command(
 
     from tideproof.checks import require_whole_number
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
-    from tideproof.report.store_listing import experiment_page
+    from tideproof.report.store_listing import experiment_details
     from tideproof.store.read_only_view import find_log, read_only_copy
     from tideproof.store.store_urls import open_backend
 
@@ -48,7 +48,7 @@ def show_command(
         with progress_bar(f"reading {name}", 2, "steps", after=SECONDS_BEFORE_BAR) as show_progress:
             run = read_only_copy(find_log(backend, name))
             show_progress(1)
-            found = experiment_page(run, name, wanted)
+            found = experiment_details(run, name, wanted)
     finally:
         backend.close()
     if as_json:
@@ -75,9 +75,9 @@ def show(console: Console, found: dict[str, Any]) -> None:
     budget = "no budget" if found["budget"] is None else f"budget {found['budget']:,}"
     counts = [
         format_count(found["pulls"], "pull"),
-        format_count(found["told"], "reward"),
-        f"{len(found['pending']):,} pending",
-        f"{found['lost']:,} cancelled or expired",
+        format_count(found["recorded"], "reward"),
+        format_count(len(found["pending"]), "pending pull"),
+        format_count(found["lost"], "cancelled or expired pull"),
     ]
     facts = [found["standing"], f"policy {found['policy']}", budget, ", ".join(counts)]
     console.print(

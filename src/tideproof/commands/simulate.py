@@ -13,7 +13,7 @@ from tideproof.commands.command_definition import Command
 from tideproof.commands.option_types import (
     OUTPUT,
     AsJson,
-    Progress,
+    NoProgress,
     Scheduler,
     flag_option,
     number_option,
@@ -42,7 +42,7 @@ SUITE_PARAMETERS = (
     "engine",
     "csv",
     "as_json",
-    "progress",
+    "no_progress",
 )
 
 
@@ -76,7 +76,7 @@ def simulate_command(
         Path | None, text_option("Save a chart of the error rate by budget.", OUTPUT, "FILE")
     ] = None,
     as_json: AsJson = False,
-    progress: Progress = True,
+    no_progress: NoProgress = False,
 ) -> None:
     """Simulate policies that choose among arms, and print how often each policy selects a wrong arm.
 
@@ -117,9 +117,7 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     if worlds != "even" and not suite:
-        raise InputError(
-            f"--worlds can be used only with --suite: {worlds!r} names a collection of worlds of the suite"
-        )
+        raise InputError(f"--worlds {worlds!r} requires --suite, whose collection of worlds it selects")
     if suite:
         given = _given_parameters(context)
         _check_suite_parameters(context, given)
@@ -131,7 +129,7 @@ def simulate_command(
             engine,
             csv,
             as_json,
-            progress,
+            not no_progress,
             worlds,
         )
         return
@@ -142,7 +140,7 @@ def simulate_command(
     checkpoints = read_budgets(budgets)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
-        study = simulate(world, names, checkpoints, replications, seed, executor, progress, engine)
+        study = simulate(world, names, checkpoints, replications, seed, executor, not no_progress, engine)
 
     console = Console()
     if as_json:

@@ -91,7 +91,9 @@ def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
         columns,
         width,
         title="Probability of incorrect selection (PICS)\nrelative to the best policy of each world",
-        caption=f"{_LEFT_OUT} left out: too slow with so many arms" if left_out else None,
+        caption=f"{_LEFT_OUT}: not simulated, because the policy is too slow with so many arms"
+        if left_out
+        else None,
         space=1,
         box=None,
         header_style="bold",

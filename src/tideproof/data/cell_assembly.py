@@ -32,7 +32,7 @@ USELESS = 1e-3
 _BLUR = 1e-11  # acceptable rounding error of the squared deviations of an arm, relative to them
 _UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a few products and sums
 
-_SWAPPED = "are the columns of arm and environment, or of arm and reward, swapped?"
+_SWAPPED = "perhaps the column of arms was swapped with that of environments or of rewards"
 
 
 def is_missing(value: Any) -> bool:
@@ -97,7 +97,7 @@ def too_many_arms_error(count: str, examples: Sequence[Any]) -> InputError:
     """Return the error for a column of arms with too many distinct labels."""
     listed = ", ".join(repr(label) for label in examples)
     return InputError(
-        f"{count} distinct arms ({listed}, …) are more than the {MOST_ARMS:,} that can be compared; "
+        f"the log has {count} different arms ({listed}, …), but at most {MOST_ARMS:,} can be compared; "
         f"{_SWAPPED}"
     )
 

@@ -123,8 +123,8 @@ def group_jointly(
         )
     if others and (request.n or request.wide):
         raise InputError(
-            "a ratio of two columns as reward, and covariates, need a table with one row for each reward, "
-            "not an aggregated or wide table"
+            "ratio metrics (reward 'a / b') and covariates require a table with one row for each reward, not "
+            "an aggregated or wide table"
         )
     every = request.missing == "drop"
 
@@ -238,8 +238,8 @@ def _read_cells(
     found = group_jointly(rows, request, others, progress)
     if threshold is not None and found.cells.low is not None and threshold.at <= found.cells.low.min():
         raise InputError(
-            f"winsorize={threshold.share!r} is too low: this quantile, {threshold.at:g}, is the lowest "
-            f"reward, so that all rewards would become equal"
+            f"winsorize={threshold.share!r} is too low: the {threshold.share:g} quantile of the rewards is "
+            f"{threshold.at:g}, the lowest reward, so all rewards would become equal"
         )
     logs = None
     if shape.plain and not request.n and wants_logs(found.cells, wish.logs):
@@ -254,8 +254,8 @@ def _read_cells(
 
 def _split_segments(found: JointMoments, shape: LabelStructure) -> tuple[Cells, dict[Any, Cells]]:
     """Return the statistics of rewards by arm and environment: for all rows, and for each segment of them."""
-    place = 2 if shape.factors else 1
-    parts = found.of(place) if shape.by else {}
+    index = 2 if shape.factors else 1
+    parts = found.of(index) if shape.by else {}
     return _make_cells(found, shape), {
         label: _make_cells(part, shape, apart=True) for label, part in parts.items()
     }

@@ -80,7 +80,7 @@ class ColumnSpec:
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
         named = {"arm": arm, "environment": environment, "reward": reward, "successes": successes}
-        more = {"n": n, "the variance": variance, "sd": sd}
+        more = {"n": n, "sample_variance": variance, "sd": sd}
         for what, column in (named | more).items():
             if column is not None and (not isinstance(column, str) or not column):
                 pairs = what == "environment" and isinstance(column, list | tuple) and bool(column)
@@ -248,7 +248,10 @@ def _check_long(
             raise InputError("successes needs n, the column of the number of trials")
         given = {"reward": reward, "sample_variance": variance, "sd": sd}
         if more := [name for name, value in given.items() if value is not None]:
-            raise InputError(f"successes and n are sufficient: leave out {join_names(more)}")
+            given_names = join_names(more)
+            raise InputError(
+                f"successes and n cannot be combined with {given_names}: leave out {given_names}"
+            )
         return
     if reward is None:
         raise InputError("give the column of the rewards (reward), or successes and n")

@@ -146,8 +146,8 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
         return open_postgres(place, table)
     if scheme not in ("", "file", "duckdb", "sqlite"):
         raise InputError(
-            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, sqlite:///path, "
-            f"or, for other sources, a DuckDB relation"
+            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path or sqlite:///path; "
+            f"for other sources pass a DuckDB relation"
         )
     path = _path_of_url(place) if scheme else place
     found = detect_kind_of_file(path)

@@ -258,7 +258,7 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
     if count > cell_assembly.MOST_ARMS:
-        raise too_many_arms_error(f"{count:,} and more", [low, high])
+        raise too_many_arms_error(f"{count:,} or more", [low, high])
 
 
 def _fetch_groups(

@@ -115,8 +115,8 @@ def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
         raise InputError(
-            f"time must be one column of times or numbers, in a table with one row per observation, not "
-            f"{request.environment!r}"
+            f"time must name one column of times or numbers, not {request.environment!r}, and the table must "
+            f"have one row for each reward"
         )
     return request.arm, request.columns[0], request.reward
 
@@ -171,8 +171,8 @@ def order_rows(
         if len(arms) > 10 * MOST_TIDE_ARMS:
             raise too_many_arms_error(f"{len(arms):,}", arms[:3])
         raise InputError(
-            f"a hidden tide can be estimated for up to {MOST_TIDE_ARMS} arms, not {len(arms)}; give the "
-            f"environment"
+            f"a hidden tide can be estimated for up to {MOST_TIDE_ARMS} arms, not {len(arms)}; name a column "
+            f"of environments"
         )
     order = np.lexsort((arm, time))
     arm, time = arm[order], time[order]

@@ -13,7 +13,7 @@ from tideproof.draw.svg_elements import (
     TOP,
     WIDTH,
     Axis,
-    Limits,
+    Interval,
     drawing,
     element,
     format_points,
@@ -40,7 +40,7 @@ class ArmInfo(NamedTuple):
 
     name: str
     mean: float
-    limits: Limits
+    interval: Interval
     raw_mean: float
     candidate: bool
 
@@ -48,7 +48,7 @@ class ArmInfo(NamedTuple):
 def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
     """Draw an SVG chart of the adjusted mean of each arm with its interval, and of its raw mean."""
     names = [shorten(arm.name, 16) for arm in arms]
-    ends = [x for arm in arms for x in (arm.mean, arm.raw_mean, *(arm.limits or ()))]
+    ends = [x for arm in arms for x in (arm.mean, arm.raw_mean, *(arm.interval or ()))]
     left, bottom = name_width(names), _TOP + _LINE * len(arms)
     axis_ends = axis.ends(ends)
     x = axis.place(axis_ends, left, WIDTH - 14.0)
@@ -57,8 +57,8 @@ def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
         y = _TOP + _LINE * (i + 0.5)
         kind = "candidate" if arm.candidate else "arm"
         elements.append(text(name, left - 10.0, y + 4.5, "end", "name"))
-        if arm.limits:
-            elements.append(line(x(arm.limits[0]), y, x(arm.limits[1]), y, f"bar {kind}"))
+        if arm.interval:
+            elements.append(line(x(arm.interval[0]), y, x(arm.interval[1]), y, f"bar {kind}"))
         dot = element(
             "circle", tooltip(_describe_arm(arm, axis)), cx=x(arm.mean), cy=y, r=5.0, class_=f"dot {kind}"
         )
@@ -69,8 +69,8 @@ def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
 
 def _describe_arm(arm: ArmInfo, axis: Axis) -> str:
     """Return the tooltip of an arm: its raw and adjusted mean."""
-    raw = axis.figures.format_estimate(arm.raw_mean, *(arm.limits or (None, None)))
-    return f"{arm.name}: raw {raw}, adjusted {axis.format_value(arm.mean, arm.limits)}"
+    raw = axis.figures.format_estimate(arm.raw_mean, *(arm.interval or (None, None)))
+    return f"{arm.name}: raw {raw}, adjusted {axis.format_value(arm.mean, arm.interval)}"
 
 
 class ShiftInfo(NamedTuple):
@@ -79,7 +79,7 @@ class ShiftInfo(NamedTuple):
     environment: str
     n: int
     shift: float
-    limits: Limits
+    interval: Interval
 
 
 class ChangeInfo(NamedTuple):
@@ -95,10 +95,10 @@ def draw_tide(
     """Draw an SVG chart of the shift of each environment with a confidence band, and of abrupt jumps."""
     ends = [each.shift for each in shifts]
     if not axis.lifts:  # the band of lifts may be cut off
-        ends += [x for each in shifts for x in each.limits or ()]
+        ends += [x for each in shifts for x in each.interval or ()]
     x, y, _, elements = over_environments([each.environment for each in shifts], ends, axis, across)
     lower, upper = (
-        [(x(i), y(each.limits[end])) for i, each in enumerate(shifts) if each.limits] for end in (0, 1)
+        [(x(i), y(each.interval[end])) for i, each in enumerate(shifts) if each.interval] for end in (0, 1)
     )
     if upper:
         elements.append(element("polygon", points=format_points(upper + lower[::-1]), class_="band"))
@@ -120,7 +120,7 @@ def draw_tide(
 
 def _describe_shift(each: ShiftInfo, axis: Axis) -> str:
     """Return the tooltip of an environment: its number of rewards, and its shift with the interval."""
-    shift = axis.format_value(each.shift, each.limits, "+")
+    shift = axis.format_value(each.shift, each.interval, "+")
     return f"{each.environment}: {format_count(each.n, 'reward')}, {shift}"
 
 
@@ -129,7 +129,7 @@ class GapInfo(NamedTuple):
 
     environment: str
     estimate: float
-    limits: Limits
+    interval: Interval
 
 
 class GapsInfo(NamedTuple):
@@ -148,20 +148,20 @@ def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
     """
     # the intervals of single lifts can be very long, and may be cut off
     visible = [info.overall] if axis.lifts else [*info.gaps, info.overall]
-    ends = [x for gap in visible for x in gap.limits or ()] + [
+    ends = [x for gap in visible for x in gap.interval or ()] + [
         gap.estimate for gap in (*info.gaps, info.overall)
     ]
     x, y, left, elements = over_environments([gap.environment for gap in info.gaps], ends, axis, across)
     overall = info.overall
-    if overall.limits:
-        bottom, top = map(y, overall.limits)
+    if overall.interval:
+        bottom, top = map(y, overall.interval)
         height = bottom - top
         elements.append(element("rect", x=left, y=top, width=RIGHT - left, height=height, class_="band"))
     elements.append(line(left, y(overall.estimate), RIGHT, y(overall.estimate), "tide"))
     radius = 3.2 if len(info.gaps) <= _MANY else 1.8
     for i, gap in enumerate(info.gaps):
-        if gap.limits:
-            elements.append(line(x(i), y(gap.limits[0]), x(i), y(gap.limits[1]), "bar thin"))
+        if gap.interval:
+            elements.append(line(x(i), y(gap.interval[0]), x(i), y(gap.interval[1]), "bar thin"))
         dot = element(
             "circle", tooltip(_describe_gap(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot"
         )
@@ -171,7 +171,7 @@ def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
 
 def _describe_gap(gap: GapInfo, axis: Axis) -> str:
     """Return the tooltip of an environment: its name, and the difference with its interval."""
-    return f"{gap.environment}: {axis.format_value(gap.estimate, gap.limits, '+')}"
+    return f"{gap.environment}: {axis.format_value(gap.estimate, gap.interval, '+')}"
 
 
 class MeetingsInfo(NamedTuple):

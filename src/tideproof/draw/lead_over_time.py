@@ -1,4 +1,4 @@
-"""Chart of the lead of one arm over another as data arrived, by raw means and by adjusted means."""
+"""Chart of the lead of one arm over another after each environment, by raw means and by adjusted means."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ def draw_lead(leads: Sequence[LeadInfo], axis: Axis) -> str:
                 note = tooltip(f"after {leads[i].environment}, {kind_of_mean}: {lead}")
                 kind = "dot" if class_ == "tide" else "dot raw-dot"
                 elements.append(element("circle", note, cx=x(i), cy=y(value), r=2.6, class_=kind))
-    return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means, as data arrived")
+    return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means after each environment")

@@ -59,7 +59,7 @@ def draw_study(
         axes.set_ylim(bottom=floor)
     axes.set_xlabel("budget")
     axes.set_ylabel(_TITLES[of])
-    note = "; hollow: zero" if any((curve.value <= floor).any() for curve in curves) else ""
+    note = "; hollow markers: 0" if any((curve.value <= floor).any() for curve in curves) else ""
     axes.set_title(f"{replications:,} replications{note}", fontsize=9, loc="right", color=NOTE)
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)

@@ -34,7 +34,7 @@ _FACTORS = (
     100.0,
 )
 
-Limits = tuple[float, float] | None  # lower and upper bound of an interval, if there is one
+Interval = tuple[float, float] | None  # lower and upper bound of an interval, if there is one
 Place = Callable[[float], float]
 
 
@@ -107,12 +107,12 @@ class Axis(NamedTuple):
     high: float = math.inf
     lifts: bool = False
 
-    def format_value(self, x: float, limits: Limits, sign: str = "") -> str:
+    def format_value(self, x: float, interval: Interval, sign: str = "") -> str:
         """Return an estimate as text, with its confidence interval if there is one."""
-        if limits is None:
+        if interval is None:
             return self.figures.format_rough(x, sign)
-        number = self.figures.format_estimate(x, limits[0], limits[1], sign)
-        return f"{number}, interval {self.figures.format_interval(limits[0], limits[1], sign)}"
+        number = self.figures.format_estimate(x, interval[0], interval[1], sign)
+        return f"{number}, interval {self.figures.format_interval(interval[0], interval[1], sign)}"
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
         """Return the two ends of a chart axis, with space around the data but within the possible range.

@@ -77,7 +77,7 @@ class AskMethods(QueryMethods):
         if unit is None:
             return self._ask(environment, n, by)
         if n is not None:
-            raise InputError(f"a unit gets one pull: unit={unit!r} and n={n!r} cannot both be given")
+            raise InputError(f"unit={unit!r} and n={n!r} cannot be combined, because a unit gets one pull")
         name = checked_unit(unit)
         while (pull := self._ask_unit(name, environment, by)) is None:
             self._plan_shares(environment)
@@ -93,7 +93,7 @@ class AskMethods(QueryMethods):
         self._hide_tide(environment)
         before = len(book.pulls)
         if self._state.ask(label, count, self._now(), by, None) is None:
-            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
+            raise self._policy_stopped()
         self._thread.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
@@ -129,7 +129,7 @@ class AskMethods(QueryMethods):
         lookahead, n, play, label = self._unit_lookahead(environment)
         shares = lookahead.shares(n, play).tolist()
         if not any(shares):
-            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
+            raise self._policy_stopped()
         self._record_shares(label, n, tuple(shares), lookahead.active)
 
     @locked
@@ -165,7 +165,7 @@ class AskMethods(QueryMethods):
         lookahead, count, play = self._lookahead(self._today() if environment is None else environment, n)
         found = lookahead.shares(count, play).tolist()
         if not any(found):
-            raise Finished(f"the policy {self.policy.label} has stopped; {selection_text(self._selected())}")
+            raise self._policy_stopped()
         return dict(zip(self.arms, found, strict=False))
 
     @locked
@@ -196,9 +196,15 @@ class AskMethods(QueryMethods):
             begin = "" if book.remaining else "the budget is used up: "
             requested = f"{format_count(wanted, 'pull')} {'was' if wanted == 1 else 'were'} requested"
             raise Finished(
-                f"{begin}{requested}, {book.remaining:,} of {book.budget:,} are left; "
+                f"{begin}{requested}, but {book.remaining:,} of {book.budget:,} are left; "
                 f"{selection_text(self._selected())}"
             )
+
+    def _policy_stopped(self) -> Finished:
+        return Finished(
+            f"no further pull is assigned, because the policy {self.policy.label} has stopped; "
+            f"{selection_text(self._selected())}"
+        )
 
     def _today(self) -> Label | None:
         """Return the current date in the experiment's time zone, or None if it has no time zone."""
@@ -236,7 +242,7 @@ class AskMethods(QueryMethods):
         for number in numbers:
             if book.status[number] == PullStatus.CANCELLED:
                 raise InputError(
-                    f"pull {book.pulls[number].id} was cancelled: get a new pull by ask(unit=...)"
+                    f"pull {book.pulls[number].id} was cancelled: get a new pull with ask(unit=...)"
                 )
         new = tuple(number for number in numbers if number in book.reserved)
         if new:

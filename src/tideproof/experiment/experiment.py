@@ -24,7 +24,7 @@ from tideproof.experiment.locking import ExperimentBase, locked, now, writes_eve
 from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards, checked_rewards, checked_scale
-from tideproof.experiment.settings import ExperimentSettings, Rule, Tide
+from tideproof.experiment.settings import ExperimentSettings, Rule, Tide, to_stored_names
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
@@ -35,6 +35,7 @@ from tideproof.experiment.tide_options import checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.table import render_notebook_html
+from tideproof.text import format_count
 
 
 class ExperimentOptions(TypedDict, total=False):
@@ -50,8 +51,8 @@ class ExperimentOptions(TypedDict, total=False):
     rewards: Rewards
     scale: Literal["auto"] | Scale
     limits: tuple[float, float] | None
-    floors: Mapping[str, float] | None
-    caps: Mapping[str, float] | None
+    minimum_shares: Mapping[str, float] | None
+    maximum_shares: Mapping[str, float] | None
     lease: float | None
     default: float | None
     reserve: float | None
@@ -95,8 +96,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         rewards, and `"ratio"` for other kinds if the policy decides by the fit alone.
     limits
         The lowest and the highest possible reward. A reward outside is refused.
-    floors, caps
-        The minimum and the maximum share of the pulls of an arm, by arm name.
+    minimum_shares, maximum_shares
+        The minimum and the maximum share of the pulls of an arm, by arm name: `{"control": 0.2}`.
     lease, default
         Seconds after which a pending pull expires. An expired pull returns to the budget, or gets the default
         reward if there is one; a late reward replaces the default. For conversions the default is 0 and the
@@ -136,8 +137,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         rewards: Rewards = "normal",
         scale: Literal["auto"] | Scale = "auto",
         limits: tuple[float, float] | None = None,
-        floors: Mapping[str, float] | None = None,
-        caps: Mapping[str, float] | None = None,
+        minimum_shares: Mapping[str, float] | None = None,
+        maximum_shares: Mapping[str, float] | None = None,
         lease: float | None = None,
         default: float | None = None,
         reserve: float | None = None,
@@ -159,12 +160,13 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         options |= checked_tide(tide, spec, kind, promise[0])
         if REWARD_KINDS[kind].binary and lease is not None and default is None:
             default = 0.0
-        bounds = checked_bounds(floors, caps, names)
+        bounds = checked_bounds(minimum_shares, maximum_shares, names)
         if bounds:
-            options |= {
-                name: {names[arm]: share for arm, share in shares.items()}
-                for name, shares in bounds._asdict().items()
+            by_name = {
+                option: {names[arm]: share for arm, share in shares.items()}
+                for option, shares in bounds._asdict().items()
             }
+            options |= to_stored_names(by_name)
         if default is not None:
             default = checked_reward(allowed, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
@@ -218,7 +220,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         >>> run = Experiment.open(f"sqlite:///{folder.name}/shop.db", "prices", ["A", "B"], budget=100)
         >>> run.tell(run.ask(environment="monday"), 1.5)
         >>> other = Experiment.open(f"sqlite:///{folder.name}/shop.db", "prices")
-        >>> other.remaining, other.recommend().told
+        >>> other.remaining, other.recommend().recorded
         (99, 1)
         >>> run.close(), other.close(), folder.cleanup()
         (None, None, None)
@@ -242,7 +244,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         """
         if self._shared is None:
             raise InputError(
-                f"once({key!r}, ...) needs an experiment in a database: open it by Experiment.open(url, name)"
+                f"once({key!r}, ...) needs an experiment in a database: open it with "
+                f"Experiment.open(url, name)"
             )
         return self._shared.once(key, command, args, kwargs)
 
@@ -250,8 +253,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         book = self._state.book
         budget = "no budget" if self.budget is None else f"budget {self.budget}"
         return (
-            f"<Experiment: {len(self.arms)} arms, {self.policy.label}, {budget}, "
-            f"{len(book.pulls) - book.lost} asked, {len(book.pending)} pending>"
+            f"<Experiment: {len(self.arms)} arms, policy {self.policy.label}, {budget}, "
+            f"{format_count(len(book.pulls) - book.lost, 'pull')}, {len(book.pending):,} pending>"
         )
 
     def _repr_html_(self) -> str:

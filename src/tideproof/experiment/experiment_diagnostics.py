@@ -26,8 +26,8 @@ class Diagnostics:
 
     Attributes
     ----------
-    asked, told, pending, lost : number of pulls asked for; of rewards recorded, including those in summaries;
-        of pending pulls; of cancelled or expired pulls.
+    asked, recorded, pending, lost : number of pulls asked for; of recorded rewards, including those in
+        summaries; of pending pulls; of cancelled or expired pulls.
     oldest_pending : age in seconds of the oldest pending pull; None if no pull is pending.
     environments : number of environments with at least one reward.
     sample_ratio : test whether arms got equal shares; None for policies that react to rewards, which do not
@@ -45,7 +45,7 @@ class Diagnostics:
     """
 
     asked: int
-    told: int
+    recorded: int
     pending: int
     lost: int
     oldest_pending: float | None
@@ -61,7 +61,9 @@ class Diagnostics:
         status = f"{self.pending:,} pending, {self.lost:,} cancelled or expired"
         if self.oldest_pending is not None:
             status += f", the oldest pending for {format_rounded(self.oldest_pending)} s"
-        rewards = f"{format_count(self.told, 'reward')} in {format_count(self.environments, 'environment')}"
+        rewards = (
+            f"{format_count(self.recorded, 'reward')} in {format_count(self.environments, 'environment')}"
+        )
         lines = [f"{format_count(self.asked, 'pull')}: {status}", rewards, *self._tests()]
         return "\n".join([*lines, *(f"Warning: {remark}" for remark in self.remarks)])
 
@@ -70,13 +72,13 @@ class Diagnostics:
         if self.tide is not None:
             yield f"hidden tide: {self.tide}"
         if self.sample_ratio is not None:
-            yield f"sample ratio (test of equal shares of the arms): p = {self.sample_ratio.p:.3g}"
+            yield f"equal shares of the arms (sample ratio test): p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
             effect = "factor" if SCALE_PROPERTIES[self.scale].lifts else "shift"
-            yield f"additivity (test of one {effect} for all arms): p = {self.additivity.p:.3g}"
+            yield f"same {effect} for all arms (additivity test): p = {self.additivity.p:.3g}"
         if self.spread is not None:
             arms, days = self.spread.p_arm, self.spread.p_environment
-            yield f"spread (test of equal variances): arms p = {arms:.3g}, environments p = {days:.3g}"
+            yield f"equal variances: p = {arms:.3g} between arms, p = {days:.3g} between environments"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnostics of the experiment as a dictionary of JSON values."""
@@ -90,7 +92,7 @@ def diagnose(found: ReadModel) -> Diagnostics:
     fit = found.fit if isinstance(found.fit, Fit) else None
     return Diagnostics(
         asked=facts.pulls,
-        told=facts.told,
+        recorded=facts.recorded,
         pending=facts.pending,
         lost=found.status.lost,
         oldest_pending=oldest[0][1] if oldest else None,

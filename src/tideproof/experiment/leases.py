@@ -66,21 +66,21 @@ def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dic
     if lease is None:
         if default is not None:
             raise InputError(
-                f"default={default!r} is the reward of expired pulls: it requires lease, their time limit in "
-                f"seconds"
+                f"default={default!r} requires lease=: default is the reward of a pull whose lease (its time "
+                f"limit in seconds) has ended"
             )
         if reserve is not None:
             raise InputError(
-                f"reserve={reserve!r} limits the time to expose a pull: it requires lease, the time limit "
-                f"for its reward in seconds"
+                f"reserve={reserve!r} requires lease=: reserve is the time within which expose(pull) must be "
+                f"called, and lease the time within which the reward must arrive, both in seconds"
             )
         return {}
-    seconds = require_finite("lease", lease, 0.0)
-    if seconds == 0.0:
+    seconds = require_finite("lease", lease)
+    if seconds <= 0.0:
         raise InputError(f"lease must be a number of seconds above 0, not {lease!r}")
     found = {"lease": seconds} if default is None else {"lease": seconds, "default": default}
     if reserve is not None:
-        found["reserve"] = require_finite("reserve", reserve, 0.0)
+        found["reserve"] = require_finite("reserve", reserve)
         if not 0.0 < found["reserve"] <= seconds:
             raise InputError(
                 f"reserve must be a number of seconds above 0 and at most lease ({seconds:g}), not "

@@ -207,5 +207,5 @@ class ExperimentBase:
         if os.getpid() != self._process:
             raise InputError(
                 "this experiment was created in another process, and changes would not be shared between the "
-                "processes: save it there and load it here, or send it by pickle"
+                "processes: save it in that process and load it in this one, or pass it with pickle"
             )

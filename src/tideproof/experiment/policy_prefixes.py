@@ -81,13 +81,15 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
             its_own = options.pop("confidence", 0.95)
             if options.pop("bound", None) is not None:
                 raise InputError(
-                    f"{spec.label}: bound= is only for simulations; an Experiment takes confidence= instead"
+                    f"bound= of {spec.label} works only in simulations: use confidence= in an Experiment"
                 )
             others = confidence is not None and check_confidence(confidence) != its_own
             if others or (rule is not None and rule_prefix(rule) != stopping.prefix):
+                given = f"confidence={confidence!r}" if others else f"rule={rule!r}"
                 raise InputError(
-                    f"policy {spec.label} has confidence={its_own!r} and rule={name!r}: omit these options, "
-                    f"or give a policy without them"
+                    f"policy {spec.label} already has confidence={its_own!r} and rule={name!r}, which "
+                    f"contradicts {given}: omit confidence= and rule=, or pass the policy without the prefix "
+                    f"{stopping.prefix!r}"
                 )
             return _without_prefix(stopping.prefix, spec, options), (its_own, name)
     return spec, (confidence, rule)

@@ -18,17 +18,17 @@ Label = str | int
 class PullStatus(StrEnum):
     """Status of a pull, such as pending, cancelled or expired.
 
-    The values are the words that tables and files contain. The order is that of the codes in snapshots, so a
-    new status comes last.
+    The values are the words in tables of pulls. The order is that of the codes in snapshots, so a new status
+    comes last.
     """
 
-    PENDING = "out"
+    PENDING = "pending"
     TOLD = "told"
     SUMMARISED = "summarised"  # its reward is in a summary
     CANCELLED = "cancelled"
     EXPIRED = "expired"  # the lease ended without a default reward
     DEFAULTED = "defaulted"  # the lease ended, and the pull has the default reward
-    LATE = "late"  # defaulted, and its reward was told after the window had closed
+    LATE = "late"  # defaulted, and its reward arrived after the window had closed
 
     @property
     def description(self) -> str:

@@ -70,7 +70,7 @@ class QueryMethods(ExperimentBase):
         self._check_schedule.note(state, found)
 
     @locked
-    def pulls_out(self) -> list[Pull]:
+    def pending_pulls(self) -> list[Pull]:
         """Return the pending pulls, the oldest first."""
         return [self._state.book.pulls[number] for number in self._state.book.pending]
 
@@ -164,7 +164,7 @@ class QueryMethods(ExperimentBase):
             remaining=book.remaining,
             asked=len(book.pulls) - book.lost,
             pending=len(book.pending),
-            told=book.settled + book.surplus + book.warm,
+            recorded=book.settled + book.surplus + book.warm,
             lost=book.lost,
             late=book.late,
             events=len(self._state.events),
@@ -241,10 +241,11 @@ class QueryMethods(ExperimentBase):
 
         Warm-start rewards come first, then pulls in the order of asking, then summaries in the order of
         telling. A row has `n` rewards with that mean and variance (0 for a pull without a reward of its own),
-        and the times at which it was asked for and told. The status is "out" (pending), "told", "cancelled",
-        "expired", "defaulted" (expired, with the default reward), "late" (defaulted, and told after the
-        window had closed), "summarised" (its reward is in a summary), "summary" or "warm" (from before the
-        experiment). `tp.fit(run.history(), arm="arm", environment="environment", reward="reward", n="n",
+        and the times at which it was asked for and told. The status is "pending", "told" (its reward is
+        recorded), "cancelled", "expired", "defaulted" (expired, with the default reward), "late" (defaulted,
+        and its reward arrived after the window had closed), "summarised" (its reward is in a summary),
+        "summary" or "warm" (from before the experiment).
+        `tp.fit(run.history(), arm="arm", environment="environment", reward="reward", n="n",
         sample_variance="variance")` reads the table.
         """
         return self._history_data().table()

@@ -46,9 +46,10 @@ class ExperimentStatus(NamedTuple):
     policy, scale, tide : name of the policy; scale on which it compares arms; the tide option.
     arms, retired : names of all arms; names of the retired arms.
     budget, remaining : number of pulls; number that may still be asked for; None without a limit.
-    asked, pending, told : number of pulls without those that returned to the budget; of pending pulls; of
+    asked, pending, recorded : number of pulls without those that returned to the budget; of pending pulls; of
         rewards recorded, including summaries and warm-start rewards.
-    lost, late : number of pulls that returned to the budget; of rewards told after their window had closed.
+    lost, late : number of pulls that returned to the budget; of rewards that arrived after their window had
+        closed.
     events : number of events.
     winner : the arm that the stopping rule found to be the best, or None.
     """
@@ -64,7 +65,7 @@ class ExperimentStatus(NamedTuple):
     remaining: int | None
     asked: int
     pending: int
-    told: int
+    recorded: int
     lost: int
     late: int
     events: int
@@ -350,8 +351,8 @@ def add_evidence(
         found = replace(found, left_out=_left_out(fit))
         if len(fit.groups) > 1:  # the fit excluded cells that the policy used
             remark = (
-                f"without the excluded outlying cells, {join_groups(fit.groups)} cannot be compared, so that "
-                f"no lead can be given"
+                f"after outlying cells were excluded, {join_groups(fit.groups)} cannot be compared, so no "
+                f"lead can be given"
             )
             return replace(found, remarks=(remark,))
     arm, rival = found.arm, fit.rival(found.arm)
@@ -364,7 +365,8 @@ def add_evidence(
         low, high = map(finite_or_none, anytime_bounds(arm, rival))
     judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale)
     if fit.exact:
-        return replace(judged, remarks=("rewards do not vary, so that no probability can be given",))
+        remark = "rewards do not vary within arms and environments, so no probability can be computed"
+        return replace(judged, remarks=(remark,))
     return replace(judged, low=low, high=high, chance=lambda: fit.p_best[arm])
 
 

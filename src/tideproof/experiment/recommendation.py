@@ -29,7 +29,7 @@ class Recommendation:
     anytime : whether the intervals are valid at all inspections: in 95 % of experiments, all intervals of all
         arms at all times cover the true value. This is so if a `confidence` level was given. Otherwise the
         interval is valid for one inspection at the end of a fixed budget.
-    told : number of rewards used.
+    recorded : number of rewards used.
     groups : groups of arms that can be compared with each other; if there is more than one group, no arm can
         be selected.
     adaptive : whether the policy reacts to rewards, for which the interval accounts.
@@ -52,7 +52,7 @@ class Recommendation:
     margin: float | None
     low: float | None
     high: float | None
-    told: int
+    recorded: int
     groups: tuple[tuple[str, ...], ...]
     adaptive: bool
     remarks: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Recommendation:
             "high",
             "p_best",
             "prior",
-            "told",
+            "recorded",
             "groups",
             "adaptive",
             "remarks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tideproof.analysis.words.fit_text import lead_text
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 _OTHER_REWARDS = join_names((repr(name) for name, kind in REWARD_KINDS.items() if not kind.normal), "or")
 COARSE = (
-    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a hidden tide, so that no lead "
-    f"can be given. Start a new experiment with tide='labels', rewards={_OTHER_REWARDS}, and labels from "
+    "a hidden tide cannot be estimated from single rewards that are 0/1, mostly equal or skewed, and so no "
+    f"lead is given. Start a new experiment with tide='labels', rewards={_OTHER_REWARDS}, and labels from "
     "time_zone=... or ask(environment=...). To analyze these rewards in time bins, call "
     "tp.fit(run.history(), arm='arm', reward='reward', time='asked_at', missing='drop', adaptive=True)"
 )
@@ -45,7 +46,7 @@ def selection_text(found: Recommendation) -> str:
 def headline(
     found: Recommendation, figures: NumberFormat = PLAIN, progress: str = "", state: str = "running"
 ) -> str:
-    """Return the state of an experiment in one sentence, such as "B leads A by 0.31 (+0.12 to +0.50)".
+    """Return the state of an experiment in one sentence, such as "B leads: +0.31 over A".
 
     `figures` formats the margin. `progress` says how far an experiment without a winner is, and `state` is
     the state of the experiment.
@@ -54,13 +55,15 @@ def headline(
     if missing:
         text = f"{missing}{_separate_groups(found)}"
         return text[0].upper() + text[1:]
-    lead = "" if found.margin is None else _lead(found, figures)
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
-    text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
-    if found.sure:
-        text = f"{_winner(found)}: {lead} above{rival}" if lead else _winner(found)
-    elif progress:
-        text += f", {progress}"
+    text = _winner(found) if found.sure else f"{found.arm} leads"
+    if found.margin is not None:
+        # The stopping rule uses a stronger test, so an interval that contains 0 would seem to contradict it.
+        text += f": {_lead(found, figures, with_interval=not found.sure or (found.low or 0.0) > 0.0)}"
+    elif not found.sure:
+        text += rival
+    if progress and not found.sure:
+        text += f"; {progress}"
     return text + (f"; {state}" if state in ("paused", "stopped") else "")
 
 
@@ -86,7 +89,7 @@ def shortest_status(found: Recommendation, state: str) -> str:
 
 def _missing_arm(found: Recommendation) -> str:
     """Return the reason why no arm is selected, or an empty text if an arm is selected."""
-    if not found.told:
+    if not found.recorded:
         return "no rewards yet"
     if found.arm is not None:
         return ""
@@ -98,7 +101,7 @@ def _separate_groups(found: Recommendation) -> str:
 
     It is empty if all arms can be compared.
     """
-    if not found.told or len(found.groups) == 1:
+    if not found.recorded or len(found.groups) == 1:
         return ""
     return f": {join_groups(found.groups)} have no environment in common"
 
@@ -111,18 +114,22 @@ def _confidence_level(found: Recommendation) -> str:
     return f"{100.0 * (found.confidence or 0.0):.10g} %"
 
 
-def _lead(found: Recommendation, figures: NumberFormat) -> str:
-    """Return the selected arm's lead (the margin) and its confidence interval as text.
+def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> str:
+    """Return the selected arm's lead over the runner-up as text, in the words of the verdict on a log.
 
-    After a stop, an interval that contains 0 is omitted. The stopping rule uses a stronger test, so the
-    interval would seem to contradict it.
+    A recommendation stores advantages, which are positive for a better arm in both directions. The text
+    shows the difference of the rewards, which is negative where low rewards are better.
     """
-    low, high = found.low, found.high
-    said = figures.format_lead(found.margin or 0.0, low, high)
-    if found.sure and (low or 0.0) <= 0.0:
-        return said
-    ends = figures.format_interval(low, high, "+")
-    return f"{said} ({ends})" if ends else said
+    difference, low, high = found.margin or 0.0, found.low, found.high
+    if found.direction == "minimize":
+        difference, low, high = -difference, _negated(high), _negated(low)
+    always = ", valid at every inspection" if found.anytime else ""
+    interval = f"95 % confidence interval{always}" if with_interval else ""
+    return lead_text(figures, found.direction, str(found.runner_up), difference, low, high, interval)
+
+
+def _negated(x: float | None) -> float | None:
+    return None if x is None else -x
 
 
 def _findings(found: Recommendation) -> list[str]:
@@ -132,19 +139,11 @@ def _findings(found: Recommendation) -> list[str]:
         return [f"{missing}{_separate_groups(found)}"]
     texts = [f"select {found.arm}{_confidence_text(found)}"]
     figures = SCALE_PROPERTIES[found.scale].margin_format
-    sign = "+" if found.direction == "maximize" else ""
     if found.margin is not None:
-        lead = figures.format_lead(found.margin, found.low, found.high, sign)
-        rival = found.runner_up
-        texts.append(
-            f"estimated lead over {rival}: {lead}" if sign else f"estimated lead: {lead} below {rival}"
-        )
-    if found.low is not None and found.high is not None:
-        always = ", valid at every look" if found.anytime else ""
-        between = figures.format_interval(found.low, found.high, sign)
-        texts[-1] += f" (95 % confidence interval{always}: {between})"
-        if found.sure and found.low <= 0.0:
-            texts.append("the stopping rule uses a stronger test than this interval")
+        both = found.low is not None and found.high is not None
+        texts.append(f"estimated lead: {_lead(found, figures, with_interval=both)}")
+    if found.sure and found.low is not None and found.high is not None and found.low <= 0.0:
+        texts.append("the stopping rule uses a stronger test than this interval")
     if found.p_best is not None:
         chance = f"best with probability {format_probability(found.p_best)} ({PRIOR_NAMES[found.prior]})"
         texts.append(f"the arm is {chance}")

@@ -14,6 +14,10 @@ from tideproof.stats.scales.scale_properties import Scale
 Tide = Literal["auto", "labels", "hidden", "both"]
 Rule = Literal["calibrated", "proven"]
 
+# Options that the first event of an experiment stores under another name than their parameter has.
+_STORED_NAMES = {"minimum_shares": "floors", "maximum_shares": "caps"}
+_PUBLIC_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
@@ -22,7 +26,7 @@ class ExperimentSettings:
     Attributes
     ----------
     limits : the lowest and the highest possible reward.
-    floors, caps : minimum and maximum shares of the pulls, by arm name.
+    minimum_shares, maximum_shares : minimum and maximum shares of the pulls, by arm name.
     lease, default, reserve : seconds until a pending pull expires; its reward then; seconds within which a
         unit must see its arm.
     rewards, scale : kind of the rewards, and the scale on which the policy compares arms.
@@ -32,8 +36,8 @@ class ExperimentSettings:
     """
 
     limits: tuple[float, float] | None = None
-    floors: Mapping[str, float] | None = None
-    caps: Mapping[str, float] | None = None
+    minimum_shares: Mapping[str, float] | None = None
+    maximum_shares: Mapping[str, float] | None = None
     lease: float | None = None
     default: float | None = None
     reserve: float | None = None
@@ -57,9 +61,22 @@ class ExperimentSettings:
 
 def settings_of(created: Created) -> ExperimentSettings:
     """Return the settings in the first event of an experiment, or raise an error if a setting is unknown."""
-    known = {field.name for field in fields(ExperimentSettings)}
+    known = {_STORED_NAMES.get(field.name, field.name) for field in fields(ExperimentSettings)}
     unknown = sorted(set(created.options) - known)
     if unknown:
         raise InputError(f"unknown experiment option {unknown[0]!r}; allowed: {', '.join(sorted(known))}")
-    options: dict[str, Any] = created.options
-    return ExperimentSettings(**options)
+    return ExperimentSettings(**to_public_names(created.options))
+
+
+def to_stored_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of an experiment under the names that its first event stores."""
+    return {_STORED_NAMES.get(name, name): value for name, value in options.items()}
+
+
+def to_public_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options from the first event of an experiment under the names of their parameters.
+
+    >>> to_public_names({"floors": {"A": 0.2}, "lease": 60.0})
+    {'minimum_shares': {'A': 0.2}, 'lease': 60.0}
+    """
+    return {_PUBLIC_NAMES.get(name, name): value for name, value in options.items()}

@@ -13,13 +13,13 @@ _ROUNDING = 1e-9  # in pulls: the floating-point product 0.1 * 30 is a little mo
 
 
 class ShareBounds(NamedTuple):
-    """Minimum shares (floors) and maximum shares (caps) of pulls by arm number; defaults are 0 and 1."""
+    """Minimum and maximum shares of the pulls, by arm number; they are 0 and 1 where none is given."""
 
-    floors: dict[int, float]
-    caps: dict[int, float]
+    minimum_shares: dict[int, float]
+    maximum_shares: dict[int, float]
 
     def __bool__(self) -> bool:
-        return bool(self.floors or self.caps)
+        return bool(self.minimum_shares or self.maximum_shares)
 
     def rule(self, asked: Sequence[int], active: Sequence[int]) -> Callable[[int], int]:
         """Return a function that replaces the policy's chosen arm if a minimum or maximum share requires it.
@@ -46,7 +46,9 @@ class ShareBounds(NamedTuple):
 
         def play(arm: int) -> int:
             total = sum(counts) + 1
-            shortfall, negative_arm = max((self.floors.get(a, 0.0) * total - counts[a], -a) for a in active)
+            shortfall, negative_arm = max(
+                (self.minimum_shares.get(a, 0.0) * total - counts[a], -a) for a in active
+            )
             if shortfall > _ROUNDING:
                 arm = -negative_arm
             elif self._full(arm, counts, total):
@@ -57,29 +59,30 @@ class ShareBounds(NamedTuple):
         return play
 
     def _full(self, arm: int, counts: Sequence[int], total: int) -> bool:
-        return counts[arm] >= math.ceil(self.caps.get(arm, 1.0) * total - _ROUNDING)
+        return counts[arm] >= math.ceil(self.maximum_shares.get(arm, 1.0) * total - _ROUNDING)
 
     def check(self, active: Iterable[int], names: Sequence[str]) -> None:
         """Raise an error if the maximum shares of these arms add up to less than 1."""
-        caps = {names[a]: self.caps.get(a, 1.0) for a in active}
-        if sum(caps.values()) < 1.0 - _ROUNDING:
+        largest = {names[a]: self.maximum_shares.get(a, 1.0) for a in active}
+        if sum(largest.values()) < 1.0 - _ROUNDING:
             raise InputError(
-                f"caps (maximum shares) of the active arms must add up to at least 1, "
-                f"not {sum(caps.values()):g}: {caps}"
+                f"maximum_shares of the active arms must add up to at least 1, "
+                f"not {sum(largest.values()):g}: {largest}"
             )
 
 
-def checked_bounds(floors: Any, caps: Any, arms: Sequence[str]) -> ShareBounds:
+def checked_bounds(minimum_shares: Any, maximum_shares: Any, arms: Sequence[str]) -> ShareBounds:
     """Convert the arm names of minimum and maximum shares to arm numbers, or raise an error."""
-    low, high = _shares_by_number("floors", floors, arms), _shares_by_number("caps", caps, arms)
-    for arm, cap in high.items():
-        if low.get(arm, 0.0) > cap:
+    low = _shares_by_number("minimum_shares", minimum_shares, arms)
+    high = _shares_by_number("maximum_shares", maximum_shares, arms)
+    for arm, share in high.items():
+        if low.get(arm, 0.0) > share:
             raise InputError(
-                f"the floor (minimum share) of {arms[arm]!r} must be at most its cap (maximum share) "
-                f"{cap:g}, not {low[arm]:g}"
+                f"the minimum share of {arms[arm]!r} must be at most its maximum share {share:g}, "
+                f"not {low[arm]:g}"
             )
     if sum(low.values()) > 1.0 + _ROUNDING:
-        raise InputError(f"floors (minimum shares) must add up to at most 1, not {sum(low.values()):g}")
+        raise InputError(f"minimum_shares must add up to at most 1, not {sum(low.values()):g}")
     found = ShareBounds(low, high)
     found.check(range(len(arms)), arms)
     return found
@@ -89,13 +92,13 @@ def _shares_by_number(name: str, given: Any, arms: Sequence[str]) -> dict[int, f
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InputError(f"{name} must be shares by arm, such as {{{arms[0]!r}: 0.2}}, not {given!r}")
+        raise InputError(f"{name} must map arms to shares, such as {{{arms[0]!r}: 0.2}}, not {given!r}")
     shares = {}
     for arm, value in given.items():
         if arm not in arms:
             raise UnknownName.with_suggestion("arm", arm, arms)
-        share = require_finite(f"{name} of {arm!r}", value, 0.0)
-        if share > 1.0:
-            raise InputError(f"{name} of {arm!r} must be a share from 0 to 1, not {value!r}")
+        share = require_finite(f"{name}[{arm!r}]", value)
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"{name}[{arm!r}] must be from 0 to 1, not {value!r}")
         shares[arms.index(arm)] = share
     return shares

@@ -106,8 +106,8 @@ class TellMethods(ExperimentBase):
         successes
             For 0/1 rewards, the number of ones, instead of mean and variance.
         total
-            For counts, the sum of the rewards, if events occur independently (Poisson). The variance then
-            equals the mean.
+            For counts that follow a Poisson distribution, the sum of the rewards. Their variance is then
+            taken to be their mean.
         key
             Idempotency key: the same key with the same values is recorded once.
         by
@@ -139,8 +139,10 @@ class TellMethods(ExperimentBase):
         rewards = self._state.settings.rewards
         kind = REWARD_KINDS[rewards]
         if len(several) > 1 or (variance is not None and mean is None and several):
+            passed = {**given, "variance": variance}
             raise InputError(
-                f"a summary takes exactly one of {join_names(given)}; variance is allowed only with mean"
+                f"a summary takes exactly one of {join_names(given)}, and variance only with mean, but it "
+                f"got {join_names(f'{k}={v!r}' for k, v in passed.items() if v is not None)}"
             )
         if successes is not None:
             share = _successes(successes, n) / n
@@ -163,7 +165,9 @@ class TellMethods(ExperimentBase):
             raise InputError(f"a summary with rewards={rewards!r} requires successes, not mean={mean!r}")
         mean = self._mean("mean", mean)
         if variance is None and n > 1:
-            raise InputError(f"a summary of {n} rewards requires variance (divisor n - 1)")
+            raise InputError(
+                f"a summary of {n} rewards requires variance=, their sample variance (divisor n - 1)"
+            )
         known_spread = 0.0 if variance is None else require_finite("variance", variance, 0.0)
         spread = 0.0 if n == 1 else known_spread
         if spread > WIDEST:
@@ -214,15 +218,17 @@ def _new_rewards(
 ) -> list[_NewReward]:
     """Check given rewards, and return those that have not been recorded before."""
     if len(numbers) != len(rewards):
-        raise InputError(f"pulls and rewards must be equally many, not {len(numbers)} and {len(rewards)}")
+        raise InputError(
+            f"pulls and rewards must have the same length, not {len(numbers)} and {len(rewards)}"
+        )
     if len(numbers) != len(keys):
-        raise InputError(f"pulls and keys must be equally many, not {len(numbers)} and {len(keys)}")
+        raise InputError(f"pulls and keys must have the same length, not {len(numbers)} and {len(keys)}")
     told: dict[tuple[int, str | None], float] = {}
     new: list[_NewReward] = []
     for number, reward, key in zip(numbers, rewards, keys, strict=True):
         name, status = book.pulls[number].id, book.status[number]
         if status in (PullStatus.SUMMARISED, PullStatus.CANCELLED):
-            raise InputError(f"a reward of pull {name} is no longer accepted: {status.description}")
+            raise InputError(f"rewards of pull {name} are no longer accepted: {status.description}")
         if number in book.reserved:
             raise InputError(
                 f"pull {name} is reserved: call expose(pull) first, which records that its unit saw the arm"
@@ -241,9 +247,11 @@ def _new_rewards(
         before = _recorded_reward(book, number) if key is None else book.added.get((number, key))
         known = told.get((number, key), before)
         if known is not None and known != reward:
-            which = f"pull {name}" if key is None else f"{key!r} of pull {name}"
+            with_key = "" if key is None else f" with the key {key!r}"
+            replaced = "it" if key is None else "the sum of its rewards"
             raise ConflictingReward(
-                f"{which} has the reward {known!r}, not {reward!r}: correct(pull, reward) replaces it"
+                f"pull {name} already has the reward {known!r}{with_key}, not {reward!r}: "
+                f"correct(pull, reward) replaces {replaced}"
             )
         if known is None:
             told[number, key] = reward
@@ -270,8 +278,8 @@ def _reward_event(book: Book, new: Sequence[_NewReward], at: float, by: str | No
 def _successes(successes: Any, n: int) -> int:
     if isinstance(successes, (int, np.integer)) and successes > n:
         raise InputError(
-            f"successes must be at most n={n}, not {describe_value(successes)}; if one pull can "
-            f"have several events, use counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
+            f"successes must be at most n={n}, not {describe_value(successes)}; if one pull can have "
+            f"several successes, use Experiment(..., rewards='counts') and tell_summary(total=...)"
         )
     return require_whole_number("successes", successes, 0, n)
 

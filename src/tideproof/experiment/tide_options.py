@@ -34,16 +34,16 @@ def allowed_for(spec: PolicySpec) -> str:
 
     >>> from tideproof.policies.policy_registry import policy
     >>> allowed_for(policy("by-arm:auto:contrast"))
-    'noise that differs from arm to arm, and arms that may differ from environment to environment'
+    'unequal noise of the arms and possible interactions of arms and environments'
     """
     tide = spec.policy.tide
     words = {
-        NOISES["by-arm"]: "noise that differs from arm to arm",
-        INTERACTIONS["auto"][0]: "arms that may differ from environment to environment",
-        INTERACTIONS[True][0]: "arms that differ from environment to environment",
+        NOISES["by-arm"]: "unequal noise of the arms",
+        INTERACTIONS["auto"][0]: "possible interactions of arms and environments",
+        INTERACTIONS[True][0]: "interactions of arms and environments",
         ROBUST: "outlying cells",
     }
-    return ", and ".join(text for prefix, text in words.items() if tide in NOISE_MODELS and prefix in tide)
+    return join_names(text for prefix, text in words.items() if tide in NOISE_MODELS and prefix in tide)
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> dict[str, Any]:
@@ -130,6 +130,6 @@ def check_labelled(book: Book, what: str) -> None:
     """
     if book.tide in TIDE_PREFIXES.values():
         raise InputError(
-            f"{what} is not accepted with tide={book.tide!r}, because it lacks the times of its rewards. "
-            f"Record each reward separately, or create an experiment with tide='labels'"
+            f"{what} is not accepted with tide={book.tide!r}, because the times of its rewards are not "
+            f"known. Record each reward separately, or create an experiment with tide='labels'"
         )

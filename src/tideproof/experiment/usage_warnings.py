@@ -32,14 +32,14 @@ class UsageFacts(NamedTuple):
     Attributes
     ----------
     arms : number of active arms.
-    pulls, pending, told : number of pulls asked for; of pending pulls; of rewards recorded, including
+    pulls, pending, recorded : number of pulls asked for; of pending pulls; of rewards recorded, including
         summaries and warm-start rewards.
     settled, surplus : pulls with a reward, single or in a summary; rewards of summaries beyond their pulls.
     budget : number of pulls; None without a limit.
     labels, label : number of environments, and the label of the first.
     environments : number of environments with at least one reward.
     asked_over : seconds between the first and the last ask.
-    late : number of pulls told after their window had closed.
+    late : number of pulls with a reward that arrived after their window had closed.
     tide : the tide option of the experiment.
     stops : whether the experiment stops by a rule that allows for repeated inspection.
     plain : whether such a rule is available for the policy's model.
@@ -49,7 +49,7 @@ class UsageFacts(NamedTuple):
     arms: int
     pulls: int
     pending: int
-    told: int
+    recorded: int
     settled: int
     surplus: int
     budget: int | None
@@ -72,7 +72,7 @@ def usage_facts(state: State) -> UsageFacts:
         arms=len(numbers.active),
         pulls=len(book.pulls),
         pending=len(book.pending),
-        told=book.settled + book.surplus + book.warm,
+        recorded=book.settled + book.surplus + book.warm,
         settled=book.settled,
         surplus=book.surplus,
         budget=book.budget,
@@ -103,7 +103,7 @@ class UsageMonitor:
         self._lock = threading.Lock()
         self._read = 0
         self._labels: set[Label] = set()
-        self._told_at_last_look = -1  # number of rewards at the last inspection
+        self._recorded_at_last_look = -1  # number of rewards at the last inspection
         self.similar_labels: tuple[Label, Label] | None = None
         self.values: set[float] = set()
         self.lows: list[float] = []
@@ -113,9 +113,9 @@ class UsageMonitor:
     def count_look(self, facts: UsageFacts) -> None:
         """Count an inspection of the results, if there are new rewards since the last one."""
         with self._lock:
-            if facts.told > self._told_at_last_look and facts.told and not facts.done:
+            if facts.recorded > self._recorded_at_last_look and facts.recorded and not facts.done:
                 self.looks += 1
-                self._told_at_last_look = facts.told
+                self._recorded_at_last_look = facts.recorded
 
     def remarks(
         self,
@@ -233,22 +233,26 @@ def _labels(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
             f"all {facts.pulls:,} pulls{duration} are in one environment, {facts.label!r}. To separate "
             f"environments, give each pull a label, such as its day or batch: ask(environment=...)"
         )
-    if facts.told >= 20 and facts.environments > 0.8 * facts.told:
+    if facts.recorded >= 20 and facts.environments > 0.8 * facts.recorded:
         yield (
-            f"{format_count(facts.told, 'reward')} are spread over {facts.environments:,} environments. Arms "
-            f"can be compared only within environments, so use one label for several pulls, such as the day"
+            f"{format_count(facts.recorded, 'reward')} are spread over {facts.environments:,} environments. "
+            f"Arms can be compared only within environments, so use one label for several pulls, such as the "
+            f"day"
         )
     if watch.similar_labels:
         number, text = watch.similar_labels
-        yield f"the labels {number!r} and {text!r} are two different environments, and both are used"
+        yield (
+            f"the labels {number!r} (a number) and {text!r} (a text) are two different environments: use one "
+            f"of them only"
+        )
 
 
 def _comparability(facts: UsageFacts, groups: Groups) -> Iterable[str]:
-    if len(groups) > 1 and facts.told >= 10 * facts.arms:
+    if len(groups) > 1 and facts.recorded >= 10 * facts.arms:
         one, other = (group[0] for group in groups[:2])
         yield (
             f"the arms {one} and {other} cannot be compared, because no chain of shared environments "
-            f"connects them. Both, or each of them and a third arm, need rewards in the same environment"
+            f"connects them. Collect rewards of both in one environment, or of each together with a third arm"
         )
 
 
@@ -262,8 +266,8 @@ def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
     if facts.late:
         yield (
             f"rewards of {format_count(facts.late, 'pull')} arrived after the lease (the time limit) and do "
-            f"not count. To record a reward that occurred in time, call correct(pull, reward). A longer "
-            f"lease avoids this in a new experiment"
+            f"not count. If a reward was earned in time and only reported late, call correct(pull, reward). "
+            f"A longer lease avoids this in a new experiment"
         )
     if watch.outlying_reward is not None:
         yield (
@@ -272,19 +276,18 @@ def _rewards(watch: UsageMonitor, facts: UsageFacts) -> Iterable[str]:
         )
     if facts.budget is not None and facts.surplus > 2 * facts.budget:
         yield (
-            f"summaries contain {facts.surplus:,} more rewards than the "
-            f"{format_count(facts.settled, 'pull')} with rewards. The budget of {facts.budget:,} counts "
-            f"pulls, so that one pull now stands for several rewards. If the budget was meant in rewards, "
-            f"call extend(budget)"
+            f"summaries contain {facts.surplus:,} rewards besides those of the "
+            f"{format_count(facts.settled, 'pull')} with a reward. The budget of {facts.budget:,} counts "
+            f"pulls, not rewards. To change the number of pulls, call extend(budget)"
         )
 
 
 def _looks(looks: int, facts: UsageFacts) -> Iterable[str]:
     if looks >= MINIMUM_LOOKS and not facts.stops:
-        options = "with labels and a policy without the options noise, interaction and robust"
-        condition = "" if facts.plain else f", {options}"
+        required = "tide='labels' and a policy without noise=, interaction= and robust="
         yield (
-            f"the results were inspected {looks} times during the test. The interval and the probability are "
-            f"valid for one look at a time fixed in advance. To stop early without more errors, use a "
-            f"stopping rule: Experiment(..., confidence=0.95){condition}"
+            f"the results were inspected {looks} times while the experiment ran. The interval and the "
+            f"probability are valid for one inspection at a time fixed in advance. To stop early without "
+            f"more errors, use a stopping rule: Experiment(..., confidence=0.95)"
+            + ("" if facts.plain else f". It requires {required}")
         )

@@ -65,7 +65,10 @@ def _cells(data: Any, columns: dict[str, Any]) -> Cells:
         return data.cells
     missing = [f"{name}=" for name in ("arm", "environment", "reward") if name not in columns]
     if missing:
-        raise InputError(f"a log needs the names of its columns: {', '.join(missing)}")
+        raise InputError(
+            f"warm_start(log) requires the names of the columns of the log: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing"
+        )
     return fit(data, **columns).cells
 
 

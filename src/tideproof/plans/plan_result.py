@@ -70,17 +70,17 @@ class Plan:
         last = (
             f"90 % of runs end within {late:,}"
             if late
-            else f"fewer than 90 % of runs end within {self.calibrated_stop.cap:,}"
+            else f"fewer than 90 % of runs end within {self.calibrated_stop.budget:,}"
         )
         error, duration = (
             100.0 * self.question.error,
             format_count(self.environments(self.budget), "environment"),
         )
         return (
-            f"{self.question_text}: with {self.budget:,} pulls ({duration}), contrast selects a wrong arm "
-            f"in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. With early "
-            f"stopping at confidence level {100.0 - error:g} %, a run takes {self.calibrated_stop.mean:,} "
-            f"pulls on average; {last}."
+            f"{self.question_text}: with {self.budget:,} pulls ({duration}), the policy contrast selects a "
+            f"wrong arm in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. With "
+            f"early stopping at confidence level {100.0 - error:g} %, a run takes "
+            f"{self.calibrated_stop.mean:,} pulls on average; {last}."
         )
 
     @property
@@ -94,8 +94,8 @@ class Plan:
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
         duration = format_count(self.environments(self.pulls_for_power), "environment")
         return (
-            f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{format_count(self.pulls_for_power, 'pull')} ({duration}; approximation)."
+            f"With an even split of about {format_count(self.pulls_for_power, 'pull')} ({duration}), "
+            f"tideproof {analyze} names the best arm in {100.0 * POWER:g} % of tests (approximation)."
         )
 
     @property
@@ -110,9 +110,9 @@ class Plan:
         pulls = [b.pulls for b in budgets.values()] + [s.mean for s in stops.values()]
         return Table(
             {
-                "way": [*budgets, *stops],
+                "design": [*budgets, *stops],
                 "pulls": pulls,
-                "nine_of_ten": [b.pulls for b in budgets.values()]
+                "percentile_90": [b.pulls for b in budgets.values()]
                 + [s.percentile_90 for s in stops.values()],
                 "environments": [self.environments(n) for n in pulls],
                 "wrong": [wrong / runs for wrong, runs in shares],
@@ -130,12 +130,12 @@ class Plan:
         from tideproof.draw.plan_curves import PlanCurve, draw_plan
 
         lines = []
-        for way, found in ((CONTRAST, self.budget), (EVEN, self.even_split)):
-            rows = [row for row in self.curve if row["way"] == way]
+        for design, found in ((CONTRAST, self.budget), (EVEN, self.even_split)):
+            rows = [row for row in self.curve if row["design"] == design]
             counts = [ErrorCount(r["budget"], r["runs"], round(r["error"] * r["runs"])) for r in rows]
             smooth = np.linspace(rows[0]["budget"], rows[-1]["budget"], 100)
             points = {name: [row[name] for row in rows] for name in ("budget", "error", "low", "high")}
-            lines.append(PlanCurve(way, found, points, smooth, fit_curve(counts).share(smooth)))
+            lines.append(PlanCurve(design, found, points, smooth, fit_curve(counts).share(smooth)))
         return draw_plan(lines, self.question.error, self.question_text, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,10 +145,10 @@ class Plan:
             "budget": self.budget,
             "even_split": self.even_split,
             "power": self.power,
-            "named": self.pulls_for_power,
-            "sure": self.calibrated_stop.to_dict(),
-            "proven": None if self.proven_stop is None else self.proven_stop.to_dict(),
-            "ways": self.table.to_dicts(),
+            "pulls_for_power": self.pulls_for_power,
+            "calibrated_stop": self.calibrated_stop.to_dict(),
+            "proven_stop": None if self.proven_stop is None else self.proven_stop.to_dict(),
+            "designs": self.table.to_dicts(),
             "curve": self.curve.to_dicts(),
         }
 
@@ -161,13 +161,15 @@ class Plan:
 
 def curve_table(block: int, played: dict[str, list[ErrorCount]]) -> Table:
     """Return a table of simulated error rates with confidence bounds, by kind of test and budget."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("way", "budget", "runs", "error", "low", "high")}
-    for way, counts in played.items():
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("design", "budget", "runs", "error", "low", "high")
+    }
+    for design, counts in played.items():
         for budget in sorted({count.budget for count in counts}):
             runs = sum(c.runs for c in counts if c.budget == budget)
             wrong = sum(c.wrong for c in counts if c.budget == budget)
             low, high = binomial(np.array([wrong]), runs, 0.95)
-            row = (way, budget * block, runs, wrong / runs, float(low[0]), float(high[0]))
+            row = (design, budget * block, runs, wrong / runs, float(low[0]), float(high[0]))
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
     return Table(columns)

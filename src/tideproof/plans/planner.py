@@ -78,13 +78,13 @@ def _simulate_plan(
         runs = default if replications is None else min(default, replications)
         return simulate_stopping(question, rule, guess, block, runs, simulator.simulate)
 
-    sure = stopping("calibrated", block)
+    calibrated = stopping("calibrated", block)
     show(95.0)
     coarse = max(block, round(guess / (_PROOF_STEPS * question.arms)))
     provable = question.rates is None and question.arms <= MOST_PROVEN  # there is no proof for conversions
     proven = stopping("proven", coarse) if provable else None
     curve = curve_table(block, {CONTRAST: contrast_counts, EVEN: even_counts})
-    return Plan(question, contrast_budget, even, sure, proven, round_up(named_budget(question)), curve)
+    return Plan(question, contrast_budget, even, calibrated, proven, round_up(named_budget(question)), curve)
 
 
 def _runs(arms: int, steps: float) -> int:
@@ -208,9 +208,10 @@ def plan_with_names(
         arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error, spell=spell
     )
     if question.rates is None:
-        lead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"
+        noise = 1.0 if sigma is None else sigma
+        lead = f"{gap:g} (noise with standard deviation {noise:.4g})"
     else:
-        lead = f"{100.0 * (lift or 0.0):g} % (rate {rate:.4g})"
+        lead = f"{100.0 * (lift or 0.0):g} % (conversion rate of the others {rate:.4g})"
     return answer_question(
         question, f"{question.arms} arms, one better by {lead}", replications, seed, progress
     )

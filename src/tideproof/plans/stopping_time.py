@@ -20,7 +20,8 @@ _RUNS = {"calibrated": 10_000, "proven": 2_000}  # runs times arms; the proven r
 _FEWEST = {"calibrated": 500, "proven": 150}  # runs
 _MOST = {"calibrated": 2_000, "proven": 400}  # runs
 _POINTS = 120  # numbers of pulls at which the stopped runs are counted
-_CAP_FACTOR = 10  # the cap is this multiple of the budget of an even split, or the default if that is larger
+# The budget of a simulated run is this multiple of that of an even split, or the default if it is larger.
+_BUDGET_FACTOR = 10
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,21 @@ class StoppingTime:
     ----------
     rule : the stopping rule, "calibrated" or "proven".
     mean : mean number of pulls.
-    percentile_90 : pulls after which nine of ten runs have stopped; None if fewer stop before the cap.
-    cap : the budget of the simulated runs.
+    percentile_90 : pulls after which nine of ten runs have stopped; None if fewer stop within the budget.
+    budget : number of pulls after which a simulated run ends if its stopping rule has not ended it.
     runs, wrong : number of simulated runs, and how many of them stopped with a wrong arm.
     """
 
     rule: str
     mean: int
     percentile_90: int | None
-    cap: int
+    budget: int
     runs: int
     wrong: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stopping time as plain Python values, which can be written as JSON."""
-        names = {"percentile_90": "ninety"}
-        return {names.get(name, name): value for name, value in vars(self).items()}
+        return dict(vars(self))
 
 
 def default_runs(rule: str, arms: int) -> int:
@@ -58,18 +58,18 @@ def default_runs(rule: str, arms: int) -> int:
     return min(max(_RUNS[rule] // arms, _FEWEST[rule]), _MOST[rule])
 
 
-def find_cap(even: int) -> int:
+def find_stopping_budget(even: int) -> int:
     """Return after how many pulls a simulated test ends if its stopping rule has not ended it before.
 
     `even` is the budget of an even split, which the maximum exceeds by far.
 
-    >>> find_cap(560), find_cap(123_456)
+    >>> find_stopping_budget(560), find_stopping_budget(123_456)
     (10000, 1300000)
     """
-    if _CAP_FACTOR * even <= DEFAULT_BUDGET:
+    if _BUDGET_FACTOR * even <= DEFAULT_BUDGET:
         return DEFAULT_BUDGET
-    unit: int = 10 ** (len(str(_CAP_FACTOR * even)) - 2)
-    return -(-_CAP_FACTOR * even // unit) * unit
+    unit: int = 10 ** (len(str(_BUDGET_FACTOR * even)) - 2)
+    return -(-_BUDGET_FACTOR * even // unit) * unit
 
 
 def simulate_stopping(
@@ -79,9 +79,9 @@ def simulate_stopping(
 
     The confidence level is 1 minus the allowed error. `simulate` runs a simulation and returns its study.
     """
-    cap = find_cap(even)
-    spec = _stopping_contrast(question, rule, cap, even, block)
-    last = cap // block
+    budget = find_stopping_budget(even)
+    spec = _stopping_contrast(question, rule, budget, even, block)
+    last = budget // block
     points = np.unique(np.geomspace(2 * question.arms, last, _POINTS).round().astype(int)).tolist()
     study = simulate(question.world(block), spec, points, runs)
     stopped = study.stopped(spec.label)
@@ -90,20 +90,20 @@ def simulate_stopping(
         rule,
         round_up(block * float(study.samples(spec.label)[-1])),
         round_up(block * points[late]) if late < len(points) else None,
-        cap,
+        budget,
         study.replications,
         round(float(study.wrong_stops(spec.label)[-1]) * study.replications),
     )
 
 
-def _stopping_contrast(question: Question, rule: str, cap: int, even: int, block: int) -> PolicySpec:
+def _stopping_contrast(question: Question, rule: str, budget: int, even: int, block: int) -> PolicySpec:
     """Return the policy `contrast` with a stopping rule.
 
-    The bound is that of the cap in pulls, because the policy itself counts steps, which may be blocks of
+    The bound is that of the budget in pulls, because the policy itself counts steps, which may be blocks of
     pulls.
     """
     confidence = 1.0 - question.error
     found = policy("contrast", confidence=confidence, rule=rule).policy
-    bound = {"bound": find_bound(question.arms, cap, confidence)} if rule == "calibrated" else {}
+    bound = {"bound": find_bound(question.arms, budget, confidence)} if rule == "calibrated" else {}
     options = {**question.options(even, block), **bound, "confidence": confidence}
     return policy(replace(found, needs_horizon=False), label=rule, **options)

@@ -12,7 +12,7 @@ from typing import Any
 from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, contend
 from tideproof.kernels.choose.elimination import front_runner
-from tideproof.kernels.fit.statistics_interface import connected, freedom, sigma2, together
+from tideproof.kernels.fit.statistics_interface import connected, degrees_of_freedom, sigma2, together
 from tideproof.policies.declared_statistics import check_words
 from tideproof.policies.kernel_signatures import Identified, Select
 from tideproof.policies.reserved_placeholders import check_holes
@@ -158,7 +158,7 @@ def _largest_shrunk(params, state, data, draw):
     An estimate is shrunk more, the larger its standard error is compared with the variance between arms.
     """
     fit = data.fit
-    P, mu, K, nu = fit.P, fit.mu, fit.mu.size, freedom(fit)
+    P, mu, K, nu = fit.P, fit.mu, fit.mu.size, degrees_of_freedom(fit)
     if not connected(fit) or nu <= 0 or fit.rss[0] <= 0.0:
         return _largest_effect(params, state, data, draw)
     noise, mean, total = sigma2(fit), 0.0, 0.0
@@ -200,15 +200,20 @@ SHRUNK = _rule(
     "fit",
     identified=_arms_connected,
 )
-MOST_PLAYED = _rule("most-played", "the most pulls, for policies that minimise regret", _most_pulls)
-IPS = _rule("ips", "the largest sum of rewards, each divided by its arm's probability", _largest_sum, "sums")
-SURVIVOR = _rule("survivor", "the only arm not eliminated, or the largest mean of those", _survivor, "means")
+MOST_PLAYED = _rule("most-played", "the most pulls, for policies that minimize regret", _most_pulls)
+IPS = _rule("ips", "the largest inverse-propensity-weighted sum of rewards", _largest_sum, "sums")
+SURVIVOR = _rule(
+    "survivor",
+    "the only arm not eliminated; if several remain, the largest raw mean of these",
+    _survivor,
+    "means",
+)
 PERIOD = _rule(
     "period", "the largest mean over environments, weighted by pulls", _largest_period_mean, "period"
 )
 CONTROL = _rule(
     "control",
-    "the largest difference to the first arm within environments",
+    "the largest average difference from the first arm within environments",
     _largest_over_control,
     "control",
     identified=_all_met_control,

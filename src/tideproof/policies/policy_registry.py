@@ -111,17 +111,17 @@ def policy(
         The selection rule, instead of a suffix.
     **options
         Options of the policy, such as `n0=3`, and the following options that every policy with a
-        fixed-effects fit has. Each has a prefix that means the same.
+        fixed-effects fit has. The label in a study shows them as prefixes, such as `hidden:linlucb`; such a
+        label is also accepted as a name.
 
-        * `confidence=0.95` stops the experiment when the leader is the best arm with that confidence, by
-          `rule="calibrated"` (the default) or `rule="proven"`: `sure:linlucb` and `proven:linlucb`.
-        * `tide="hidden"` ignores the environment labels and estimates the shifts from the order of the pulls:
-          `hidden:linlucb`. `tide="both"` uses the labels and also estimates how the shift changes within an
-          environment: `both:linlucb`.
-        * `noise="by-arm"` estimates a noise variance for each arm: `by-arm:linlucb`.
-        * `interaction=True` estimates how much environments affect single arms: `interaction:linlucb`;
-          `"auto"` does so if the data show it: `auto:linlucb`, or `by-arm:auto:linlucb`.
-        * `robust="cells"` excludes outlying cells, each one arm in one environment: `robust:linlucb`.
+        * `confidence=0.95` stops the experiment as soon as the leader is confirmed as the best arm at that
+          confidence level, by `rule="calibrated"` (the default) or `rule="proven"`.
+        * `tide="hidden"` ignores the environment labels and estimates the shifts from the order of the pulls.
+          `tide="both"` uses the labels and also estimates how the shift changes within an environment.
+        * `noise="by-arm"` estimates a noise variance for each arm.
+        * `interaction=True` estimates how much environments affect single arms; `"auto"` does so if the data
+          show it.
+        * `robust="cells"` excludes outlying cells, each one arm in one environment.
 
     Examples
     --------

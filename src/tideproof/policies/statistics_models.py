@@ -5,10 +5,9 @@ estimate the shifts without labels, or let them change within an environment, or
 variances, interactions of arms and environments, or outlying cells.
 
 A policy reads `data.fit` through the functions of `kernels/fit/statistics_interface.py`. Linking its program
-decides which model computes them. Each model has a prefix and an option of `tp.policy`: `hidden:contrast` and
-`tp.policy("contrast", tide="hidden")` are the same. `both:contrast` uses labels and lets the shift change
-within an environment. `by-arm:contrast`, `auto:contrast` and `robust:contrast` mean `noise="by-arm"`,
-`interaction="auto"` and `robust="cells"`.
+decides which model computes them. Options of `tp.policy` choose the model (`tide=`, `noise=`, `interaction=`
+and `robust=`). Each has a prefix in the labels of studies: `tp.policy("contrast", tide="hidden")` is
+`hidden:contrast`.
 """
 
 from __future__ import annotations

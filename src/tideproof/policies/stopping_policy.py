@@ -183,7 +183,7 @@ def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
     return replace(
         inner,
         name=prefix + inner.name,
-        idea=f"{inner.idea}; stops when the leader is the best arm with the given confidence",
+        idea=f"{inner.idea}; stops once the leader is confirmed as the best at the given confidence level",
         State=compose_state_type("State", inner=inner.State, watch=StopState, **stopping.state),
         configure=_configure(inner, stopping),
         ask=ask,

@@ -43,7 +43,7 @@ def connect(
     address, named = checked_url(url)
     if (name is None) == (named is None):
         raise InputError(
-            f"give the name of the experiment either as the argument name or in the URL "
+            f"give the name of the experiment either as name= or in the URL "
             f"({address}/v1/experiments/NAME), "
             + ("but it is missing" if name is None else f"not both: {describe_value(name)} and {named!r}")
         )

@@ -123,7 +123,10 @@ class RemoteExperiment:
         values = [require_finite("reward", each) for each in require_list("rewards", rewards)]
         names = [None] * len(ids) if keys is None else require_list("keys", keys)
         if not len(ids) == len(values) == len(names):
-            raise InputError(f"{len(ids)} pulls but {len(values)} rewards and {len(names)} keys")
+            raise InputError(
+                f"pulls, rewards and keys must have the same length, not {len(ids)}, {len(values)} and "
+                f"{len(names)}"
+            )
         rows = zip(ids, values, names, strict=True)
         self._post(
             "tell", rewards=[{"pull": id, "reward": value, "key": key} for id, value, key in rows], by=by
@@ -256,7 +259,7 @@ class RemoteExperiment:
         """Seed of the policy's random choices."""
         return int(self._info["seed"])
 
-    def pulls_out(self) -> list[Pull]:
+    def pending_pulls(self) -> list[Pull]:
         """Return the pending pulls, oldest first."""
         found: list[Pull] = []
         after: str | None = None

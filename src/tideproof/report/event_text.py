@@ -148,14 +148,14 @@ def _describe_closed_windows(event: e.Expired, book: Book, pulls: int) -> Iterat
     """
     told = sum(book.status[number] == PullStatus.TOLD for number in event.pulls)
     many = len(event.pulls) > 1
-    yield f"attribution window{'s' if many else ''} ended for {_name_pulls(book, event.pulls)}: "
-    default = f"set to {event.reward or 0.0:.6g}"
+    yield f"lease{'s' if many else ''} ended for {_name_pulls(book, event.pulls)}: "
+    default = f"{event.reward or 0.0:.6g}"
     if not many:
-        yield "its recorded reward counts" if told else f"reward {default}"
+        yield "its recorded reward counts" if told else f"no reward was recorded, so its reward is {default}"
         return
     yield f"{told:,} with a recorded reward"
     if told < len(event.pulls):
-        yield f", {'other' if told else 'all'} rewards {default}"
+        yield f", {'the others' if told else 'all'} without one, so their reward is {default}"
 
 
 def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
@@ -165,12 +165,12 @@ def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator
 
 def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: an arm was added."""
-    yield f"a new arm: {event.arm}"
+    yield f"arm {event.arm} was added"
 
 
 def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: an arm was retired."""
-    yield f"retired: {book.arms[event.arm]}"
+    yield f"arm {book.arms[event.arm]} was retired"
 
 
 def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
@@ -204,12 +204,13 @@ def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
 
 def _describe_warm_start(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: rewards from before the experiment were added."""
-    yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before the experiment"
+    rewards = format_count(sum(n for _, _, n, _, _ in event.cells), "reward")
+    yield f"added {rewards} from before the experiment (warm start)"
 
 
 def _describe_salt(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: the salt for hashing unit IDs was created or deleted."""
-    yield f"the salt of unit IDs was {'set' if event.salt else 'deleted'}"
+    yield f"the salt for hashing unit IDs was {'created' if event.salt else 'deleted'}"
 
 
 def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:

@@ -71,7 +71,7 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
         column("current mean", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
         column(f"against {best}, {100 * fit.confidence:g} % confidence interval", apart),
         column("can be best", may_be_best, left=True),
-        column("chance to be best", lambda i: format_chance(fit.p_best[fit.names[i]])),
+        column("probability of being best", lambda i: format_chance(fit.p_best[fit.names[i]])),
         column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),
         column("rewards", lambda i: f"{int(fit.counts[i]):,}"),
     ]
@@ -95,9 +95,9 @@ def tide_card(fit: TideFit, told: OrderedRewards) -> Card | None:
     left = told.reward - worth[told.arm]
     pieces = np.array_split(left, told.reward.size // size)
     words = (
-        f"Rewards in the order of their pulls, minus the estimates of their arms, which leaves the shift of "
-        f"all arms and noise. Each point is the mean of {format_count(size, 'reward')} or a few more; the "
-        f"band shows how far noise alone can move it. Estimate so far: {fit.said()}."
+        f"The chart shows the shift of all arms over time. Each point is the mean of about "
+        f"{format_count(size, 'consecutive reward')}, from each of which the estimated mean of its arm is "
+        f"subtracted; the band reaches two standard errors to each side. Estimate so far: {fit.said()}."
     )
     picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")
     return Card("The estimated tide", words, picture)

@@ -32,7 +32,7 @@ from tideproof.draw.fit_charts import (
     draw_meetings,
     draw_tide,
 )
-from tideproof.draw.svg_elements import Axis, Limits, shorten
+from tideproof.draw.svg_elements import Axis, Interval, shorten
 from tideproof.report.report_tables import arm_columns, detail_tables
 from tideproof.report.table_layout import SCRIPT, Column, html_table
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
@@ -110,7 +110,10 @@ def _model_text(fit: Fit) -> str:
         said = "reward = arm + environment + interaction of the two + noise."
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
     if fit.tide is not None:
-        said, noise = "reward = arm + tide + noise; the tide drifts and jumps, and adds to all arms.", ""
+        said = (
+            "reward = arm + tide + noise; the tide drifts and jumps, and is added to the rewards of all arms."
+        )
+        noise = ""
     return f"The model: {said}{noise}"
 
 
@@ -118,7 +121,7 @@ def cards(analysis: FitReport) -> Iterator[Card]:
     """Yield the charts of a report, each with a title and an explanation."""
     fit = analysis.fit
     level = f"{100 * fit.confidence:g} % confidence interval"
-    limits = f", with its {level}" if fit.degrees_of_freedom else ""
+    with_interval = f", with its {level}" if fit.degrees_of_freedom else ""
     bar = f"; the bar is its {level}" if fit.degrees_of_freedom else ""
     comparable = analysis.standing != "not_comparable"
     green = " Green arms can be the best." if comparable else ""
@@ -136,18 +139,19 @@ def cards(analysis: FitReport) -> Iterator[Card]:
         yield Card(
             "The hidden tide",
             "The common shift of all arms, estimated over time as a curve with abrupt changes"
-            f"{limits}.{jumps}",
+            f"{with_interval}.{jumps}",
             draw_tide(hidden.shifts, shifts_axis(fit), "time", hidden.changes),
         )
     elif tide := tide_info(fit):
-        reach = limits
+        points = f"{with_interval}."
         if tide.each > 1:
-            reach = (
-                f"; a point is the mean of {tide.each:,} consecutive environments, and the band their range"
+            points = (
+                f". A point is the mean shift of {tide.each:,} consecutive environments; the band shows the "
+                f"lowest and the highest of them."
             )
         yield Card(
             "The tide",
-            f"The shift of each environment, which raises or lowers all arms alike{reach}.",
+            f"The shift of each environment, which raises or lowers all arms alike{points}",
             draw_tide(tide.shifts, shifts_axis(fit)),
         )
     if fit.interaction is not None and fit.interaction.one_winner is not None:
@@ -156,8 +160,8 @@ def cards(analysis: FitReport) -> Iterator[Card]:
         yield Card("Which arm leads where", leads_explanation(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (
-            "Bars show only the noise within environments; "
-            "where shifts differ between arms, the dots scatter more widely."
+            "Bars show only the noise within environments. "
+            "If there are interactions, the dots scatter more than the bars suggest."
             if fit.variance == "clustered" or fit.interaction is not None
             else "If environments shift all arms equally, most bars cross the line."
         )
@@ -168,16 +172,17 @@ def cards(analysis: FitReport) -> Iterator[Card]:
         if fit.tide is not None:
             scatter = "The common shift is removed."
         yield Card(
-            f"{info.a} against {info.b}, {what} by {what}",
-            f"Each dot is the estimate from one {what} alone{limits}. "
+            f"{info.a} against {info.b} in each {what}",
+            f"Each dot is the estimate from one {what} alone{with_interval}. "
             f"The line and the band are the estimate from all of them together. {scatter}{chosen}",
             draw_gaps(info, gaps_axis(fit, info), what),
         )
     if met := meetings_info(analysis):
         yield Card(
             "Which arms shared environments",
-            "Arms are connected if they ran in the same environment; a thicker line means more evidence. "
-            f"Other pairs are compared through other arms.{green}",
+            "A line connects arms that ran in the same environment; a thicker line means more evidence. "
+            "Arms without a line between them are compared through arms that shared environments with both."
+            f"{green}",
             draw_meetings(met),
         )
 
@@ -199,8 +204,8 @@ def _legend_html(analysis: FitReport) -> str:
     who = (
         "Group: arms can be compared only with arms of the same group."
         if analysis.standing == "not_comparable"
-        else f"Can be best: with a probability of at least {level}, the best arm is one of those with “yes” "
-        "(multiple comparisons with the best)."
+        else f"Can be best: whether the data leave open that this arm is the best (confidence level {level}; "
+        "method: multiple comparisons with the best)."
     )
     return html.escape(
         f"Adjusted mean: estimated mean of the arm if it had run {_everywhere_text(analysis.fit)}, each "
@@ -328,7 +333,7 @@ def hidden_tide_info(fit: Fit) -> HiddenTideChart | None:
         return None
     rows = fit.tide.points(fit.confidence).to_dicts()
     shifts = [ShiftInfo(str(row["time"]), row["n"], row["shift"], _row_bounds(row)) for row in rows]
-    changes = [ChangeInfo(*each) for each in zip(fit.tide.places, fit.tide.said_of_changes(), strict=True)]
+    changes = [ChangeInfo(*each) for each in zip(fit.tide.positions, fit.tide.said_of_changes(), strict=True)]
     return HiddenTideChart(shifts, changes)
 
 
@@ -358,7 +363,7 @@ def gaps_info(fit: Fit) -> GapChart | None:
         for i in sorted(said[:POINTS])
     ]
     overall = fit.contrast(a, b, picked=True)
-    if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
+    if not any(gap.interval for gap in gaps) or _finite(overall.estimate) is None:
         return None
     line = GapInfo(
         "all rewards" if fit.tide else "all environments", overall.estimate, _row_bounds(asdict(overall))
@@ -384,12 +389,12 @@ def meetings_info(analysis: FitReport) -> MeetingsInfo | None:
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
 
 
-def _row_bounds(row: Mapping[str, Any]) -> Limits:
+def _row_bounds(row: Mapping[str, Any]) -> Interval:
     """Return the bounds of the confidence interval in a table row, or None if one is unknown."""
     return _bounds(row["low"], row["high"])
 
 
-def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Limits:
+def _bounds(low: float | None, high: float | None, one: float = 0.0) -> Interval:
     """Subtract the neutral value (1 for ratios, else 0) from the bounds of an interval.
 
     The result is None if a bound is unknown or infinite.

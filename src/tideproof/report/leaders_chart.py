@@ -19,7 +19,7 @@ def draw_leads(found: InteractionSummary) -> str:
     names = found.arms["arm"]
     K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
     rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]
-    order = sorted(range(K), key=lambda i: -float(found.arms["days"][i]))
+    order = sorted(range(K), key=lambda i: -float(found.arms["environments_led"][i]))
     shares = [[row[i]["chance"] for i in order] for row in rows]
     return draw_shares([str(row[0]["environment"]) for row in rows], [str(names[i]) for i in order], shares)
 
@@ -29,7 +29,7 @@ def leads_explanation(found: InteractionSummary) -> str:
     total = found.environments
     few = f" Only the first {DRAWN} of {total:,} environments are drawn." if total > DRAWN else ""
     return (
-        "The probability that each arm leads in each environment, estimated from that environment and all "
-        f"others. There is one winner if the same arm leads in at least {100 * ONE_WINNER_SHARE:.0f} % of "
-        f"environments.{few}"
+        "The chart shows, for each environment, the probability that each arm leads there. It is estimated "
+        f"from all environments. There is one winner if the same arm leads in at least "
+        f"{100 * ONE_WINNER_SHARE:.0f} % of environments.{few}"
     )

@@ -45,16 +45,16 @@ def tide_picture(fit: TideFit, rewards: tuple[Ints, Floats], said: str) -> Pictu
     z = critical_deviate(fit.confidence, len(fit.names), adaptive=False, picked=False)
     unsure = not fit.degrees_of_freedom or fit.exact
     arms = []
-    for place, arm in enumerate(fit.names):
-        if fit.counts[place]:
-            now, half = float(fit.now[place]), z * math.sqrt(max(float(fit.covariance[place, place]), 0.0))
-            limits = None if unsure else (now - half, now + half)
-            arms.append(ArmInfo(str(arm), now, limits, raw[place], arm == fit.best))
+    for i, arm in enumerate(fit.names):
+        if fit.counts[i]:
+            now, half = float(fit.now[i]), z * math.sqrt(max(float(fit.covariance[i, i]), 0.0))
+            interval = None if unsure else (now - half, now + half)
+            arms.append(ArmInfo(str(arm), now, interval, raw[i], arm == fit.best))
     words = (
         "The dot is the current mean of an arm, including the current shift; the bar is its confidence "
         "interval. The cross is its raw mean. The leading arm is green."
     )
-    return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
+    return Picture(said, [Card("Current means of the arms", words, draw_arms(arms, Axis("reward")))])
 
 
 def fit_cards(analysis: FitReport) -> list[Card]:
@@ -71,6 +71,6 @@ def fit_cards(analysis: FitReport) -> list[Card]:
     found.append(arms)
     found += others[:1]
     if shares := shares_info(fit.cells):
-        words = "The arms' shares of the received rewards, environment by environment."
+        words = "Share of each arm in the rewards of each environment."
         found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
     return found + others[1:]

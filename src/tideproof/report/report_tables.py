@@ -18,10 +18,11 @@ from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, quo
 
 MISSING = "\N{EN DASH}"
 ENVIRONMENTS = 500  # largest number of rows in a table of environments
-MULTIPLE_COMPARISONS = "Each arm against the best of the others, simultaneous confidence intervals"
+MULTIPLE_COMPARISONS = "Each arm against the best other arm, simultaneous confidence intervals"
 _CAPTIONS = {
-    MULTIPLE_COMPARISONS: "These intervals of multiple comparisons with the best contain 0 or end at 0, so "
-    "they can differ from the interval in the verdict.",
+    MULTIPLE_COMPARISONS: "These are constrained simultaneous intervals (Hsu's multiple comparisons with the "
+    "best): by construction, each contains 0 or ends at 0. They can therefore differ from the interval in "
+    "the verdict.",
 }  # explanation of a table, by its title
 
 
@@ -46,7 +47,7 @@ def arm_columns(analysis: FitReport) -> list[Column]:
     """
     fit, rows = analysis.fit, analysis.arms.to_dicts()
     means = mean_format(fit)
-    points = ", points" if fit.cells.binary else ""  # percentage points
+    points = ", percentage points" if fit.cells.binary else ""
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
         """Return a table column with one text for each row."""
@@ -85,7 +86,7 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         columns.append(column("group", lambda row: str(row["group"])))
     else:
         columns.append(column("can be best", lambda row: row["can be best"], left=True))
-        columns.append(column("chance to be best", lambda row: format_chance(row["p_best"])))
+        columns.append(column("probability of being best", lambda row: format_chance(row["p_best"])))
     return [
         *columns,
         column("raw mean", mean("raw_mean")),
@@ -113,7 +114,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     """
     fit = analysis.fit
     means, gaps = mean_format(fit), contrast_format(fit)
-    changes, points = change_format(fit), ", points" if fit.cells.binary else ""
+    changes, points = change_format(fit), ", percentage points" if fit.cells.binary else ""
     averages: Headings = {
         "arm": Heading("arm"),
         "mean": Heading("adjusted mean", means),
@@ -124,7 +125,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     }
     shift = Heading("factor", PLAIN) if fit.lifts else Heading("shift", gaps, "+")
     shifts: Headings = {
-        "environment": Heading("environment" if fit.tide is None else "from"),
+        "environment": Heading("environment" if fit.tide is None else "start of the time segment"),
         "shift": shift,
         "interval": shift._replace(text=f"{100 * fit.confidence:g} % confidence interval"),
         "n": Heading("rewards", PLAIN),
@@ -137,7 +138,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
     if analysis.standing != "not_comparable":
         best: Headings = {
             "arm": Heading("arm"),
-            "estimate": Heading("above the best other arm", gaps, "+"),
+            "estimate": Heading("difference from the best other arm", gaps, "+"),
             "interval": Heading("simultaneous confidence interval", gaps, "+"),
             "candidate": Heading("can be best"),
         }
@@ -145,10 +146,10 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
         if fit.interaction is not None and fit.interaction.one_winner is not None:
             days: Headings = {
                 "arm": Heading("arm"),
-                "days": Heading("leads in", PLAIN),
+                "environments_led": Heading("environments in which it leads", PLAIN),
                 "interval": Heading(f"{100 * fit.confidence:g} % confidence interval", PLAIN),
-                "to_come": Heading("probability of leading in a new environment", PERCENT),
-                "omega": Heading("omega", contrast_format(fit)),
+                "p_leads_in_new": Heading("probability of leading in a new environment", PERCENT),
+                "omega": Heading("omega (standard deviation of interactions)", contrast_format(fit)),
             }
             title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
             tables.append((title, _leading_days_table(fit.interaction), days))
@@ -160,7 +161,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
                 "change": Heading("change of the lead", gaps, "+"),
                 "n": Heading("rewards", PLAIN),
             }
-            title = "Influence of environments: the lead without each of them"
+            title = "Influence of environments: the lead if one environment is left out"
             tables.append((title, fit.influence(), left_out))
     return [_limit_rows(*each) for each in tables]
 
@@ -176,8 +177,8 @@ def _averages_with_intervals(fit: Fit) -> Table:
 
 def _leading_days_table(found: InteractionSummary) -> Table:
     """Return the table of the number of environments in which each arm leads."""
-    columns = {name: found.arms[name] for name in ("arm", "days", "to_come", "omega")}
-    return Table(columns | {"low": found.arms["days_low"], "high": found.arms["days_high"]})
+    names = ("arm", "environments_led", "p_leads_in_new", "omega", "low", "high")
+    return Table({name: found.arms[name] for name in names})
 
 
 def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
@@ -190,7 +191,10 @@ def _limit_rows(title: str, table: Table, headings: Headings) -> tuple[str, str,
     most = None if "arm" in headings else ENVIRONMENTS
     cut = _CAPTIONS.get(title, "")
     if most is not None and len(table) > most:
-        cut = f"Only the first {most:,} of {len(table):,} rows; --json lists all."
+        cut = (
+            f"The table shows the first {most:,} of {len(table):,} rows. tideproof analyze --json lists all "
+            f"rows."
+        )
     return title, cut, format_columns(table, headings, most)
 
 

@@ -31,7 +31,7 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         "policy": None,
         "pulls": each.pulls,
         "pending": None,
-        "told": None,
+        "recorded": None,
         "budget": None,
         "verdict": "",
         "last": each.at,
@@ -43,10 +43,10 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         verdict = shortest_status(found.recommendation, found.status.state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
-    return row | {"pending": found.status.pending, "told": found.status.told, "verdict": verdict}
+    return row | {"pending": found.status.pending, "recorded": found.status.recorded, "verdict": verdict}
 
 
-def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
+def experiment_details(run: Experiment, name: str, events: int) -> dict[str, Any]:
     """Return the settings, results and last events of an experiment as a dictionary of plain values."""
     stored = run.internals.state  # read first, because reading the rest may record that leases have ended
     happened, last = len(stored.events), describe_events(stored, events)
@@ -61,7 +61,7 @@ def experiment_page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "budget": status.budget,
         "standing": status.state,
         "pulls": found.facts.pulls,
-        "told": status.told,
+        "recorded": status.recorded,
         "lost": status.lost,
         "environments": found.facts.labels,
         "sentence": str(recommended),

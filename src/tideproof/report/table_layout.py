@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # their order. Pages of the service use it, too.
 SORTABLE = """
 function sortable(table) {
-  table.querySelectorAll("thead th").forEach((head, place) => {
+  table.querySelectorAll("thead th").forEach((head, index) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
@@ -26,7 +26,7 @@ function sortable(table) {
       const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
       const down = was ? was === "ascending" : !text, body = table.tBodies[0];
       const key = row => {
-        const said = row.cells[place].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
+        const said = row.cells[index].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
         return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
       };
       const rows = [...body.rows].map(row => [key(row), row]);

@@ -18,8 +18,9 @@ from tideproof.data.group_by_sql import Progress
 from tideproof.progress import progress_bar
 from tideproof.report.report_tables import arm_columns
 from tideproof.report.table_layout import make_tables
-from tideproof.text import escape_control_characters
+from tideproof.text import escape_control_characters, format_count
 
+_SHORT_HEADERS = {"probability of being best": "prob. of being best"}  # for lines of 80 characters
 _COLOURS = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}
 
 
@@ -78,9 +79,13 @@ def print_report(report: FitReport) -> None:
 def _arm_tables(report: FitReport, width: int, most: int = 100) -> Iterator[RichTable]:
     """Return tables of the arms, the best first; a narrow terminal needs several tables."""
     first, *others = (
-        column._replace(cells=[escape_control_characters(cell) for cell in column.cells[:most]])
+        column._replace(
+            header=_SHORT_HEADERS.get(column.header, column.header),
+            cells=[escape_control_characters(cell) for cell in column.cells[:most]],
+        )
         for column in arm_columns(report)
     )
     more = len(report.arms) - most
-    caption = f"{more:,} more arms; --html and --json show all" if more > 0 else None
+    hidden = f"{format_count(more, 'more arm')} {'is' if more == 1 else 'are'} not shown"
+    caption = f"{hidden}; --html and --json show all arms" if more > 0 else None
     return make_tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)

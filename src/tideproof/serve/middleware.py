@@ -127,7 +127,9 @@ class _LimitedBody:
     def _too_long(self) -> Problem:
         """Return the HTTP error for a request body that exceeds the size limit."""
         return Problem(
-            413, f"a request must have at most {self._max_bytes:,} bytes", headers={"Connection": "close"}
+            413,
+            f"the request body must have at most {self._max_bytes:,} bytes",
+            headers={"Connection": "close"},
         )
 
 

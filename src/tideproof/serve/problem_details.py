@@ -47,7 +47,7 @@ class ProblemDetails(BaseModel):
                     "type": "urn:tideproof:Finished",
                     "title": "Conflict",
                     "status": 409,
-                    "detail": "the budget is used up: 1 pull was requested, 0 of 100 are left; "
+                    "detail": "the budget is used up: 1 pull was requested, but 0 of 100 are left; "
                     "the selected arm is B",
                     "error": "Finished",
                 }

@@ -9,6 +9,7 @@ from typing import Any
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.read_model import ExperimentStatus
 from tideproof.experiment.recommendation import Recommendation
+from tideproof.experiment.settings import to_public_names
 from tideproof.store.backend import LogEntry
 
 _OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
@@ -26,8 +27,8 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
         "budget": found.budget,
         "remaining": found.remaining,
         "asked": found.asked,
-        "out": found.pending,
-        "told": found.told,
+        "pending": found.pending,
+        "recorded": found.recorded,
         "events": found.events,
         "policy": found.policy,
         "seed": created.seed,
@@ -61,4 +62,6 @@ def event(entry: LogEntry) -> dict[str, Any]:
     kind, at, by, *values = json.loads(entry.record)
     names = e.KINDS[kind]._fields[2:]
     about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}
+    if "options" in about:  # of the first event
+        about["options"] = to_public_names(about["options"])
     return {"seq": entry.seq, "at": at, "by": by, "kind": kind, "about": about}

@@ -36,7 +36,7 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
     def begun(at: str) -> None:
         say(f"tideproof {__version__} serves {public_url(url)} at {at}")
         if secret:
-            say(f"admin key, shown only once: {secret}")
+            say(f"admin key (save it: it is shown only once): {secret}")
 
     try:
         secret = create_first_key(service, host)

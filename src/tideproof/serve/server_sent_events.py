@@ -39,7 +39,7 @@ async def stream_messages(
     counts the open streams.
     """
     with notifier.count_stream():
-        yield ": here\n\n"
+        yield ": connected\n\n"
         beat = time.monotonic()
         while not service.stopping:
             if not service.keys.is_fresh:
@@ -54,5 +54,5 @@ async def stream_messages(
                 continue
             if time.monotonic() - beat > BEAT:
                 beat = time.monotonic()
-                yield ": still here\n\n"
+                yield ": keep-alive\n\n"
             await wait()

@@ -67,7 +67,7 @@ class Service:
         if self._commands >= self.settings.threads + self.settings.waiting_requests:
             raise Problem(
                 503,
-                f"{self._commands:,} requests are in progress, which is the limit: retry later",
+                f"too many requests are in progress ({self._commands:,}, the maximum): retry later",
                 "StoreError",
             )
         self._commands += 1
@@ -77,8 +77,9 @@ class Service:
         except TimeoutError:
             raise Problem(
                 503,
-                f"the request took longer than {self.settings.request_seconds:g} s and may still have been "
-                f"executed: repeat it with the same Idempotency-Key to get its result",
+                f"the request took longer than {self.settings.request_seconds:g} s; it may have been "
+                f"executed, or may still be executed. If it had an Idempotency-Key, repeat it with the same "
+                f"key to get its result",
                 "StoreError",
             ) from None
         finally:

@@ -15,6 +15,26 @@ from tideproof.errors import InputError
 PREFIX = "TIDEPROOF_"
 SECRET = 20  # minimum length of an admin key that the operator chooses
 
+# Variables that were renamed, and their present names, without the prefix. Names that are unknown for another
+# reason are ignored, because programs around the service set some, such as Kubernetes TIDEPROOF_SERVICE_HOST.
+RENAMED = {
+    "WAITING": "WAITING_REQUESTS",
+    "BODY": "BODY_BYTES",
+    "UPLOAD": "UPLOAD_BYTES",
+    "SECONDS": "REQUEST_SECONDS",
+    "RATE": "REQUESTS_PER_SECOND",
+    "FAILURES": "FAILURES_PER_MINUTE",
+    "STREAMS": "EVENT_STREAMS",
+    "VISITORS": "FLAG_STREAMS",
+    "OPENED": "OPEN_EXPERIMENTS",
+    "FLAGS": "FLAGS_PER_REQUEST",
+    "ZONE": "TIME_ZONE",
+    "SESSION": "SESSION_SECONDS",
+    "PROXIES": "TRUSTED_PROXIES",
+    "TARGETS": "WEBHOOK_TARGETS",
+    "LOG": "LOG_FORMAT",
+}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -107,9 +127,14 @@ def find_time_zone(name: str) -> tzinfo:
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings that environment variables define.
 
+    Raise `InputError` if one of them has a former name, which would otherwise have no effect.
+
     >>> from_environment({"TIDEPROOF_REQUESTS_PER_SECOND": "10"}).requests_per_second
     10.0
     """
+    for old, new in RENAMED.items():
+        if environment.get(PREFIX + old, ""):
+            raise InputError(f"the environment variable {PREFIX}{old} is now named {PREFIX}{new}: rename it")
     found: dict[str, Any] = {}
     for each in fields(Settings):
         text = environment.get(PREFIX + each.name.upper(), "")

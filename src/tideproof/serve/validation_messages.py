@@ -28,8 +28,8 @@ _UNION_MEMBER = re.compile(r"str|int|float|bool|(constrained|function|lax|nullab
 
 # Error types that mean that a value has the wrong type, and the name of the right type
 _TYPES = {
-    "string_type": "a text",
-    "string_unicode": "a text of valid Unicode characters",
+    "string_type": "a string",
+    "string_unicode": "a string of valid Unicode characters",
     "float_type": "a number",
     "float_parsing": "a number",
     "finite_number": "a finite number",
@@ -45,7 +45,7 @@ _TYPES = {
     "model_type": "a JSON object",
     "model_attributes_type": "a JSON object",
 }
-_PATTERNS = {NAME: "must not contain slashes or control characters, but is {value}"}
+_PATTERNS = {NAME: "must not contain slashes or control characters, not {value}"}
 
 
 def describe_request_errors(request: Request, error: RequestValidationError) -> str:
@@ -61,7 +61,6 @@ def describe_request_errors(request: Request, error: RequestValidationError) -> 
 def describe_validation_errors(
     error: ValidationError | RequestValidationError,
     allowed: tuple[str, ...] = (),
-    names: Mapping[str, str] | None = None,
 ) -> str:
     """Return the validation errors of Pydantic as one line of text.
 
@@ -71,15 +70,13 @@ def describe_validation_errors(
     ----------
     allowed
         Names of the fields of the request, for suggestions when an unknown field is given.
-    names
-        Names for fields that the user knows by another name, such as the label of a form.
     """
     by_field: dict[str, list[Any]] = {}
     for each in error.errors():
         by_field.setdefault(_field(each["loc"]), []).append(each)
     said = []
     for field, found in list(by_field.items())[:_MOST]:
-        said.append(_describe_field((names or {}).get(field, field) or "the body", found, allowed))
+        said.append(_describe_field(field or "the body", found, allowed))
     return "; ".join(said)
 
 
@@ -109,8 +106,10 @@ def _describe_error(field: str, error: Any, allowed: tuple[str, ...]) -> str:
         return f"unknown field {field!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = limits["discriminator"].strip("'")
-        given = f"not {_shown(limits['tag'])}" if "tag" in limits else "and is missing"
-        return f"{tag} must be one of {', '.join(CHANGES)}, {given}"
+        allowed_tags = f"must be one of {', '.join(CHANGES)}"
+        if "tag" not in limits:
+            return f"{tag} is missing; it {allowed_tags}"
+        return f"{tag} {allowed_tags}, not {_shown(limits['tag'])}"
     if kind in ("literal_error", "enum"):
         return f"{field} must be {limits['expected']}, not {_shown(value)}"
     if kind == "string_pattern_mismatch" and limits["pattern"] in _PATTERNS:

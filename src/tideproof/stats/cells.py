@@ -157,9 +157,7 @@ class Cells:
         `what` names the method.
         """
         if self.factors is not None:
-            raise InputError(
-                f"{what} needs one column of environments, not a sum of two such as 'day + site'"
-            )
+            raise InputError(f"{what} requires one column of environments, not two such as 'day + site'")
 
     @property
     def K(self) -> int:  # noqa: N802

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, describe_value
@@ -60,10 +61,22 @@ def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
     """
     if stored.command != command:
         raise UsedKey(
-            f"the idempotency key {stored.key!r} was already used for {stored.command}, not for "
-            f"{command}: use a new key for each new command"
+            f"the idempotency key {stored.key!r} was already used for another call, "
+            f"{_describe_command(stored.command)}, not for {_describe_command(command)}: use a new key for "
+            f"each new call"
         )
     result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
     if result is None:
         return None
     return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]
+
+
+def _describe_command(command: str) -> str:
+    """Return an encoded method call in the form of Python, with long arguments shortened.
+
+    >>> _describe_command('["ask", [], {"environment": "monday"}]')
+    'ask(environment="monday")'
+    """
+    name, args, kwargs = json.loads(command)
+    arguments = [*map(json.dumps, args), *(f"{key}={json.dumps(value)}" for key, value in kwargs.items())]
+    return f"{name}({shorten(', '.join(arguments), 80, placeholder=' ...')})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.lifecycle import checked_arms
+from tideproof.experiment.settings import to_public_names
 from tideproof.experiment.snapshots.experiment_file import policy_from_description
 from tideproof.experiment.state.experiment_state import State
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tideproof.experiment.experiment import Experiment
 
 OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
-           "limits", "floors", "caps", "lease", "default", "reserve", "time_zone")  # fmt: skip
+           "limits", "minimum_shares", "maximum_shares", "lease", "default", "reserve",
+           "time_zone")  # fmt: skip
 
 
 def check_options(
@@ -40,7 +42,7 @@ def check_options(
         "budget": created.budget,
         "seed": created.seed,
         "direction": created.direction,
-        **created.options,
+        **to_public_names(created.options),
     }
     before["policy"] = policy_from_description(created.policy, options.get("policy"))
     wanted_event = cls(created.arms, **(before | dict(options))).internals.state.created
@@ -54,7 +56,9 @@ def check_options(
             wanted, found = getattr(wanted_event, option), getattr(created, option)
         else:
             default = "labels" if option == "tide" else None
-            wanted, found = (each.options.get(option, default) for each in (wanted_event, created))
+            wanted, found = (
+                to_public_names(each.options).get(option, default) for each in (wanted_event, created)
+            )
         current = {"budget": book.budget, "tide": book.tide}.get(option, found)
         if wanted not in (found, current):
             _refuse(name, option, current, wanted)

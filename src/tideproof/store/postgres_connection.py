@@ -96,8 +96,8 @@ class PostgresConnection:
             _inherited.append(self._connection)
             self._connection = None
             raise StoreError(
-                f"the connection to {self.name!r} was inherited from a parent process that was not forked by "
-                f"os.fork: open the experiment in this process instead"
+                f"the connection to {self.name!r} belongs to the parent process and cannot be used in "
+                f"this one: open the experiment in this process"
             )
         if self._connection is None or self._connection.closed:
             if self._inside:
@@ -162,7 +162,7 @@ class PostgresConnection:
         self.send(f"{sql}; COMMIT", values)
         self._inside = False
         if self._status != "COMMIT":
-            raise StoreError(f"{self.name!r} did not commit a transaction: {self._status}")
+            raise StoreError(f"{self.name!r} did not commit the transaction (status {self._status})")
 
     def roll_back(self) -> None:
         """Roll back the open transaction, if there is one; a broken connection is closed."""

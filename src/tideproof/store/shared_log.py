@@ -76,12 +76,9 @@ class SharedEventLog:
                 self._waiting.discard(thread)
                 self._commit_group()
                 self._catch_up()
-                self._inner.state.read_only = True
-                try:
+                with self._inner.state.read_only():
                     self._inner.update()
                     return method(run, *args, **kwargs)
-                finally:
-                    self._inner.state.read_only = False
         except NeedsLock:  # an event must be written, for example because the lease of a pull has ended
             return self.command(method, args, kwargs)
         finally:
@@ -282,9 +279,8 @@ class SharedEventLog:
         except TideproofError as error:  # the outcome stays unknown
             if group.error is None or isinstance(group.error, ConnectionLost):
                 group.error = StoreError(
-                    f"it is unknown whether this call was saved ({error}); repeat it if it has an "
-                    "idempotency key (see once), otherwise load the experiment again and check its last "
-                    "events"
+                    f"it is unknown whether this call was saved: {error}. If it was made with once(), repeat "
+                    "it with the same key; otherwise load the experiment again and check its last events"
                 )
 
     def _restore_state(self, group: CommitGroup) -> None:

@@ -67,8 +67,8 @@ class SqliteConnection:
             _inherited.append(self._connection)
             self._connection = None
             raise StoreError(
-                f"the connection to {self.path!r} was inherited from a parent process that was not forked by "
-                f"os.fork: open the experiment in this process instead"
+                f"the connection to {self.path!r} belongs to the parent process and cannot be used in "
+                f"this one: open the experiment in this process"
             )
         if self._connection is None:
             self._process = os.getpid()

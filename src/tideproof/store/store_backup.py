@@ -31,7 +31,9 @@ def backup(url: str, target: str, show: Show = lambda share, doing: None) -> Sto
         if "://" in target:
             return _copy_to_store(source, target, show)
         if os.path.lexists(target):
-            raise InputError(f"{target!r} already exists, and a backup never overwrites a file")
+            raise InputError(
+                f"{target!r} already exists, and a backup overwrites no file: choose another name"
+            )
         check_writable(target)
         return _write_file(source, url, Path(target), show)
     finally:

@@ -141,10 +141,10 @@ class _Check:
         self.asked, self.trusted = found.asked, found.trusted
         if found.other is not None:
             self.faults.append(
-                f"event {found.other} contains other arms than the policy chooses when it is asked again"
+                f"the arms in event {found.other} differ from those that the policy chooses in a replay"
             )
         if summary != summary_text(found.state):
-            self.faults.append("the stored summary (arms, budget, policy) does not agree with the events")
+            self.faults.append("the stored description (arms, budget, policy) does not agree with the events")
 
     def _replay(
         self, log: ExperimentLog, entries: list[LogEntry], snapshots: list[Snapshot]
@@ -193,7 +193,7 @@ def _find_stored_faults(
     """
     for seq, whole in snapshots:
         if seq > end:
-            yield f"a snapshot covers {seq:,} events, but the last of them are missing"
+            yield f"a snapshot covers {seq:,} events, but the event log has only {end:,}"
         elif whole is None or whole.seq < seq:
             yield f"the snapshot of {seq:,} events is damaged"
     for answer in answers:

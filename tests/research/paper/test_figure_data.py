@@ -164,7 +164,7 @@ def test_figures_that_say_95_are_drawn_so(monkeypatch):
     )
     for figure in FIGURES:
         if figure.name in ("theorem1", "conjecture"):
-            assert "95 % intervals" in figure.caption
+            assert "95 % confidence intervals" in figure.caption
             figure.draw(Table({"simulated": [2.0], "stderr": [1.0]}))
             assert drawn[figure.name]["low"] == [pytest.approx(2.0 - stats.norm.ppf(0.975))]
 

@@ -249,6 +249,6 @@ def test_the_designs_against_are_those_whose_halves_stop_meeting(verdicts):
 def test_what_vanishes_is_that_shifts_are_correlated(verdicts):
     no_sign, no_zero = verdicts["shifts-positively-correlated"].parts
     assert (no_sign.outcome, no_zero.outcome) == ("holds", "does not hold")
-    assert {one.where.split(",")[0] for one in no_zero.comparisons if no_zero.says(one) == "against"} == {
+    assert {one.where.rsplit(",", 1)[0] for one in no_zero.comparisons if no_zero.says(one) == "against"} == {
         ONCE
     }

@@ -44,8 +44,15 @@ def test_a_promise_needs_enough_runs_to_be_broken():
     assert many._replace(low=0.565).kept  # chance may have done it
     assert many._replace(cell=ReliabilityCell(3, 20, 0.5)).kept
     assert not many._replace(happened=0.5, low=0.48, high=0.52).kept
-    assert said([one])[0] == "3 arms, 20 pulls each, spread drawn: off by +0.0 to +0.0 points in 0 bins"
-    assert said([many])[0] == "3 arms, 20 pulls each, spread drawn: off by -5.0 to +0.0 points in 1 bin !"
+    name = "3 arms, 20 pulls each, standard deviation of means random"
+    assert (
+        said([one])[0]
+        == f"{name}: stated minus observed probability +0.0 to +0.0 percentage points in 0 bins"
+    )
+    assert (
+        said([many])[0]
+        == f"{name}: stated minus observed probability -5.0 to +0.0 percentage points in 1 bin !"
+    )
 
 
 def test_chunks_do_not_matter(monkeypatch):
@@ -64,7 +71,7 @@ def test_what_is_said_happens_and_a_flat_prior_says_too_much():
     cell = ReliabilityCell(3, 20, None)
     said, happened = play(cell, 0, 300, 3, "exchangeable").T
     assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / 300)
-    near = ReliabilityCell(5, 20, 0.05)  # negative control: arms that are all but equal
+    near = ReliabilityCell(3, 20, 0.05)  # negative control: arms that are all but equal
     said, happened = play(near, 0, 200, 3, "flat").T
     assert said.mean() - happened.mean() > 5.0 * 0.5 / np.sqrt(200)
 
@@ -82,7 +89,10 @@ def test_reliability_is_of_all_cells_of_a_spread():
     ]
     assert (found[1].said, found[1].happened) == (pytest.approx(0.54), 0.6)
     assert (found[1].low, found[1].high) == tuple(float(end[0]) for end in binomial(np.array([3]), 5, 0.95))
-    assert said([*one, *two])[-2] == "0.2     50 to 60 %         5      54.0 %  60.0 % (14.7 to 94.7)"
+    assert (
+        said([*one, *two])[-2]
+        == "0.2                 50 to 60 %         5      54.0 %  60.0 % (14.7 to 94.7)"
+    )
 
 
 def test_there_are_45_cells_and_a_picture_of_them(tmp_path):
@@ -99,6 +109,9 @@ def test_the_picture_has_a_panel_for_each_spread():
     assert table(found).columns[-2:] == ["off", "kept"]
     figure = reliability_figure(curves(found))
     first, second = figure.axes
-    assert (first.get_title("left"), second.get_title("left")) == ("spread drawn from 0.2 to 2", "spread 0.5")
+    assert (first.get_title("left"), second.get_title("left")) == (
+        "standard deviation of means random",
+        "standard deviation of means 0.5",
+    )
     assert [len(axes.lines) for axes in figure.axes] == [2, 3]  # with the diagonal
     assert first.lines[1].get_color() == second.lines[1].get_color()

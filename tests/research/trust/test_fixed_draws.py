@@ -76,12 +76,12 @@ WORLDS = [
     ("001 near tie, 2 arms, 3\N{EN DASH}12 pulls", [0.1, 0.0], (3, 12)),
     ("002 slippage, 2 arms, 2\N{EN DASH}2 pulls", [0.1, 0.0], (2, 2)),
     ("003 two levels, 2 arms, 10\N{EN DASH}10 pulls", [0.2, -1.0], (10, 10)),
-    ("004 drawn, 2 arms, 2\N{EN DASH}2 pulls", [-0.156056, -0.173054], (2, 2)),
+    ("004 normal means, 2 arms, 2\N{EN DASH}2 pulls", [-0.156056, -0.173054], (2, 2)),
     ("005 tie, 3 arms, 2\N{EN DASH}200 pulls", [0.0, 0.0, -1.256685], (2, 200)),
     ("006 near tie, 3 arms, 10\N{EN DASH}10 pulls", [0.03, 0.0, -0.50412], (10, 10)),
     ("007 slippage, 3 arms, 3\N{EN DASH}12 pulls", [0.5, 0.0, 0.0], (3, 12)),
     ("008 two levels, 3 arms, 2\N{EN DASH}2 pulls", [0.05, 0.0, -1.0], (2, 2)),
-    ("009 drawn, 3 arms, 2\N{EN DASH}2 pulls", [0.610459, 0.018788, -0.465388], (2, 2)),
+    ("009 normal means, 3 arms, 2\N{EN DASH}2 pulls", [0.610459, 0.018788, -0.465388], (2, 2)),
 ]
 
 

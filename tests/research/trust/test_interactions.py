@@ -41,9 +41,9 @@ def test_a_part_counts_and_says():
     assert all(4 <= row.held <= 6 for row in rows)
     assert interaction_coverage.PART.table(rows)["kept"] == [True] * 3
     assert [line.split(":")[0] for line in interaction_coverage.PART.summarize(rows)] == [
-        "even, named pair",
-        "contrast, named pair",
-        "contrast, picked pair",
+        "even traffic, two arms named in advance",
+        "traffic chosen by contrast, two arms named in advance",
+        "traffic chosen by contrast, leading arm and runner-up",
     ]
 
 

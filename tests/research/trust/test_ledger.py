@@ -93,7 +93,10 @@ def test_what_is_broken_is_said_and_written(tmp_path):
     written = write_ledger(played, tmp_path)
     assert [path.name for path in written] == ["ledger.md", "logs.csv"]
     page = written[0].read_text()
-    assert "| conversions 0.1, 3 x 100 in 5, even, no tide, equal arms |" in page
+    assert (
+        "| conversions 0.1, 3 arms x 100 rewards, 5 environments, even traffic, no shifts, equal arms |"
+        in page
+    )
     assert page.split("\n\n")[1] == f"**{verdict(played)}**"  # the answer first
     assert "(logs.csv)" in page
     assert "(power.csv)" not in page  # not written

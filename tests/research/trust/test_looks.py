@@ -82,8 +82,10 @@ def test_a_setting_is_played_and_said():
     (equal,), (better,) = PART.play([EQUAL, BETTER], PartOptions(2, workers=2))
     assert PART.table([equal, better])["runs"] == [2, 2]
     line, other = summary_lines([equal, better])
-    assert line.startswith(f"{EQUAL.name}: announced 0.0 % (0.0 to 84.2), missed")
-    assert other.endswith(f"found 100.0 %, on day {better['day']:g}")
+    assert line.startswith(
+        f"{EQUAL.name}: a wrong arm was named in 0.0 % (0.0 to 84.2) of logs, an interval missed"
+    )
+    assert other.endswith(f"named in 100.0 % (median: day {better['day']:g})")
     assert [each.name for each in filter_by_name([EQUAL, BETTER], "*equal*")] == [EQUAL.name]
 
 

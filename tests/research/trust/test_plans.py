@@ -16,11 +16,15 @@ EASY = PlanSetting(2, 10, 0.2, gap=1.5)
 
 def test_a_promise_is_planned_played_and_counted():
     (rows,) = play([EASY], 1000, replications=1000)
-    assert [row.way for row in rows] == ["contrast", "even split", "analyze names it"]
+    assert [row.way for row in rows] == ["contrast", "even split", "analyze names the best arm"]
     assert all(row.kept == (row.low <= 0.2) for row in rows)
     assert all(row.kept for row in rows)
-    assert PART.table(rows)["setting"][0] == "2 arms, gap 1.5, 10 an environment, error 0.2"
-    assert summary_lines(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast, ")
+    assert (
+        PART.table(rows)["setting"][0] == "2 arms, gap 1.5, 10 pulls in each environment, allowed error 0.2"
+    )
+    assert summary_lines(rows)[0].startswith(
+        "2 arms, gap 1.5, 10 pulls in each environment, allowed error 0.2: with contrast and "
+    )
 
 
 def test_rates_are_planned_too():

@@ -50,5 +50,5 @@ def test_a_pattern_chooses():
     assert settings
     assert power_settings
     assert {setting.rewards for setting in (*settings, *power_settings)} == {"money"}
-    with pytest.raises(InputError, match="no setting has a name that matches 'gold'"):
+    with pytest.raises(InputError, match="no setting matches 'gold'"):
         chosen("gold")

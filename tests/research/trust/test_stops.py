@@ -27,7 +27,7 @@ def test_worlds_are_the_same_every_time_and_of_all_kinds():
         "near tie",
         "slippage",
         "two levels",
-        "drawn",
+        "normal means",
     }
     assert {place.world.arms for place in found} == {2, 3, 4, 5, 7, 10, 16, 30}
     assert len(POLICIES) == 5
@@ -54,7 +54,7 @@ def test_stops_are_counted_and_judged():
     assert shown["kept"] == [True]
     assert shown["low"][0] <= shown["share"][0] <= shown["high"][0]
     assert summary_lines(rows)[0].startswith(
-        "calibrated, cap 100: 1 row, 0 significantly above 5 %, wrong in at most "
+        "calibrated rule, budget 100: of 1 row, 0 have a share of wrong stops significantly above 5 %"
     )
 
 

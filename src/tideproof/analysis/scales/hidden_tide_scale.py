@@ -35,7 +35,7 @@ class HiddenTideScale:
 
     def additivity(self, worst: int) -> NoReturn:
         """Raise an error, because a test for equal shifts in all arms needs a log with environments."""
-        raise self._needs_labels("a test of additivity")
+        raise self._needs_labels("additivity()")
 
     def spread(self) -> Spread:
         """Test whether all arms, and all time segments, have the same variance."""
@@ -43,8 +43,8 @@ class HiddenTideScale:
 
     def left_out(self) -> NoReturn:
         """Raise an error, because a log without environments has no environment that could be left out."""
-        raise self._needs_labels("leaving environments out")
+        raise self._needs_labels("influence()")
 
     def _needs_labels(self, what: str) -> InputError:
         """Return the error for an analysis that a log without environments does not allow."""
-        return InputError(f"{what} needs environments, but this fit has a hidden tide")
+        return InputError(f"{what} requires a log with environments, but this fit has a hidden tide")

@@ -117,7 +117,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     ]
     notes = [
         *([] if extra.winsorizing is None else [winsorizing_note(extra.winsorizing)]),
-        *fit_notes(fit, misfit),
+        *fit_notes(fit, misfit, "" if extra.segments is None else extra.segments.by),
     ]
     parts = {
         "against": None if extra.against is None else extra.against.to_dict(),
@@ -133,11 +133,15 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     )
 
 
-def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return notes on the data of an analysis, such as excluded outliers, and on how arms are compared."""
+def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[str]:
+    """Return notes on the data of an analysis, such as excluded outliers, and on how arms are compared.
+
+    `split_by` is the column of segments, which split each environment of the log.
+    """
     c = fit.cells
     rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
-    notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]
+    split = f" (each environment is split by {split_by})" if split_by else ""
+    notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}{split}."]
     if fit.tide is not None:
         notes = [f"{rewards} of {arms}.", *fit.tide.sentences()]
     elif fit.bins is not None:
@@ -145,7 +149,8 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     elif len(c.environments) == 1:
         notes.append(
             "With one environment, no adjustment is made. If conditions and the arms' shares of the traffic "
-            "changed over time, name a column of environments: environment= (--environment)."
+            "changed over time, give the environment of each reward: in a log by environment= "
+            "(--environment), in an experiment by ask(environment=...)."
         )
     if len(fit.groups) == 1:
         notes += [
@@ -157,7 +162,10 @@ def fit_notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     if fit.left_out is not None and not fit.left_out.notable:
         notes += exclusion_sentences(fit.left_out)
     if fit.anytime:
-        notes.append("Comparisons of arms hold at every look; intervals of single means hold for one look.")
+        notes.append(
+            "Comparisons of arms are valid however often the results are inspected; intervals of single "
+            "means are valid for one inspection only."
+        )
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")
@@ -186,8 +194,8 @@ def _two_arms_note(fit: Fit) -> list[str]:
     if (p := found.p) is None:
         return []
     exact = (
-        " Events are few, so the p-values and the interval are exact, given the number of events in each "
-        "environment."
+        " Few rewards differ from 0, so the p-values and the interval come from exact tests, which condition "
+        "on the number of these rewards in each environment."
         if found.exact
         else ""
     )
@@ -215,16 +223,16 @@ def _disagreement_note(fit: Fit) -> list[str]:
         return [f"{posterior} “Is best” is the result of a test that {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.confidence or unlikely):
         return [
-            f"{posterior} “Cannot be excluded” is the result of a test that {rate}; it can apply to an arm "
-            f"with a small probability."
+            f"{posterior} “Cannot be excluded” is the result of a test that {rate}. An arm with a small "
+            f"probability of being best can therefore still be a candidate."
         ]
     gap = fit.contrast(best, decision.runner_up, picked=True)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        whose = " and holds for all pairs of arms together" if fit.anytime else ""
+        whose = " and valid for all pairs of arms together" if fit.anytime else ""
         return [
-            f"The interval of the lead contains 0 although {quote_if_needed(best)} is best, because the two "
-            f"use different methods. The interval is two-sided{whose}. “Is best” is the result of a "
-            f"one-sided test of all arms that {rate}."
+            f"The verdict names {quote_if_needed(best)} as best although the interval of its lead contains "
+            f"0, because they come from different tests. The interval is two-sided{whose}. “Is best” is the "
+            f"result of a one-sided test of all arms that {rate}."
         ]
     return []
 
@@ -260,7 +268,7 @@ def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
     """Return a sentence on which outlying arm-by-environment cells were excluded."""
     if found is None:
         return []
-    looked = f"{format_count(found.looked, 'cell')} (each one arm in one environment)"
+    looked = f"{format_count(found.looked, 'cell')} (each is one arm in one environment)"
     if found.torn:
         return [
             f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
@@ -273,11 +281,11 @@ def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
     rows = [row for row in found.table if row["environment"] not in found.environments]
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
-    few = len(found.table)
+    count = len(found.table)
     return [
-        f"Excluded, because they are more than {CUT:g} standard errors from the model: "
-        f"{join_names(names, most=_NAMED)}. {'This is' if few == 1 else 'These are'} {few:,} of {looked}; "
-        f"check {'its' if few == 1 else 'their'} data."
+        f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from the "
+        f"model and {'was' if count == 1 else 'were'} excluded: {join_names(names, most=_NAMED)}. Check "
+        f"{'its' if count == 1 else 'their'} data."
     ]
 
 

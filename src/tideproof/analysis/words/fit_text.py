@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
+from tideproof.checks import Direction
 from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
@@ -74,8 +76,9 @@ def verdict(fit: Fit) -> str:
             f"confidence are unknown"
         )
     if decision.doubt == "too few events":
-        return f"too few events to name a best arm: {_too_few_text(fit)}"
-    sure, chance = f"{100 * fit.confidence:g} %{anytime_suffix(fit.anytime)}", fit.p_best[decision.best]
+        return _too_few_text(fit)
+    sure = f"{100 * fit.confidence:g} % confidence{anytime_suffix(fit.anytime)}"
+    chance = fit.p_best[decision.best]
     p_best = (
         ""
         if chance is None
@@ -95,17 +98,62 @@ def lead(fit: Fit) -> str:
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), contrast_format(fit)
-    second = quote_if_needed(second)
     low, high = (None, None) if fit.exact else (found.low, found.high)
+    level = f"{100 * fit.confidence:g} % confidence interval"
+    rival = f"{quote_if_needed(second)}, the runner-up"
     if math.isinf(found.estimate):
-        said = f"{second}, the runner-up, had no event"
-    elif fit.direction == "maximize":
-        said = f"{figures.format_lead(found.estimate, low, high, '+')} over {second}, the runner-up"
+        kind = " in odds" if fit.scale == "odds" else ""
+        said = f"unbounded lead{kind} over {rival}{_unbounded_reason(fit, best, second)}"
+        interval = figures.format_interval(low, high, "+")
+        return f"{said} ({level}: {interval})" if interval else said
+    prefix, lift = SCALE_PROPERTIES[fit.scale].lead_prefix, _lift(fit, found.estimate, low, high)
+    return prefix + lead_text(figures, fit.direction, rival, found.estimate, low, high, level, lift)
+
+
+def lead_text(
+    figures: NumberFormat,
+    direction: Direction,
+    rival: str,
+    difference: float,
+    low: float | None,
+    high: float | None,
+    interval_name: str,
+    lift: str = "",
+) -> str:
+    """Return the lead of an arm over `rival` as text, with the confidence interval of their difference.
+
+    The difference is that of the mean rewards, or a lift. If low rewards are better, the difference of the
+    better arm is negative, and so are the bounds of its interval: the text is then "1.8 below B (95 %
+    confidence interval: -3.1 to -0.6)". Without an `interval_name`, the interval only determines the number
+    of decimals. `lift` is a further text for the parentheses.
+
+    >>> lead_text(PLAIN, "maximize", "C", 1.06, 0.78, 1.35, "95 % confidence interval", "lift +9 %")
+    '+1.06 over C (95 % confidence interval: +0.78 to +1.35; lift +9 %)'
+    >>> lead_text(PLAIN, "minimize", "B", -1.8, -3.1, -0.6, "95 % confidence interval")
+    '1.8 below B (95 % confidence interval: -3.1 to -0.6)'
+    >>> lead_text(PLAIN, "minimize", "B", -1.8, None, None, "95 % confidence interval")
+    '1.8 below B'
+    """
+    if direction == "maximize":
+        said = f"{figures.format_lead(difference, low, high, '+')} over {rival}"
     else:
-        said = f"{figures.format_lead(-found.estimate, low, high)} below {second}, the runner-up"
-    said = SCALE_PROPERTIES[fit.scale].lead_prefix + said
-    beside = [figures.format_interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
-    return f"{said} ({'; '.join(filter(None, beside))})" if any(beside) else said
+        said = f"{figures.format_lead(-difference, low, high)} below {rival}"
+    interval = figures.format_interval(low, high, "+") if interval_name else ""
+    beside = "; ".join(filter(None, [f"{interval_name}: {interval}" if interval else "", lift]))
+    return f"{said} ({beside})" if beside else said
+
+
+def _unbounded_reason(fit: Fit, best: Any, second: Any) -> str:
+    """Return the reason why the lead of the best arm is infinite, as the end of a sentence.
+
+    It is empty if neither arm explains it alone.
+    """
+    raw = {row["arm"]: row["raw_mean"] for row in fit.arms}
+    if raw[second] == 0.0:
+        return f", because all rewards of {quote_if_needed(second)} are 0"
+    if fit.cells.binary and raw[best] == 1.0:
+        return f", because all rewards of {quote_if_needed(best)} are 1"
+    return ""
 
 
 def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
@@ -126,36 +174,40 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 
 def _too_few_text(fit: Fit) -> str:
-    """Return a sentence on how many rewards the best arm and a rival arm have, and on how many are needed."""
+    """Return the verdict that too few rewards differ from the others to name a best arm, and what is needed.
+
+    For 0/1 rewards these are the rarer ones of the rewards 0 and 1, for other rewards those above 0.
+    """
     events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
+        too_few = "too few nonzero rewards to name a best arm"
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
         if both < FEWEST_EVENTS:
             return (
-                f"the effective number of nonzero rewards of {arms[best]} and {arms[other]} together is "
-                f"{both:.2g}, because few are above 0 or a few large ones dominate; at least {FEWEST_EVENTS} "
-                f"are needed; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+                f"{too_few}: the effective number of nonzero rewards of {arms[best]} and {arms[other]} "
+                f"together is {both:.2g}, because few are above 0 or a few large ones dominate; at least "
+                f"{FEWEST_EVENTS} are needed; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
             )
         return (
-            f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, its "
-            f"expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; "
-            f"at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {rare}"
+            f"{too_few}: {rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, "
+            f"its expected share of their effective number of nonzero rewards ({both:.2g}) would be "
+            f"{rarer:.2g}; at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {rare}"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
     counts = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,}" for i in (best, other))
     rewards = format_count(int(own[best, kind] + own[other, kind]), "reward")
     return (
-        f"{arms[best]} and {arms[other]} together have {rewards} of {1 - kind} ({' and '.join(counts)}); "
-        f"at least {FEWEST_EVENTS} are needed"
+        f"too few rewards equal to {1 - kind} to name a best arm: {arms[best]} and {arms[other]} together "
+        f"have {rewards} equal to {1 - kind} ({' and '.join(counts)}); at least {FEWEST_EVENTS} are needed"
     )
 
 
 def anytime_suffix(anytime: bool) -> str:
-    """Return ", at every look" for a confidence level that is valid at repeated looks, else an empty text."""
-    return ", at every look" if anytime else ""
+    """Return a text for a confidence level that is valid at repeated inspections, else an empty text."""
+    return ", valid at every inspection" if anytime else ""
 
 
 def groups_text(fit: Fit) -> str:
@@ -175,11 +227,11 @@ def summary(fit: Fit) -> str:
     where = f"in {format_count(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
     if fit.tide is not None:
         where = f"({fit.tide.said})"
-    noise = "no degrees of freedom"
+    noise = "unknown (no degrees of freedom)"
     if fit.sigma is not None:
         freedom = f"{format_count(fit.degrees_of_freedom, 'degree')} of freedom"
-        noise = f"sigma {format_rounded(fit.sigma)} on {freedom}"
-    lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
+        noise = f"{format_rounded(fit.sigma)} ({freedom})"
+    lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; standard deviation of the noise: {noise}"]
     if fit.lifts:
         lines.append(f"scale: {fit.scale}")
     if fit.tide is not None:
@@ -191,7 +243,10 @@ def summary(fit: Fit) -> str:
     if fit.cells.dropped:
         lines.append(f"rows skipped because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:
-        lines.append(f"environments with a single arm, which contribute no information: {fit.uninformative}")
+        lines.append(
+            f"environments with a single arm, which contribute nothing to comparisons of arms: "
+            f"{fit.uninformative}"
+        )
     if fit.adaptive and not fit.anytime:
         lines.append(ADAPTIVE)
     return "\n".join(lines)
@@ -217,7 +272,7 @@ def comparison_text(fit: Fit, row: dict[str, Any]) -> str:
         beside.append(f"lift {lift}")
     inside = "; ".join(filter(None, beside))
     number = figures.format_estimate(row["estimate"], low, high, "+")
-    return f"{number}{f' ({inside})' if inside else ''}, {row['reading']}"
+    return f"{number}{f' ({inside})' if inside else ''}, {row['conclusion']}"
 
 
 def interaction_sentences(fit: Fit) -> list[str]:
@@ -225,7 +280,7 @@ def interaction_sentences(fit: Fit) -> list[str]:
     found = fit.interaction
     if found is None:
         return []
-    if not found.told:
+    if not found.estimable:
         return [
             "Interactions of arms and environments cannot be separated from noise. To separate them, a "
             "log needs an arm with two rewards in one environment, and two arms in two environments."
@@ -237,22 +292,22 @@ def interaction_sentences(fit: Fit) -> list[str]:
 
 
 def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
-    """Return the sentence on omega, the standard deviation of interactions of arms and environments."""
+    """Return the sentences on omega, the standard deviation of interactions of arms and environments."""
     assert found.omega is not None
     assert found.sigma is not None
     figures = contrast_format(fit)
-    ends = figures.format_interval(found.low, found.high)
-    limits = f"{100 * fit.confidence:g} % confidence interval: {ends}"
-    vary = "differences between arms vary between environments"
+    bounds = figures.format_interval(found.low, found.high)
+    interval = f"{100 * fit.confidence:g} % confidence interval: {bounds}"
+    depend = "differences between arms depend on the environment"
     if found.omega == 0.0:
-        return f"There is no sign that {vary}: omega = 0 ({limits})."
+        return f"There is no sign that {depend}: omega = 0 ({interval})."
     times = found.omega / found.sigma
-    said = vary.capitalize() if found.low else f"The data do not show whether {vary}"
+    said = depend.capitalize() if found.low else f"The data do not show whether {depend}"
     return (
-        f"{said}. Beyond the common shift, the effects of environments on single arms have an estimated "
-        f"standard deviation of omega = "
-        f"{figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} times that "
-        f"of a single reward."
+        f"{said}. Interactions (effects of an environment on one arm beyond the common shift) have an "
+        f"estimated standard deviation of omega = "
+        f"{figures.format_estimate(found.omega, found.low, found.high)} ({interval}). This is {times:.2g} "
+        f"times the standard deviation of a reward."
     )
 
 
@@ -261,25 +316,33 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
     lead = (
-        f"{best['arm']} leads in about {best['days']:.0f} of {format_count(days, 'environment')} "
-        f"({best['days_low']:.0f} to {best['days_high']:.0f})"
+        f"{best['arm']} leads in about {best['environments_led']:.0f} of {format_count(days, 'environment')} "
+        f"({100 * fit.confidence:g} % confidence interval: {best['low']:.0f} to {best['high']:.0f})"
     )
-    others = sorted(rows.values(), key=lambda row: -float(row["days"]))[:_NAMED]
+    others = sorted(rows.values(), key=lambda row: -float(row["environments_led"]))[:_NAMED]
     rest = join_names(
-        (f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED
+        (f"{row['arm']} in about {n:.0f}" for row in others if (n := row["environments_led"]) >= 0.5),
+        most=_NAMED,
     )
-    said = "There is one winner" if found.one_winner else "No arm wins nearly everywhere"
-    to_come = format_probability(best["to_come"])
+    share = f"in at least {100 * ONE_WINNER_SHARE:.0f} % of environments"
+    said = f"{'One' if found.one_winner else 'No'} arm leads {share}"
+    to_come = format_probability(best["p_leads_in_new"])
     new = f"Probability that {best['arm']} leads in a new environment: {to_come}."
     return f"{said}: {lead}{', ' + rest if rest else ''}. {new}"
 
 
 def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return the sentence on which arm is the best in an average environment and in the observed ones."""
-    average, these = _candidates_text(found.average), _candidates_text(found.these)
+    average, these = _candidates_text(found.average), _candidates_text(found.observed)
     if average == these:
-        return f"In an average environment, and in the observed ones weighted by traffic, {average}."
-    return f"In an average environment, {average}. In the observed ones, weighted by traffic, {these}."
+        return (
+            f"Whether every environment counts equally, or the observed environments are weighted by "
+            f"traffic, {average}."
+        )
+    return (
+        f"If every environment counts equally, {average}. If the observed environments are weighted by "
+        f"traffic, {these}."
+    )
 
 
 def _candidates_text(arms: tuple[object, ...]) -> str:

@@ -102,7 +102,7 @@ def _scale_warning(fit: Fit) -> list[str]:
         return unlike
     return [
         *unlike,
-        f"{what} between arms grow or shrink with the shift of the environment ({format_p(test.p)})."
+        f"{what} between arms depend on the shift of the environment ({format_p(test.p)})."
         f"{_scale_advice(fit)}",
     ]
 
@@ -110,12 +110,12 @@ def _scale_warning(fit: Fit) -> list[str]:
 def _scale_advice(fit: Fit) -> str:
     """Return advice to compare arms on another scale, such as ratios; empty if the model forbids that."""
     if fit.variance == "auto":
-        how = "scale='auto' (--scale auto), which searches"
+        how = "scale='auto' (--scale auto) searches"
     elif fit.cells.units is None and fit.cells.factors is None and fit.cells.slope is None:
-        how = "variance='auto' with scale='auto' (--variance auto --scale auto), which search"
+        how = "variance='auto' with scale='auto' (--variance auto --scale auto) searches"
     else:
         return ""
-    return f" Use {how} for a scale without this dependence."
+    return f" The option {how} for a scale on which they do not."
 
 
 def all_scales_fail(fit: Fit) -> bool:
@@ -132,7 +132,7 @@ def _log_warning(fit: Fit) -> list[str]:
         return []
     return [
         f"The logarithms of rewards are not normal, and their variance differs between arms ({format_p(p)}), "
-        f"so that they do not determine ratios of means. Use scale='ratio' (--scale ratio)."
+        f"so ratios of means cannot be computed from the logarithms. Use scale='ratio' (--scale ratio)."
     ]
 
 
@@ -154,8 +154,10 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
     """Return the warning that shifts differ between arms, with the arm and environment that deviate most."""
     if test is None:
         return []
-    what = "Shift factors" if fit.lifts else "Shifts"
-    said = f"{what} are not the same for all arms (test of additivity, {format_p(test.p)})"
+    said = (
+        f"Environments do not {'multiply' if fit.lifts else 'shift'} the rewards of all arms by the same "
+        f"{'factor' if fit.lifts else 'amount'} (test of additivity, {format_p(test.p)})"
+    )
     if large := large_reward_sentence(fit.cells):
         return [f"{said}. {large}"]
     cell = test.worst.to_dicts()[0]
@@ -191,8 +193,11 @@ def _additivity_advice(fit: Fit) -> str:
     if c.factors is not None or c.slope is not None:
         return said
     if fit.variance not in ("clustered", "by-unit"):
-        how = "compares differences and allows" if fit.lifts else "allows"
-        said += f" variance='interaction' (--variance interaction) {how} for this and shows which arm leads."
+        how = "compares arms by differences, " if fit.lifts else ""
+        said += (
+            f" Use variance='interaction' (--variance interaction): it {how}models such deviations and shows "
+            f"in how many environments each arm leads."
+        )
     if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
         said += " If these rewards are an error, robust='cells' (--robust cells) excludes them."
     return said
@@ -207,8 +212,10 @@ def _variance_warning(fit: Fit) -> list[str]:
     if not found:
         return []
     if fit.tide is not None:
-        unlike = join_names(f"{'times' if what == 'environment' else 'arms'}" for what in found)
-        return [f"The variance of rewards differs between {unlike}, but intervals assume that it does not."]
+        how = join_names(
+            "changes over time" if what == "environment" else "differs between arms" for what in found
+        )
+        return [f"The variance of rewards {how}, but the intervals assume that it is constant."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "sandwich"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
@@ -240,9 +247,8 @@ def _traffic_warning(fit: Fit) -> list[str]:
         return []
     return [
         f"The arms' shares of the traffic changed between environments ({format_p(test.drift_p)}). Adjusted "
-        f"means account for that, raw means do not. If an adaptive policy changed the shares, use "
-        f"adaptive=True (--adaptive), so that intervals account for it; if they were meant to be fixed, find "
-        f"out why they changed."
+        f"means account for this; raw means do not. If an adaptive policy changed the shares, use "
+        f"adaptive=True (--adaptive). If the shares should have been fixed, find out why they changed."
     ]
 
 
@@ -293,8 +299,9 @@ def harm_warning(found: Metrics) -> list[str]:
     """Return a warning if the best arm is worse in a guardrail metric."""
     if not found.harmed:
         return []
-    than = "the best of the others" if found.control is None else f"{found.control}, the control"
-    return [f"{found.deciding.best} is worse than {than} in {join_names(found.harmed)}."]
+    than = "the best other arm" if found.control is None else f"{found.control}, the control,"
+    guardrails = f"guardrail{'s' if len(found.harmed) > 1 else ''} {join_names(map(repr, found.harmed))}"
+    return [f"{found.deciding.best} is worse than {than} in the {guardrails}."]
 
 
 def share_warning(ratio: SampleRatio) -> list[str]:

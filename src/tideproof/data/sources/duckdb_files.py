@@ -86,7 +86,10 @@ def find_files(run: Query, place: str) -> Files:
     paths = _paths(place)
     suffixes = {_suffix(path) for path in paths}
     if len(suffixes) > 1:
-        raise InputError(f"{place!r} matches files of several kinds: {', '.join(sorted(suffixes))}")
+        raise InputError(
+            f"{place!r} matches files of several kinds ({', '.join(sorted(suffixes))}): name files of one "
+            f"kind"
+        )
     suffix = suffixes.pop()
     if all(os.path.getsize(path) == 0 for path in paths):
         raise InputError(f"the file {place!r} is empty")
@@ -339,11 +342,11 @@ def check_header(path: str, names: Sequence[str], request: ColumnSpec) -> None:
         alike = [other for other in names if other.lower() == name.lower()]
         if len(alike) > 1:
             what = (
-                f"called {name!r}"
+                f"are called {name!r}"
                 if len(set(alike)) == 1
-                else f"named alike except for case: {join_names(alike)}"
+                else f"differ only in capitals: {join_names(map(repr, alike))}"
             )
-            raise InputError(f"two columns of {path!r} are {what}")
+            raise InputError(f"two columns of {path!r} {what}")
 
 
 def _is_number(text: str) -> bool:

@@ -271,7 +271,10 @@ def record_to_event(record: Any) -> Event:
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
     if not isinstance(record, (list, tuple)) or not record or record[0] not in KINDS:
-        raise InputError(f"not an event record, a list that begins with its kind: {str(record)[:80]}")
+        raise InputError(
+            f"an event record must be a list that begins with the name of an event kind, such as 'Told', not "
+            f"{str(record)[:80]}"
+        )
     name, *values = record
     fields = _FIELDS[name]
     if len(values) != len(fields):
@@ -306,7 +309,10 @@ def _checked_field(name: str, field: str, hint: Any, value: Any) -> Any:
     """
     found = _convert(hint, value)
     if found is _INVALID:
-        raise InputError(f"the field {field} of an event of kind {name!r} cannot be {str(value)[:80]!r}")
+        kind = "a finite number" if hint is float else f"of the type {getattr(hint, '__name__', hint)}"
+        raise InputError(
+            f"the field {field} of an event of kind {name!r} must be {kind}, not {str(value)[:80]!r}"
+        )
     return found
 
 

@@ -53,7 +53,7 @@ def check_event(state: State, event: e.Event) -> None:
 
 def _require(condition: bool, event: e.Event) -> None:
     if not condition:
-        raise InputError(f"the event {str(event)[:120]} contradicts the events before it")
+        raise InputError(f"an event is impossible after the events before it: {str(event)[:120]}")
 
 
 def _allow(state: State, event: e.Event) -> None:

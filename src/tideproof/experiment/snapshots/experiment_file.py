@@ -98,7 +98,7 @@ def rebuild_state(happened: list[event_records.Event], given: Chosen | None, sna
     The policy is `given`, or the registered policy of the saved name.
     """
     if not happened or not isinstance(happened[0], event_records.Created):
-        raise InputError("not an experiment: its first event must be 'Created'")
+        raise InputError("the list of events of an experiment must begin with the event 'Created'")
     try:
         created = checked_created(happened[0])
         state = State(created, policy_from_description(created.policy, given))
@@ -108,7 +108,7 @@ def rebuild_state(happened: list[event_records.Event], given: Chosen | None, sna
     except TideproofError:
         raise
     except Exception as error:  # values for which the computation fails
-        raise InputError(f"not a valid experiment: its events contradict each other ({error!r})") from error
+        raise InputError(f"the events of the experiment contradict each other ({error!r})") from error
     return state
 
 
@@ -137,7 +137,7 @@ def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) 
     """
     kinds = {"name": str, "label": str, "options": dict}
     if not all(isinstance(saved.get(part), kind) for part, kind in kinds.items()):
-        raise InputError(f"not the description of a policy: {str(saved)[:80]}")
+        raise InputError(f"the saved policy must have a name, a label and options, not {str(saved)[:80]}")
     name, _, selection = saved["name"].partition("+")
     found: str | Policy = name
     if given is not None:
@@ -158,7 +158,8 @@ def policy_from_description(saved: dict[str, Any], given: Chosen | None = None) 
     spec = policy(found, selection=selection, label=saved["label"], **saved["options"])
     if separate_policy(spec).spec is not spec:
         raise InputError(
-            f"the policy {name!r} is not allowed: tide and rule are separate options of an experiment"
+            f"the saved policy {name!r} must not have a prefix, because an experiment stores tide and rule "
+            f"as separate options"
         )
     return spec
 
@@ -176,5 +177,6 @@ def _check_choice(given: PolicySpec, selection: str, options: dict[str, Any]) ->
         if value != saved[name]:
             raise InputError(
                 f"the experiment was saved with {name}={saved[name]!r} of {given.policy.title}, not "
-                f"{value!r}: Experiment.load(path, policy=POLICY) uses the rule and options of the file"
+                f"{value!r}. To use the rule and options of the file, pass the policy without them: "
+                f"Experiment.load(path, policy=POLICY)"
             )

@@ -7,7 +7,8 @@ Errors that are expected, such as invalid input, are raised before anything chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
 from tideproof.errors import InputError, describe_value
@@ -46,12 +47,11 @@ class State:
     policy_state : the statistics of the policy.
     bounds : minimum and maximum shares of the arms.
     damaged : whether a change was interrupted, so that the state must be computed again.
-    read_only : whether recording events is forbidden now, because the caller holds no write lock.
     """
 
     def __init__(self, created: e.Created, spec: PolicySpec) -> None:
         self.events: MutableSequence[e.Event] = [created]
-        self.read_only = False
+        self._is_read_only = False  # whether the caller holds no write lock, so that no event may be recorded
         self.created, self.spec, self.settings = created, spec, settings_of(created)
         self._has_window = self.settings.has_window  # rewards count only when their lease is over
         self._applied = 0
@@ -66,7 +66,7 @@ class State:
         made, settings = self.created, self.settings
         self.book = Book(list(made.arms), made.budget, made.session, "", settings.tide)
         self.book.reserves = settings.reserve is not None
-        self.bounds = checked_bounds(settings.floors, settings.caps, made.arms)
+        self.bounds = checked_bounds(settings.minimum_shares, settings.maximum_shares, made.arms)
         self.policy_state = self._new_policy_state()
         self._applied = 1
 
@@ -206,8 +206,17 @@ class State:
 
     def _check_writable(self, by: Any) -> None:
         _check_by(by)
-        if self.read_only:
+        if self._is_read_only:
             raise NeedsLock
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Refuse new events within a `with` block, by the error `NeedsLock`."""
+        try:
+            self._is_read_only = True
+            yield
+        finally:
+            self._is_read_only = False
 
     def play(self) -> Callable[[int], int] | None:
         """Return a function that changes the policy's choices to keep arms within their allowed shares.

@@ -18,7 +18,7 @@ from tideproof.checks import Direction, Prior
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
-from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.fixed_effects import degrees_of_freedom
 from tideproof.kernels.fit.hidden_tide import SUMMARY_WEIGHT
 from tideproof.kernels.fit.tide_paths import DRIFT, EACH
 from tideproof.stats.best.multiple_comparisons import critical_deviate, p_value
@@ -143,8 +143,8 @@ class TideFit:
         """Return a text about the estimated jumps and drift of the tide, and the noise of the rewards."""
         text = f"about {format_count(round(self.jumps), 'abrupt change')}"
         if self.drift > 0.05:
-            text += f"; drift per pull: {format_rounded(self.drift)} times the noise"
-        return f"{text}; noise (standard deviation of a reward): {format_rounded(self.noise)}"
+            text += f" and a drift of {format_rounded(self.drift)} standard deviations of the noise per pull"
+        return f"{text}; the standard deviation of the noise is {format_rounded(self.noise)}"
 
     def __repr__(self) -> str:
         return f"{self.arms!r}\nestimated shift (tide={self.tide!r}): {self.said()}"
@@ -167,7 +167,7 @@ def tide_fit(
 ) -> TideFit:
     """Copy the estimates of the arms from the policy state of an experiment with a hidden tide."""
     found: Any = numbers.memory.view.data.fit
-    nu = max(int(freedom(found)), 0)
+    nu = max(int(degrees_of_freedom(found)), 0)
     variance = float(found.rss[0]) / nu if nu else 0.0
     weight = np.where(found.paths.weight >= SUMMARY_WEIGHT, found.paths.weight, 0.0)
     share = weight / max(float(weight.sum()), 1e-300)

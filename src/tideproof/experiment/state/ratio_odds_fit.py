@@ -14,7 +14,7 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
-from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.fixed_effects import degrees_of_freedom
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.pairs.ratio_pairs import RatioPairScale
@@ -47,7 +47,7 @@ class RescaledFit(NamedTuple):
         `sign` is -1 if low rewards are good.
         """
         fit.P[:], fit.mu[:] = self.P, sign * self.theta
-        fit.rss[0] = self.noise * freedom(fit)
+        fit.rss[0] = self.noise * degrees_of_freedom(fit)
 
 
 def rescaled_fit(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFit | None:

@@ -16,7 +16,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints, Memory, allocate
 from tideproof.experiment.state.running_laplacian import RunningLaplacian
 from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM
 from tideproof.kernels.fit.e_process import CHECKPOINTS, EProcess, log_marginal, store_checkpoint
-from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, freedom
+from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, degrees_of_freedom
 
 
 class ProofCheckpoints(NamedTuple):
@@ -102,7 +102,7 @@ class ProofCheckpoints(NamedTuple):
         """
         proof = self.proof.view
         due = proof.moments[0] < CHECKPOINTS and fit.told[0] >= proof.next[0]
-        return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)
+        return bool(due and connected(fit) and degrees_of_freedom(fit) >= MINIMUM_FREEDOM)
 
     def current_proof(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
         """Return a copy of the e-process that includes all rewards.

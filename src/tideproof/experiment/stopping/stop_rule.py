@@ -46,7 +46,7 @@ UNLIMITED = 10_000_000  # maximum number of pulls without a budget, for rewards 
 PROVEN_SHARE = 0.2  # share of the error probability that the proven rule has, if there is no budget
 # Shares of the required deviate, by differences and on the scale, from which the costly test is worthwhile
 _HOPE, _WORTH = 0.5, 0.7
-_PROVEN_PROMISE = "error rate guaranteed by a theorem, for any number of tests"
+_PROVEN_PROMISE = "a theorem bounds the error rate, however often the rule is checked"
 _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many environments
 
 
@@ -131,11 +131,11 @@ class StopRule(NamedTuple):
         """Return the fields of a recommendation that describe the stopping rule and whether it is met."""
         rule = self.current(book) if book.sure is None else book.sure.rule
         promise = (
-            f"error rate checked by simulation for a test after every reward, "
-            f"up to {format_count(self.cap, 'pull')}"
+            f"the error rate was calibrated by simulation, with a check after every reward and up to "
+            f"{format_count(self.cap, 'pull')}"
         )
         if not self.normal:
-            promise += ", and approximate for this kind of reward"
+            promise += "; for this kind of reward it is approximate"
         return {
             "confidence": self.confidence,
             "rule": rule,
@@ -279,6 +279,6 @@ def checked_rule(
     )  # if all are in one environment
     if budget is not None and budget < least:
         raise BudgetTooSmall(
-            f"a budget of {budget} is too small to find the best of {arms} arms: give at least {least}"
+            f"a budget of {budget} is too small for a stopping rule with {arms} arms: give at least {least}"
         )
     return options

@@ -7,7 +7,7 @@ import math
 from tideproof.core.kernel_array_access import at, diagonal, fetch
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.student_tail import log_tail
-from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom, variance_to
 
 MINIMUM_FREEDOM = 2  # minimum degrees of freedom for any conclusion
 ROUNDING_SHARE = 1e-14  # residual squares below this share are rounding errors, not information on the noise
@@ -26,7 +26,7 @@ def leader_of(fit):
 @kernel
 def least_lead(fit, leader, row):
     """Return the leading arm's smallest t statistic against another arm; 0 if the noise is unknown."""
-    nu = freedom(fit)
+    nu = degrees_of_freedom(fit)
     if nu < MINIMUM_FREEDOM or not connected(fit) or fit.rss[0] <= 0.0:
         return 0.0
     P, mu = fit.P, fit.mu
@@ -50,11 +50,11 @@ def is_leader_significant(fit, leader, row, gate, bound):
     probability need not be computed.
     """
     least = least_lead(fit, leader, row)
-    return least >= gate and -log_tail(least, float(freedom(fit))) >= bound
+    return least >= gate and -log_tail(least, float(degrees_of_freedom(fit))) >= bound
 
 
 @kernel
 def may_reach_bound(fit, leader, row, bound):
     """Return whether the maximised log likelihood ratio in favour of the leading arm exceeds `bound`."""
-    t, nu = least_lead(fit, leader, row), freedom(fit)
+    t, nu = least_lead(fit, leader, row), degrees_of_freedom(fit)
     return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

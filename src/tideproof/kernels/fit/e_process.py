@@ -40,7 +40,7 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Floats, Int1
 from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM, ROUNDING_SHARE
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
-from tideproof.kernels.fit.fixed_effects import connected, freedom
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom
 
 CHECKPOINTS = 8  # number of checkpoints n1, each twice as late as the one before
 
@@ -121,7 +121,7 @@ def store_checkpoint(proof, fit):
     m, K = proof.moments[0], proof.b.size
     if m == CHECKPOINTS or fit.told[0] < proof.next[0] or fit.rss[0] <= ROUNDING_SHARE * proof.c[0]:
         return
-    if not connected(fit) or freedom(fit) < MINIMUM_FREEDOM:
+    if not connected(fit) or degrees_of_freedom(fit) < MINIMUM_FREEDOM:
         return
     for i in range(K):
         proof.checkpoint_b[m, i] = proof.b[i]
@@ -136,7 +136,7 @@ def store_checkpoint(proof, fit):
 @kernel
 def log_marginal(proof, fit):
     """Return the log marginal density of all rewards, without terms that depend on their number alone."""
-    factor, half, K = proof.factor, 0.5 * freedom(fit), proof.b.size
+    factor, half, K = proof.factor, 0.5 * degrees_of_freedom(fit), proof.b.size
     for i in range(K):
         for k in range(K):
             factor[i, k] = proof.L[i, k]
@@ -194,7 +194,7 @@ def contrast_bounds(proof, fit, i, k, alpha):
     if _evidence_against(proof, middle) >= bound:
         middle = _least_contradicted(proof)
     spread = entry(fit.P, i, i) + entry(fit.P, k, k) - 2.0 * entry(fit.P, i, k)
-    step = math.sqrt(max(spread, 0.0) * fit.rss[0] / freedom(fit))
+    step = math.sqrt(max(spread, 0.0) * fit.rss[0] / degrees_of_freedom(fit))
     return middle - step * _steps_to_bound(proof, middle, -step, bound), middle + step * _steps_to_bound(
         proof, middle, step, bound
     )

@@ -9,7 +9,7 @@ import numpy as np
 from tideproof.core.kernel_array_access import diagonal, fetch
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.core.kernel_state_arrays import Floats, Ints
-from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom, variance_to
 from tideproof.kernels.simulate.replication_loop import play_until
 from tideproof.kernels.simulate.threefry import SELECT, Draw
 
@@ -61,7 +61,7 @@ def play_to_final_estimates(params, run, floats, ints, world, seed, first, budge
             chosen = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
             fit = data.fit
             ends.selected[b, r] = chosen
-            ends.freedom[b, r] = freedom(fit) if connected(fit) else 0
+            ends.freedom[b, r] = degrees_of_freedom(fit) if connected(fit) else 0
             ends.rss[b, r] = fit.rss[0]
             _read_to(fit, chosen, ends.row, ends.to_selected, b, r)
             _read_to(fit, other, ends.row, ends.to_other, b, r)

@@ -143,7 +143,7 @@ def connected(fit):
 
 
 @kernel
-def freedom(fit):
+def degrees_of_freedom(fit):
     """Return the residual degrees of freedom: rewards - observed arms - environments + groups of arms."""
     return fit.told[0] - fit.environments[0] - fit.joins[0]
 
@@ -151,7 +151,7 @@ def freedom(fit):
 @kernel
 def sigma2(fit):
     """Return the unbiased estimate of the noise variance, which needs at least one degree of freedom."""
-    return fit.rss[0] / freedom(fit)
+    return fit.rss[0] / degrees_of_freedom(fit)
 
 
 @kernel

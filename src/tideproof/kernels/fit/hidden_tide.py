@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tideproof.core.kernel_linker import kernel
 from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels.choose.arm_choice import LOWEST
-from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.fixed_effects import degrees_of_freedom
 from tideproof.kernels.fit.tide_paths import (
     COMMON_WEIGHT,
     DRIFT,
@@ -105,7 +105,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
     """
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
-    nu = freedom(fit)
+    nu = degrees_of_freedom(fit)
     if fit.told[0] == 0:
         start_paths(paths)
         slot.first[0] = 1
@@ -280,7 +280,7 @@ def _summarise(fit, arm):
                 mu[i] += weight[f] * (level[f, i] - level[f, arm])
     rss /= total
     fit.rss[0] = rss
-    nu = freedom(fit)
+    nu = degrees_of_freedom(fit)
     largest = abs(here / total)
     for i in range(K):
         mu[i] /= total

@@ -8,7 +8,7 @@ squared deviations follows from the noise variance.
 from __future__ import annotations
 
 from tideproof.core.kernel_linker import hole, kernel
-from tideproof.kernels.fit.statistics_interface import freedom
+from tideproof.kernels.fit.statistics_interface import degrees_of_freedom
 
 SQUARES = hole("SQUARES")
 
@@ -27,7 +27,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
     shift = reduction.first_mean[0]
     for k in range(mu.size):
         shift -= moments.told[k] / reduction.first_size[0] * mu[k]
-    noise = fit.rss[0] / max(freedom(fit), 1)
+    noise = fit.rss[0] / max(degrees_of_freedom(fit), 1)
     for i in range(mu.size):
         moments.mean[i] = mu[i] + shift
         if SQUARES:

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import kernel
 from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Int1, IntK
-from tideproof.kernels.fit.fixed_effects import freedom, together
+from tideproof.kernels.fit.fixed_effects import degrees_of_freedom, together
 
 SQUARED_THRESHOLD = 25.0  # squared threshold: a cell more than five standard errors off is left out
 MINIMUM_FREEDOM = 4  # minimum degrees of freedom within cells before a cell can be left out
@@ -410,7 +410,7 @@ def _restart(fit, slot, arm, count, mean):
         doubt.seen[i], doubt.times[i], doubt.where[i] = 1, 0, 0
         fit.group[i] = 1
     fit.joins[0] = K - 1
-    fit.rss[0] = _noise(doubt) * freedom(fit)
+    fit.rss[0] = _noise(doubt) * degrees_of_freedom(fit)
 
 
 @kernel

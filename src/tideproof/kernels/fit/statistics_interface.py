@@ -14,7 +14,7 @@ The functions here are those of fixed effects by environment. `hidden_tide`, `un
 from tideproof.kernels.fit.fixed_effects import (
     anchor,
     connected,
-    freedom,
+    degrees_of_freedom,
     pull_here,
     pull_noise,
     sigma2,
@@ -22,4 +22,13 @@ from tideproof.kernels.fit.fixed_effects import (
     variance_to,
 )
 
-__all__ = ["anchor", "connected", "freedom", "pull_here", "pull_noise", "sigma2", "together", "variance_to"]
+__all__ = [
+    "anchor",
+    "connected",
+    "degrees_of_freedom",
+    "pull_here",
+    "pull_noise",
+    "sigma2",
+    "together",
+    "variance_to",
+]

@@ -27,7 +27,7 @@ import numpy as np
 from tideproof.core.kernel_array_access import add_at
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.core.kernel_state_arrays import Float1, FloatK, FloatKK, Floats, Int1, IntK
-from tideproof.kernels.fit.fixed_effects import connected, freedom, together
+from tideproof.kernels.fit.fixed_effects import connected, degrees_of_freedom, together
 
 BY_ARM = hole("BY_ARM")  # whether the noise may differ between arms
 FITS = hole("FITS")  # number of values of rho that are in use
@@ -124,7 +124,7 @@ def observe(fit, slot, arm, n, mean, squares):
         fit.environments[0] += 1
     for f in range(FITS):
         fit.fits.rss[f] += squares / fit.fits.noise[arm]
-    if BY_ARM and n > 1 and freedom(fit) > 0:
+    if BY_ARM and n > 1 and degrees_of_freedom(fit) > 0:
         _learn_squares(fit, arm, n, squares)
     _update(fit, slot, arm, n, mean, True)
     if FITS > 1 and fit.told[0] % 8 < n:
@@ -260,7 +260,7 @@ def _update(fit, slot, arm, n, mean, told):
         fits.rss[f] += step * residual
         if told and FITS > 1:
             fits.spread[f] *= variance / (slope * slope)
-        if told and BY_ARM and f == fits.likeliest[0] and freedom(fit) > 0:
+        if told and BY_ARM and f == fits.likeliest[0] and degrees_of_freedom(fit) > 0:
             _learn(fit, f, slot, arm, n, residual, variance, slope)
     if not meets:
         _merge(fit, fit.group[arm], fit.group[slot.arm[0]], slot.arm[0])
@@ -282,7 +282,7 @@ def _learn(fit, f, slot, arm, n, residual, variance, slope):
         if counts[k] > 0.0:
             parts[k] += share[k] * share[k] / counts[k]
         variance += parts[k] * (learned[k] - noise[k])
-    common = max(fits.rss[f], TINY) / freedom(fit)
+    common = max(fits.rss[f], TINY) / degrees_of_freedom(fit)
     each = 1.0 / variance
     off = min(residual * residual * each / common, LARGEST_SQUARE) - 1.0
     for k in range(K):
@@ -299,7 +299,7 @@ def _learn_squares(fit, arm, n, squares):
     The rewards were reported as a mean.
     """
     fits = fit.fits
-    common = max(fits.rss[fits.likeliest[0]], TINY) / freedom(fit)
+    common = max(fits.rss[fits.likeliest[0]], TINY) / degrees_of_freedom(fit)
     off = min(squares / (fits.learned[arm] * common * (n - 1.0)), LARGEST_SQUARE) - 1.0
     fits.known[arm] += 0.5 * (n - 1.0)
     fits.learned[arm] *= 1.0 + 0.5 * (n - 1.0) * off / fits.known[arm]
@@ -330,7 +330,7 @@ def _shrink_noise(fit):
 @kernel
 def _select_fit(fit):
     """Select the likeliest of the fits, which differ in the variance of interactions."""
-    fits, nu = fit.fits, freedom(fit)
+    fits, nu = fit.fits, degrees_of_freedom(fit)
     if nu <= 0:
         return
     best, top = 0, 0.0

@@ -58,7 +58,7 @@ from tideproof.core.kernel_state_arrays import Float1, FloatK, Int1, Scratch
 from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
-from tideproof.kernels.fit.statistics_interface import freedom, pull_here, pull_noise, variance_to
+from tideproof.kernels.fit.statistics_interface import degrees_of_freedom, pull_here, pull_noise, variance_to
 from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
 
@@ -152,7 +152,7 @@ def tell(params, state, data, slot, arm, n, draw):
     """Update the policy after a pull: its initial round robin or, later, the leading arm and its rivals."""
     if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
-        if not started(data, params.n0) or freedom(data.fit) <= 0:
+        if not started(data, params.n0) or degrees_of_freedom(data.fit) <= 0:
             return
     _weigh(params, state, data.fit, data.pulls, n)
     state.begun[0] = 1
@@ -164,7 +164,7 @@ def _weigh(params, state, fit, pulls, n):
 
     The leader changes only if another arm has a larger estimate.
     """
-    P, mu, played, nu = fit.P, fit.mu, 0, freedom(fit)
+    P, mu, played, nu = fit.P, fit.mu, 0, degrees_of_freedom(fit)
     weights, promise, leader = state.weights, state.work.first, state.leader[0]
     K = mu.size
     lead = at(mu, leader)

@@ -163,7 +163,7 @@ def weigh(params, state, data, arm):
 
 POLICY = Policy(
     name="exp4p",
-    idea="draws arms by exponential weights; made for rewards that an adversary chooses",
+    idea="draws arms with exponential weights; designed for rewards that an adversary chooses",
     reference="Beygelzimer, Langford, Li, Reyzin, Schapire 2011",
     State=State,
     configure=configure,

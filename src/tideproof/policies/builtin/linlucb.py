@@ -26,7 +26,7 @@ from tideproof.core.kernel_state_arrays import FloatK, Int1
 from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
-from tideproof.kernels.fit.statistics_interface import anchor, freedom, sigma2
+from tideproof.kernels.fit.statistics_interface import anchor, degrees_of_freedom, sigma2
 from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
 
@@ -113,7 +113,7 @@ def tell(params, state, data, slot, arm, n, draw):
     """
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
-        if not started(data, params.n0) or freedom(data.fit) <= 0:
+        if not started(data, params.n0) or degrees_of_freedom(data.fit) <= 0:
             return
         state.planned[0] = 1
     else:
@@ -163,7 +163,7 @@ def _plan(params, state, data, draw):
 
 POLICY = Policy(
     name="linlucb",
-    idea="pulls leader and challenger in turn, by confidence bounds of the fixed-effects fit",
+    idea="pulls in turn the leader and the rival with the highest upper confidence bound (adjusted means)",
     reference="Srisawad, Branke, Tran-Thanh 2024",
     State=State,
     configure=configure,

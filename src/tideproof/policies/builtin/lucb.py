@@ -98,7 +98,7 @@ def _plan(state, data, draw):
 
 POLICY = Policy(
     name="lucb",
-    idea="pulls leader and challenger in turn, by confidence bounds of raw means",
+    idea="pulls in turn the leader and the rival with the highest upper confidence bound (raw means)",
     reference="Kalyanakrishnan, Tewari, Auer, Stone 2012",
     State=State,
     configure=configure,

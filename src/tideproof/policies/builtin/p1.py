@@ -82,7 +82,7 @@ def weigh(params, state, data, arm):
 
 POLICY = Policy(
     name="p1",
-    idea="draws arms by the ranks of their inverse-propensity sums; no parameters",
+    idea="draws arms with probabilities set by the ranks of their rewards weighted by inverse propensity",
     reference="Abbasi-Yadkori, Bartlett, Gabillon, Malek, Valko 2018",
     State=State,
     configure=configure,

@@ -100,7 +100,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="pss",
-    idea="keeps 1/u of the arms in each phase; made for manipulated rewards",
+    idea="keeps a share 1/u of the arms after each phase; designed for rewards that may be manipulated",
     reference="Zhong, Cheung, Tan 2021",
     State=State,
     configure=configure,

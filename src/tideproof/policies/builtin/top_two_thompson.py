@@ -27,7 +27,7 @@ from tideproof.errors import InputError
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
-from tideproof.kernels.fit.statistics_interface import freedom, sigma2, variance_to
+from tideproof.kernels.fit.statistics_interface import degrees_of_freedom, sigma2, variance_to
 from tideproof.kernels.simulate.threefry import uniform
 from tideproof.policies.final_selection_rules import OLS
 from tideproof.policies.policy_definition import Policy
@@ -91,7 +91,7 @@ def tell(params, state, data, slot, arm, n, draw):
     """Update the policy after a pull: its initial round robin or, later, the next arm drawn at random."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
-        if started(data, params.n0) and freedom(data.fit) > 0:
+        if started(data, params.n0) and degrees_of_freedom(data.fit) > 0:
             state.planned[0] = 1
     if state.planned[0] == 1:
         state.choice[0] = choose_arm(params, state, data, draw)
@@ -132,7 +132,7 @@ def choose_arm(params, state, data, draw):
 
 POLICY = Policy(
     name="top-two-thompson",
-    idea="pulls the best arm of a posterior sample, or of a second one with another best arm",
+    idea="pulls the best arm of a posterior sample or, as often, of a further sample with another best arm",
     reference="Russo 2016",
     State=State,
     configure=configure,

@@ -76,7 +76,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="ucb1-normal",
-    idea="pulls the arm with the highest upper confidence bound, after forced pulls",
+    idea="pulls the arm with the highest upper confidence bound, after a minimum number of pulls of each arm",
     reference="Auer, Cesa-Bianchi, Fischer 2002",
     State=State,
     configure=configure,

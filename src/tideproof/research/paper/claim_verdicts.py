@@ -113,7 +113,7 @@ class Claim:
     def place(self) -> str:
         """Place of a claim in the reproduced paper, in words such as "section 3.1"."""
         where = f"section {self.section}" if self.section[0].isdigit() else self.section
-        return f"ours, on {where}" if self.ours else where
+        return f"our question on {where}" if self.ours else where
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from tideproof.table import Table
 from tideproof.text import format_count
 
 RULES_INTRODUCTION = (
-    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). "
-    "Differences are paired where both numbers come from one study, "
-    "or from selections that were kept run by run; "
-    "other intervals hold whatever the dependence."
+    f"All intervals of a claim hold simultaneously at the confidence level {100 * FAMILY:g} % (Bonferroni). "
+    "Differences are paired by run if both numbers come from one study, or if the selections of all runs are "
+    "stored. Other intervals are valid for any dependence between the two numbers."
 )
 RULES_HEADER = ("what is judged", "verdict", "rule")
 RULES = (
@@ -26,9 +25,9 @@ RULES = (
     ("part", "does not hold", "some comparisons are against, and none is for"),
     ("part", "holds in part", "some comparisons are for, and some against"),
     ("part", "not decided", "otherwise (at this number of replications)"),
-    ("part of which one comparison is enough", "holds", "at least one comparison is for"),
-    ("part of which one comparison is enough", "does not hold", "all comparisons are against"),
-    ("part of which one comparison is enough", "not decided", "otherwise"),
+    ("part that one comparison can establish", "holds", "at least one comparison is for"),
+    ("part that one comparison can establish", "does not hold", "all comparisons are against"),
+    ("part that one comparison can establish", "not decided", "otherwise"),
     ("part about all designs, such as a theorem", "does not hold", "at least one comparison is against"),
     ("part about all designs, such as a theorem", "other verdicts", "as for any other part"),
     ("claim", "holds", "all parts hold"),
@@ -67,7 +66,7 @@ def summary(judged: list[ClaimVerdict]) -> str:
     found = Counter(each.verdict for each in theirs)
     said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
     ours = len(judged) - len(theirs)
-    beside = f"; {format_count(ours, 'question')} of ours beside them" if ours else ""
+    beside = f"; in addition, {format_count(ours, 'question')} that the paper does not ask" if ours else ""
     return f"{format_count(len(theirs), 'claim')}: {', '.join(said)}{beside}"
 
 
@@ -101,11 +100,12 @@ def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
             "",
             f"> {each.claim.says}",
             "",
-            f"**{each.verdict}.** {each.claim.how}",
+            f"**{each.verdict}.** Criterion: {each.claim.how}",
             "",
         ]
         lines += [
-            "| part | outcome | for, against, open | least favourable comparison | against at |",
+            "| part | outcome | for, against, open | least favourable comparison "
+            "| comparisons against the claim |",
             "|---|---|---|---|---|",
         ]
         lines += [
@@ -151,7 +151,7 @@ def _of_how_many(part: ClaimPart) -> str:
 
 
 def _how_many(part: ClaimPart) -> str:
-    return "some " if part.some else "every one " if part.universal else ""
+    return "at least one " if part.some else "all " if part.universal else ""
 
 
 def _counts(part: ClaimPart) -> str:

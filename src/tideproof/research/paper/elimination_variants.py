@@ -19,9 +19,10 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.table import Table
 from tideproof.worlds import mdm
 
-HALVES, ONE_AT_A_TIME = "half at once", "one at a time"
+HALVES, ONE_AT_A_TIME = "half of the arms at once", "one arm at a time"
 ALL_REWARDS, LAST_PHASE = "means of all rewards", "means of the last phase"
 NO_SHIFTS = ", no shifts"
+LOST_FIRST, LOST = "best arm eliminated in the first phase", "best arm eliminated"
 BUDGETS = (50, 100, 200, 400)
 RUNS = 20_000  # most runs that are simulated
 
@@ -41,12 +42,12 @@ def elimination(seed: int, replications: int) -> Table:
             for means in (ALL_REWARDS, LAST_PHASE):
                 order = np.random.default_rng([seed, budget, 1])
                 lost = _simulate_phases(order, rewards, phases, means == LAST_PHASE)
-                for quantity, wrong in (("lost first", lost[0]), ("lost", lost[-1])):
+                for quantity, wrong in ((LOST_FIRST, lost[0]), (LOST, lost[-1])):
                     rows.append((f"{dropping}, {means}", budget, quantity, int(wrong.sum()), runs))
         order = np.random.default_rng([seed, budget, 1])
         still = _simulate_phases(order, noise, _reject_phases(budget), last_phase_only=False)[-1]
         name = f"{ONE_AT_A_TIME}, {ALL_REWARDS}{NO_SHIFTS}"
-        rows.append((name, budget, "lost", int(still.sum()), runs))
+        rows.append((name, budget, LOST, int(still.sum()), runs))
     columns = ("policy", "budget", "quantity", "events", "runs")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 

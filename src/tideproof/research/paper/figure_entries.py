@@ -56,7 +56,10 @@ SIXTEEN = tuple(
     for arms in named.ARMS
     for scenario in named.SCENARIOS
 )
-_BANDS = f"Bands: 95 % intervals. A curve ends before the first budget with fewer than {FEWEST} errors."
+_BANDS = (
+    "Bands are 95 % confidence intervals. "
+    f"A curve ends before the first budget with fewer than {FEWEST} errors."
+)
 _POINTS = f"{_BANDS} SER3 is drawn at its average number of pulls."
 
 
@@ -87,7 +90,7 @@ def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperF
         name,
         title,
         "Monotone decreasing means, five arms; environments of 2 to 50 pulls, shifts uniform on (0, 20). "
-        "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
+        "(a) Policies that pull all arms that are not yet eliminated in turn, on a log scale. "
         "(b) Policies that choose an arm anew before every pull, and round robin, on a linear scale. "
         f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), nearly coincide. {_POINTS}",
         ("existing", named.ser3_panel_name("mdm-5-general")),
@@ -114,7 +117,7 @@ def _benchmark_figure(
     return PaperFigure(
         name,
         title,
-        "LinLUCB; round robin and 0-1_1 with raw means; SER3, which is told the gap of the two best arms. "
+        "LinLUCB; round robin and 0-1_1 with raw means; SER3, which knows the gap between the two best arms. "
         f"Insets: curves that lie close together, on a linear scale. {_POINTS}",
         _with_ser3(worlds),
         lambda found: curve_table(found, wanted, of),
@@ -139,8 +142,9 @@ FIGURES = (
         "fig3",
         "The arm graph under initialisation",
         "The paper's example of five arms, after each of three environments: "
-        "a line joins arms that were played in the same environment, and is dark for the last environment. "
-        "Above, the arms fall into two groups; "
+        "a line connects arms that were pulled in the same environment, and is dark for the last "
+        "environment. "
+        "Above, the arms form two groups that cannot be compared; "
         "below, Algorithm 1 begins an environment with the arm that ended the one before.",
         ("initialisation",),
         lambda found: found["initialisation"],
@@ -150,8 +154,8 @@ FIGURES = (
     _benchmark_figure("fig4", "pics", named.REDUCTION, 2, 4.2, "LinLUCB and benchmark policies, PICS"),
     PaperFigure(
         "fig5",
-        "Reduce-to-MAB, and the same without shifts",
-        "Reduced: a policy for stationary arms that gets rewards without the estimated shifts. "
+        "Reduce-to-MAB, and the same policies without shifts",
+        "Reduced: a policy for stationary arms that gets rewards minus the estimated shifts. "
         f"Stationary: the policy in a world without shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
@@ -162,10 +166,10 @@ FIGURES = (
     PaperFigure(
         "instead",
         "What we would use instead",
-        "First row: for comparison, PICS of an oracle that knows every mean, plans all pulls beforehand in "
-        "the best way, and meets no shifts, computed by an integral. "
-        "Below, PICS of `contrast` with and without shifts, and of LinLUCB, divided by the "
-        "oracle's: below 1 there are fewer errors. "
+        "First row: PICS of the optimal fixed plan of an oracle that knows all means, without shifts "
+        "(computed by integration). "
+        "Below: PICS of `contrast` with and without shifts, and of LinLUCB, divided by that of the oracle; "
+        "values below 1 mean fewer errors. "
         f"{_BANDS}",
         NEEDS,
         comparison_table,
@@ -175,9 +179,12 @@ FIGURES = (
         "theorem1",
         "Theorem 1: what vanishes and what does not",
         "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
-        "by formula (lines) and by simulation on the same design (marks with 95 % intervals, of which about "
-        "one in twenty misses its line). Arms i and k are named above each panel; vertical axes differ. "
-        "Last panel: a design that meets the assumptions of part 2, but not its conclusion.",
+        "by formula (lines) and by simulation on the same design (marks with 95 % confidence intervals, "
+        "of which "
+        "about one in twenty misses its line). Arms i and k are named above each panel; vertical axes "
+        "differ. "
+        "Last panel: two halves of the arms share only the first two environments; "
+        "this design meets the assumptions of part 2 but contradicts its conclusion.",
         ("designs", "limits"),
         lambda found: _select_quantities(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
         lambda table: draw_theorem(with_interval_bounds(table)),
@@ -185,11 +192,10 @@ FIGURES = (
     PaperFigure(
         "conjecture",
         "The conjecture of the appendix",
-        "Covariances of all pairs of shift estimators (upper row) "
-        "and variances of all means (lower row) lie in the bands, by formula; "
-        "marks: one of them by simulation, with 95 % intervals, of which about one in twenty misses its "
-        "line. Vertical axes differ. "
-        "Both tend to 1/m_1 if arms keep sharing environments, and need not otherwise.",
+        "The bands contain the covariances of all pairs of shift estimators (upper row) and the variances of "
+        "all means (lower row), by formula. Marks show one of each from simulations, with 95 % confidence "
+        "intervals, of which about one in twenty misses its line; vertical axes differ. "
+        "Both tend to 1/m_1 if arms continue to share environments; otherwise, they need not.",
         ("designs", "limits"),
         lambda found: _select_quantities(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
         lambda table: draw_conjecture(with_interval_bounds(table)),

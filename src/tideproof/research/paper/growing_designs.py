@@ -20,10 +20,10 @@ SIMULATED = 20_000  # most draws of the noise on a fixed design; ten for each re
 AT_ONCE = 2000  # draws that are simulated together, to bound memory
 ENVIRONMENTS = (2, 3, 5, 10, 20, 50, 100, 200)
 GROWING = "round robin, growing environments"
-HALVES = "two halves that met twice"
-ONCE = "two halves that met once"
-ALTERNATING = "leaders that alternate between halves"
-SETTLED = "a leader that stays"
+HALVES = "two halves, linked twice"  # of the arms, which share that many environments
+ONCE = "two halves, linked once"
+ALTERNATING = "two halves, alternating leaders"
+SETTLED = "one leader in all environments"
 _MEETINGS = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the halves meet
 
 

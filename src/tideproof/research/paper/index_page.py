@@ -77,12 +77,20 @@ def _rules() -> str:
 
 def _claim(each: ClaimVerdict) -> str:
     claim, verdict = each.claim, each.verdict
-    names = ("part", "outcome", "for", "against", "open", "least favourable comparison", "against at")
+    names = (
+        "part",
+        "outcome",
+        "for",
+        "against",
+        "open",
+        "least favourable comparison",
+        "comparisons against the claim",
+    )
     head = "".join(f"<th>{name}</th>" for name in names)
     sign = f'<span class="verdict {verdict.replace(" ", "-")}">{_SIGNS[verdict]} {verdict}</span>'
     said = f"{html.escape(claim.says)} <small>({html.escape(claim.place)})</small>"
     how = (
-        f"{claim.how} Confidence level of each interval: {100 * each.level:.6g} %. "
+        f"Criterion: {claim.how} Confidence level of each interval: {100 * each.level:.6g} %. "
         f"Simulations: {', '.join(claim.needs)}."
         " All comparisons are in claims.csv."
     )

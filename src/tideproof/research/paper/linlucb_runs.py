@@ -28,14 +28,15 @@ DRAWN = 100_000  # most draws of the noise on a fixed design; ten for each repli
 AT_ONCE = 10_000  # runs or draws that are simulated together, to bound memory
 PULLS = 100  # pulls of a run
 INITIAL = 6  # pulls of each arm in the initialisation of LinLUCB
-PLACES = ("in the initialisation", "where it ends", "after it")
+PLACES = ("during the initialisation", "across the end of the initialisation", "after the initialisation")
 SAME_ARM_TWICE, SINGLE_ARM, OTHER_PULLS = (
-    "first two pulls alike",
-    "one arm only",
-    "another budget, other pulls",
+    "first two pulls of the same arm",
+    "only one arm",
+    "different pulls with a larger budget",
 )
-BIAS, FIXED = "bias", "distance from normal, design held fixed"
-NORMAL, SHAPE = "distance from normal", "distance from normal, own mean and spread taken out"
+BIAS, NORMAL = "bias", "distance from the normal distribution"
+FIXED = f"{NORMAL}, fixed design"
+SHAPE = f"{NORMAL}, standardized by mean and standard deviation over runs"
 
 
 def linlucb_statistics(seed: int, replications: int) -> Table:

@@ -218,8 +218,10 @@ class Suite:
         return (
             f"{self.policies[0]} makes {self.score:.3f} times as many errors as the best rival of each world "
             f"(geometric mean, {len(standing)} worlds).\n"
-            f"Clearly worse (lower 99.9 % bound above {WORSE:g}): {'; '.join(self.worse) or 'nowhere'}.\n"
-            f"Too few errors to compare (best rival below {ENOUGH}): {few} of {len(standing)} worlds."
+            f"It is clearly worse than the best rival (lower 99.9 % confidence bound of the ratio above "
+            f"{WORSE:g}) in {'; '.join(self.worse) or 'no world'}.\n"
+            f"In {few} of {len(standing)} worlds, the best rival made fewer than {ENOUGH} errors, "
+            "too few for this comparison."
         )
 
     def __repr__(self) -> str:

@@ -21,22 +21,22 @@ from tideproof.worlds import (
 
 UNEVEN = (
     SuiteWorld(
-        "three, the best is loud",
-        "a noisy arm is easily given up too early",
+        "3 arms, noisy best arm",
+        "a noisy arm is easily abandoned too early",
         90,
         10_000,
         World([0.0, 0.9, 0.3], (1.0, 2.5, 0.6), (3, 20), Normal(0.0, 5.0)),
     ),
     SuiteWorld(
-        "five, one loud rival",
-        "a noisy arm that is not worth the pulls it asks for",
+        "5 arms, one noisy rival",
+        "a noisy arm that is not worth many pulls",
         200,
         10_000,
         World([0.0, 0.1, 0.6, 0.2, 0.0], (1.0, 1.0, 1.0, 3.5, 1.0), (2, 30), Uniform(0.0, 20.0)),
     ),
     SuiteWorld(
-        "eight, every kind of noise",
-        "standard deviations from 0.3 to 2.4, means that have nothing to do with them",
+        "8 arms, varied noise",
+        "standard deviations from 0.3 to 2.4, means that are unrelated to them",
         300,
         5_000,
         World(
@@ -47,21 +47,21 @@ UNEVEN = (
         ),
     ),
     SuiteWorld(
-        "ten in pairs, half of them loud",
-        "no arm is seen twice in an environment: its noise shows in differences only",
+        "10 arms in pairs, half noisy",
+        "no arm is pulled twice in an environment: its noise shows only in differences",
         400,
         4_000,
         World([0.25 * i for i in range(10)], (0.7, 2.1) * 5, (2, 2), Uniform(0.0, 20.0)),
     ),
     SuiteWorld(
-        "four, days differ a little",
+        "4 arms, small interactions",
         "an interaction of a third of the noise, which is hard to notice",
         160,
         10_000,
         World([0.0, 0.5, 0.2, 0.1], lengths=(8, 24), shifts=Normal(0.0, 3.0), interaction=0.33),
     ),
     SuiteWorld(
-        "five, days differ",
+        "5 arms, large interactions",
         "an interaction as large as the noise, environments of any length",
         400,
         10_000,
@@ -70,7 +70,7 @@ UNEVEN = (
         ),
     ),
     SuiteWorld(
-        "six in a week",
+        "6 arms, weekly interactions",
         "few long days in a pattern, an interaction of half the noise",
         350,
         5_000,
@@ -83,8 +83,8 @@ UNEVEN = (
         ),
     ),
     SuiteWorld(
-        "ten, some of the arms are moody",
-        "an interaction of three arms only, and noise that differs, too",
+        "10 arms, three interact",
+        "interactions of three arms only, and unequal noise",
         500,
         4_000,
         World(
@@ -96,7 +96,7 @@ UNEVEN = (
         ),
     ),
     SuiteWorld(
-        "five, loud days",
+        "5 arms, noisy days",
         "environments that are up to ten times as noisy as others, heavy tails",
         200,
         10_000,
@@ -105,8 +105,8 @@ UNEVEN = (
         ),
     ),
     SuiteWorld(
-        "four, a bad cell now and then",
-        "one cell in twenty-five is off by twelve sigmas",
+        "4 arms, outlying cells",
+        "one cell in twenty-five is outlying by twelve standard deviations",
         200,
         10_000,
         World(

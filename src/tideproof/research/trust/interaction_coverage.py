@@ -34,6 +34,9 @@ OMEGAS = (0.0, 0.25, 0.5, 1.0, 2.0)
 PAIRS = ("named", "picked")  # the first two arms; in adaptive runs also the leading arm and its runner-up
 LEAST_COVERAGE = 0.94
 
+_SPLIT_TEXTS = {"even": "even traffic", "uneven": "uneven traffic", "contrast": "traffic chosen by contrast"}
+_PAIR_TEXTS = {"named": "two arms named in advance", "picked": "leading arm and runner-up"}
+
 _LEAD = 0.3
 _PULLS_PER_CELL = 8  # average pulls of an arm in an environment of an adaptive run
 _FALSE_ALARM = 0.001  # probability of calling a coverage of exactly 94 % too small
@@ -196,9 +199,10 @@ def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
             least, most = (pick(mine, key=lambda row: row.held / row.runs) for pick in (min, max))
             failed = sum(not row.kept for row in mine)
             lines.append(
-                f"{split}, {pair} pair: {format_count(len(mine), 'row')}, {failed} significantly below 94 %, "
-                f"least {percent(least.held / least.runs, least.interval())} in {least.cell.name}; "
-                f"at most {100 * most.held / most.runs:.2f} %"
+                f"{_SPLIT_TEXTS[split]}, {_PAIR_TEXTS[pair]}: of {format_count(len(mine), 'row')}, {failed} "
+                "have a coverage significantly below 94 %. Coverage ranges from "
+                f"{percent(least.held / least.runs, least.interval())}, in {least.cell.name}, to "
+                f"{100 * most.held / most.runs:.2f} %."
             )
     return lines
 
@@ -208,7 +212,7 @@ def _play_part(what: Sequence[InteractionCell], asked: PartOptions) -> Iterator[
 
 
 PART = LedgerPart(
-    "95 % confidence intervals with variance='interaction' cover the truth in 94 % or more",
+    "95 % confidence intervals with variance='interaction' cover the truth in at least 94 % of logs",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),

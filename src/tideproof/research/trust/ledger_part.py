@@ -27,7 +27,7 @@ class PartOptions(NamedTuple):
     seed : seed of the random numbers.
     workers : number of processes or threads; by default one for each core.
     worlds : number of random worlds.
-    caps : budgets in pulls, at which runs end that have not stopped before.
+    budgets : numbers of pulls at which runs end that have not stopped before.
     heavy : whether noise follows Student's t distribution with 5 degrees of freedom.
     engine : engine of the simulations.
     once : whether intervals are those for a single look.
@@ -39,7 +39,7 @@ class PartOptions(NamedTuple):
     seed: int | None = None
     workers: int | None = None
     worlds: int | None = None
-    caps: tuple[int, ...] | None = None
+    budgets: tuple[int, ...] | None = None
     heavy: bool = False
     engine: str = "auto"
     once: bool = False
@@ -86,8 +86,7 @@ def filter_by_name(named: Sequence[Named], pattern: str) -> list[Named]:
 def no_match_error(what: str, pattern: str, named: Sequence[Any]) -> InputError:
     """Return the error to raise when no name matches a pattern."""
     return InputError(
-        f"no {what} has a name that matches {pattern!r}; an example of a name is {named[0].name!r}, "
-        "and * stands for any text"
+        f"no {what} matches {pattern!r}; names look like {named[0].name!r}, and * matches any text"
     )
 
 

@@ -178,10 +178,11 @@ def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
     There is one line for each combination of world, number of arms and policy.
     """
     return [
-        f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
-        f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "
-        f"{100 * row.plain / row.runs:.2f} %, with robust {100 * row.robust / row.runs:.2f} %, "
-        f"{row.saved:.2f} times as often as without outlying cells"
+        f"{row.cell.name}: without outlying cells, a wrong arm is selected in "
+        f"{100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust='cells' {row.cost:.3f} times "
+        f"as often ({row.left_out:,} cells left out). With 5 % of cells off by 20 sigma: "
+        f"{100 * row.plain / row.runs:.2f} %, with robust='cells' {100 * row.robust / row.runs:.2f} %, "
+        f"which is {row.saved:.2f} times the share without outlying cells."
         for row in found
     ]
 
@@ -191,7 +192,8 @@ def _play_part(what: Sequence[OutlyingCellSetting], asked: PartOptions) -> Itera
 
 
 PART = LedgerPart(
-    "robust='cells' makes at most 1.05 times the errors, and with 5 % outlying cells at most 1.5 times",
+    "with robust='cells', selections are wrong at most 1.05 times as often as without it, "
+    "and with 5 % outlying cells at most 1.5 times as often as without outlying cells",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),

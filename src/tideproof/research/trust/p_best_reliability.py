@@ -49,8 +49,9 @@ class ReliabilityCell(NamedTuple):
     @property
     def name(self) -> str:
         """Description of the number of arms, pulls per arm, and spread of true means in words."""
-        spread = "drawn" if self.spread is None else f"{self.spread:g}"
-        return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
+        return (
+            f"{self.arms} arms, {self.pulls} pulls each, standard deviation of means {_spread(self.spread)}"
+        )
 
     @property
     def allowed(self) -> float:
@@ -92,6 +93,11 @@ class ReliabilityRow(NamedTuple):
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
 
+def _spread(spread: float | None) -> str:
+    """Format the standard deviation of the true means of arms."""
+    return "random" if spread is None else f"{spread:g}"
+
+
 def cells(
     arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
 ) -> list[ReliabilityCell]:
@@ -130,7 +136,9 @@ def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) 
         score, memory = run_loop(loop, spec, world, budget, seed, run, 1, memory=memory)
         fit, selected = memory.view.data.fit, int(score.selected[0, 0])
         if of_fit.connected(fit):
-            chance, _ = p_best(prior, fit.mu, of_fit.sigma2(fit) * fit.P, float(of_fit.freedom(fit)))
+            chance, _ = p_best(
+                prior, fit.mu, of_fit.sigma2(fit) * fit.P, float(of_fit.degrees_of_freedom(fit))
+            )
             found[run - first] = chance[selected], selected == means.argmax()
     return found
 
@@ -176,12 +184,15 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
         mine = list(rows)
         off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
         kept, bins = "" if all(row.kept for row in mine) else " !", format_count(len(off) - 1, "bin")
-        lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
-    lines += ["", "spread  stated          runs  mean stated  observed"]
-    for row in pooled(found):
-        spread = "drawn" if row.cell.spread is None else f"{row.cell.spread:g}"
         lines.append(
-            f"{spread:<6}  {100 * row.above:.0f} to {100 * row.below:.0f} %  {row.runs:8,}  "
+            f"{cell.name}: stated minus observed probability {min(off):+.1f} to {max(off):+.1f} "
+            f"percentage points in {bins}{kept}"
+        )
+    lines += ["", "standard deviation  stated          runs  mean stated  observed"]
+    for row in pooled(found):
+        deviation = _spread(row.cell.spread)
+        lines.append(
+            f"{deviation:<18}  {100 * row.above:.0f} to {100 * row.below:.0f} %  {row.runs:8,}  "
             f"{100 * row.said:8.1f} %  {percent(row.happened, (row.low, row.high), 1)}"
         )
     return lines
@@ -220,7 +231,7 @@ def curves(found: Sequence[ReliabilityRow]) -> dict[str, list[ReliabilityCurve]]
     shown: dict[str, dict[ReliabilityCell, list[ReliabilityRow]]] = {}
     for row in found:
         spread = row.cell.spread
-        title = f"spread drawn from {LEAST:g} to {MOST:g}" if spread is None else f"spread {spread:g}"
+        title = f"standard deviation of means {_spread(spread)}"
         shown.setdefault(title, {}).setdefault(row.cell, []).append(row)
     return {
         title: [
@@ -246,7 +257,7 @@ def _play_part(what: Sequence[ReliabilityCell], asked: PartOptions) -> Iterator[
 
 
 PART = LedgerPart(
-    "an arm that is best with stated probability p is best in a share p of runs",
+    "arms that are stated to be the best with probability p are the best in a share p of runs",
     20_000,
     ("seed", "workers", "prior", "plot"),
     lambda _: cells(),

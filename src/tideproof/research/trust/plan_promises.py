@@ -23,7 +23,7 @@ from tideproof.worlds import Uniform, World
 _DAYS = Uniform(-DAYS, DAYS)  # logarithm of the factor by which a day multiplies rates
 _HIGHEST = 0.8  # largest rate that days may lead to
 _LOGS = 25  # one log is fitted for so many simulated runs, because a fit takes longer
-NAMED = "analyze names it"
+NAMED = "analyze names the best arm"
 
 
 class PlanSetting(NamedTuple):
@@ -42,8 +42,9 @@ class PlanSetting(NamedTuple):
     @property
     def name(self) -> str:
         """Description of the planned test in words."""
-        ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g} lift {self.lift:g}"
-        return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
+        ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g}, lift {self.lift:g}"
+        size = f"{self.length} pulls in each environment"
+        return f"{self.arms} arms, {ahead}, {size}, allowed error {self.error:g}"
 
     def world(self) -> World:
         """Return the simulated world in which the planned number of pulls of a test is checked."""
@@ -97,7 +98,7 @@ class PromiseOutcome(NamedTuple):
     Attributes
     ----------
     setting : description of the setting.
-    way : "contrast", "even split", or "analyze names it" after an even split.
+    way : "contrast", "even split", or "analyze names the best arm" after an even split.
     promised : the allowed error; for the last way, the allowed share of logs without a named best arm.
     budget : the planned pulls.
     runs, wrong : number of runs, and of those that selected a wrong arm or did not name the best one.
@@ -172,7 +173,7 @@ def _outcome(
 def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
     """Return one line of text for each planned budget with its observed error rate."""
     return [
-        f"{row.setting}: {_describe_error(row)} in {percent(row.error, (row.low, row.high))}"
+        f"{row.setting}: {_describe_error(row)} in {percent(row.error, (row.low, row.high))} of tests"
         f"{'' if row.kept else ' !'}"
         for row in rows
     ]
@@ -181,8 +182,9 @@ def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
 def _describe_error(row: PromiseOutcome) -> str:
     """Describe which kind of test was planned, and what counts as an error in it."""
     if row.way == NAMED:
-        return f"even split, {row.budget:,} pulls, analyze does not name the best arm"
-    return f"{row.way}, {row.budget:,} pulls, wrong arm"
+        return f"with an even split of {row.budget:,} pulls, analyze does not name the best arm"
+    how = "contrast and" if row.way == "contrast" else "an even split of"
+    return f"with {how} {row.budget:,} pulls, a wrong arm is selected"
 
 
 def _play_part(settings: Sequence[PlanSetting], asked: PartOptions) -> Iterator[list[PromiseOutcome]]:
@@ -191,7 +193,8 @@ def _play_part(settings: Sequence[PlanSetting], asked: PartOptions) -> Iterator[
 
 
 PART = LedgerPart(
-    "a planned budget errs at most as often as was allowed",
+    "tests with the planned budget select a wrong arm at most as often as allowed, "
+    "and analyze names the best arm as often as planned",
     10_000,
     ("seed", "replications", "engine"),
     lambda _: SETTINGS,

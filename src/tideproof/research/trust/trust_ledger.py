@@ -16,30 +16,63 @@ from tideproof.table import Table
 from tideproof.text import format_count
 
 LEGEND = """\
-How to read a line: *conversions 0.5, 2 x 20 in 3, even, no tide, equal arms* are logs of conversions at a
-rate of 0.5, with two arms, about 20 rewards for each of them, in 3 environments, with even shares of the
-traffic. A tide adds, multiplies or changes odds, by a typical amount. *Last +0.2*: the last arm is better by
-this; *first*, *near* and *steps* are other arrangements of arms ([all of them](../trust.md#what-is-drawn)).
+Each row describes one kind of simulated log: *conversions 0.5, 2 arms x 20 rewards, 3 environments, even
+traffic, no shifts, equal arms* are logs of conversions at a rate of 0.5, with two arms, about 20 rewards for
+each of them, in 3 environments, with even shares of the traffic. Shifts add to rewards, multiply them or
+change odds, by a typical amount. *Last arm +0.2*: the last arm is better by this
+([all kinds of logs](../trust.md#what-is-drawn)).
 
 | column | logs in which, in percent | at most |
 | --- | --- | --- |
 | best arm excluded (%) | the best arm was not among the candidates | 5 |
 | false winner (%) | an arm was named that is not the best | 5 |
 | interval missed the lift (%) | the true lift was outside the confidence interval | 5 |
-| too few events despite 30 (%) | the answer was "too few events" although every arm had 30 | 10 |
-| too few events (%) | the answer was "too few events", however many there were | |
+| too few events with 30 of each arm (%) | "too few events" was the answer although every arm had 30 | 10 |
+| too few events (%) | "too few events" was the answer, for any number of events | |
 | best arm named (%) | the best arm was named; a dash where arms are equal | |
 | scale chosen most often | not a percentage: the scale that was chosen most often | |
 
 A `!` would mark a promise that was found to be broken. The second table compares the power of tideproof with
 two arms with that of a well-known reference test."""
 
+# Descriptions of the fields of a setting. The fields themselves seed the random numbers and must not change.
+_REWARDS = {
+    "clumps": "overdispersed counts",
+    "fortunes": "heavy-tailed money",
+    "seconds": "durations",
+    "unlike": "lognormal, unequal tails",
+    "uneven": "normal, unequal noise",
+}
+_TRAFFIC = {
+    "even": "even traffic",
+    "uneven": "uneven traffic",
+    "drifting": "drifting traffic",
+    "wild": "random traffic",
+    "threes": "three arms at a time",
+    "relay": "two arms at a time",
+}
+_SHIFTS = {
+    "none": "no shifts",
+    "adds": "additive shifts",
+    "multiplies": "multiplicative shifts",
+    "odds": "shifts of odds",
+}
+_TRUTHS = {
+    "equal": "equal arms",
+    "first": "first arm",
+    "last": "last arm",
+    "steps": "lifts in steps up to",
+    "near": "two arms near the top",
+    "low-end": "arm with the lowest shifts",
+    "high-end": "arm with the highest shifts",
+}
+
 # The headers of the promises in tables that people read; the CSV files use the names of the promises.
 _HEADERS = {
     "best excluded": "best arm excluded (%)",
     "false winner": "false winner (%)",
     "lift missed": "interval missed the lift (%)",
-    "too few events": "too few events despite 30 (%)",
+    "too few events": "too few events with 30 of each arm (%)",
 }
 
 
@@ -54,7 +87,7 @@ def broken_promises(played: CalibrationCounts) -> list[str]:
     for setting, pair in played.power_tests.items():
         found = power_ratio(*pair)
         if not found.kept:
-            said.append(f"{setting.name}: power {found.ratio:.3f} of the reference test's")
+            said.append(f"{setting.name}: the power is {found.ratio:.3f} times that of the reference test")
     return said
 
 
@@ -176,17 +209,18 @@ def verdict(played: CalibrationCounts) -> str:
 def title(played: CalibrationCounts) -> str:
     """Return the title of the trust ledger, with the number of simulated logs."""
     return (
-        f"The trust ledger: {format_count(played.logs, 'log')} a setting, "
-        "percent with exact 95 % confidence intervals"
+        f"The trust ledger: {format_count(played.logs, 'log')} of each setting; "
+        "percentages with exact 95 % confidence intervals"
     )
 
 
 def _describe(s: Setting) -> str:
     """Describe a kind of simulated log in one line of text."""
-    tide = "no tide" if s.tide == "none" else f"tide {s.tide} {s.swell:g}"
-    truth = "equal arms" if s.truth == "equal" else f"{s.truth} +{s.lift:g}"
-    rewards = s.rewards if s.level == 0.0 else f"{s.rewards} {s.level:g}"
-    return f"{rewards}, {s.arms} x {s.pulls:,} in {s.environments}, {s.allocation}, {tide}, {truth}"
+    shifts = _SHIFTS[s.tide] + ("" if s.tide == "none" else f" {s.swell:g}")
+    truth = _TRUTHS[s.truth] + ("" if s.truth == "equal" else f" +{s.lift:g}")
+    rewards = _REWARDS.get(s.rewards, s.rewards) + ("" if s.level == 0.0 else f" {s.level:g}")
+    size = f"{s.arms} arms x {s.pulls:,} rewards, {s.environments} environments"
+    return f"{rewards}, {size}, {_TRAFFIC[s.allocation]}, {shifts}, {truth}"
 
 
 def _markdown(columns: dict[str, list[str]]) -> str:

@@ -229,9 +229,9 @@ def summary_lines(found: Sequence[UnlabelledRow]) -> list[str]:
             sum(getattr(row, name) for row in mine) for name in ("logs", "binned", "wrong")
         )
         lines.append(
-            f"{kind}: {format_count(len(mine), 'cell')}, {100 * binned / logs:.1f} % of logs in bins, "
+            f"{kind}: {format_count(len(mine), 'setting')}, {100 * binned / logs:.1f} % of logs in bins, "
             f"smallest coverage {percent(least.held / least.logs, least.interval())} ({least.cell.name}); "
-            f"{wrong:,} wrong winners in {format_count(logs, 'log')}"
+            f"a wrong arm was named in {wrong:,} of {format_count(logs, 'log')}"
         )
     return lines
 
@@ -241,7 +241,7 @@ def _play_part(what: Sequence[UnlabelledCell], asked: PartOptions) -> Iterator[l
 
 
 PART = LedgerPart(
-    "95 % confidence intervals of logs without labels cover the truth in 93 % or more",
+    "95 % confidence intervals cover the truth in at least 93 % of logs without environment labels",
     500,
     ("seed", "workers"),
     lambda _: cells(),

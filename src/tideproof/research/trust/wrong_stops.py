@@ -125,7 +125,7 @@ _KINDS: dict[str, Callable[[int, np.random.Generator], list[float]]] = {
     "near tie": _nearly_tied_means,
     "slippage": _slippage_means,
     "two levels": _two_level_means,
-    "drawn": _normal_means,
+    "normal means": _normal_means,
 }
 
 
@@ -203,9 +203,9 @@ def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
         worst, failed = max(mine, key=lambda row: row.wrong / row.runs), sum(not row.kept for row in mine)
         lines.append(
-            f"{rule}, cap {cap:,}: {format_count(len(mine), 'row')}, {failed} significantly above 5 %, "
-            "wrong in "
-            f"at most {percent(worst.wrong / worst.runs, worst.interval())}: {worst.world}, {worst.policy}"
+            f"{rule} rule, budget {cap:,}: of {format_count(len(mine), 'row')}, {failed} have a share of "
+            "wrong stops significantly above 5 %. The largest share is "
+            f"{percent(worst.wrong / worst.runs, worst.interval())}, in {worst.world}, {worst.policy}."
         )
     return lines
 
@@ -219,7 +219,7 @@ def _play_part(where: Sequence[StopWorld], asked: PartOptions) -> Iterator[list[
     return play(
         where,
         asked.runs,
-        caps=asked.caps,
+        caps=asked.budgets,
         heavy=asked.heavy,
         seed=seed,
         engine=asked.engine,
@@ -228,9 +228,9 @@ def _play_part(where: Sequence[StopWorld], asked: PartOptions) -> Iterator[list[
 
 
 PART = LedgerPart(
-    "runs with a stopping rule select a wrong arm in at most 5 % of cases",
+    "a stopping rule ends at most 5 % of runs with a wrong arm",
     20_000,
-    ("seed", "workers", "worlds", "caps", "heavy", "engine"),
+    ("seed", "workers", "worlds", "budgets", "heavy", "engine"),
     _cells,
     _play_part,
     table,

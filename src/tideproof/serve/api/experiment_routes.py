@@ -74,7 +74,9 @@ async def begin(
 async def listed(
     request: Request,
     key: Reader,
-    after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
+    after: Annotated[
+        str, Query(max_length=200, description="Value of `next` in the response with the previous page.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of experiments per page.")] = 100,
 ) -> m.ExperimentList:
     """List the experiments that the API key may read, sorted by name."""

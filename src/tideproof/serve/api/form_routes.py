@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -10,6 +12,7 @@ from fastapi.responses import Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
+from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.errors import TideproofError
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.html_report import html_report
@@ -22,7 +25,13 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.pages.experiment_view import narrow_first
 from tideproof.serve.pages.log_uploads import UploadForm, analyze_upload, label_report
+from tideproof.serve.pages.option_labels import CHANGE_LABELS, KEY_LABELS, NEW_LABELS, name_fields
 from tideproof.serve.pages.page_rendering import page, redirect
+from tideproof.serve.pages.page_vocabulary import (
+    cards_with_variants,
+    columns_with_variants,
+    with_variants,
+)
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.schemas.key_schemas import KeyBody
@@ -39,16 +48,7 @@ Admin = Annotated[Key, needs(Right.ADMIN)]
 
 RUNS = 2000  # simulated experiments per budget; more would take minutes instead of seconds
 _NUMBERS = ("budget", "lease", "reserve", "confidence")
-PLAN_LABELS = {
-    "gap": "Smallest lead worth finding",
-    "sigma": "Standard deviation of a reward",
-    "rate": "Usual rate, for rewards of 0 or 1",
-    "lift": "Smallest relative lift worth finding, for rewards of 0 or 1",
-    "per_environment": "Pulls per day",
-    "error": "Probability of a wrong selection",
-}  # parameters of a plan, and their labels in the form for a new experiment
 _CHANGE: TypeAdapter[Any] = TypeAdapter(m.ChangeBody)
-_LABELS = {"text": "the note", "change": "the kind of change"}  # fields without a label of the same name
 _WRONG = (Problem, TideproofError, ValidationError)
 
 
@@ -67,7 +67,7 @@ async def log_in(request: Request, _caller: AnyCaller) -> Response:
                 f"reporter, editor or admin",
             )
     except Problem as problem:
-        said = "this key is not valid" if problem.status == 401 else problem.detail
+        said = "this API key is unknown or was revoked" if problem.status == 401 else problem.detail
         return page("login", None, problem.status, next=back, said=said)
     response = redirect(back if _is_own_page(back) else "/")
     await login_routes.begin_session(request, response, service, key)
@@ -89,13 +89,14 @@ async def new(request: Request, key: Editor) -> Response:
     try:
         if given.get("do") == "plan":
             found = await service_of(request).call(lambda: _run_plan(given))
-            if not given.get("budget"):
+            if found["filled"]:
                 given["budget"] = str(found["budget"])
             return page("new", key, given=given, said="", planned=found)
         body = m.ExperimentBody(**_experiment_fields(given))
         await experiment_routes.begin(body, request, Response(), key, None)
     except _WRONG as error:
-        return page("new", key, _error_status(error), given=given, said=_error_text(error), planned=None)
+        said = with_variants(_error_text(error, NEW_LABELS), _arms(given))
+        return page("new", key, _error_status(error), given=given, said=said, planned=None)
     return redirect(f"/experiments/{quote(body.name, safe='')}")
 
 
@@ -113,9 +114,8 @@ async def change(name: str, request: Request, key: Editor) -> Response:
             await experiment_routes.change(name, _CHANGE.validate_python(given), request, key)
     except _WRONG as error:
         found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
-        return page(
-            "experiment", key, _error_status(error), name=name, kinds="", said=_error_text(error), **found
-        )
+        said = _error_text(error, CHANGE_LABELS)
+        return page("experiment", key, _error_status(error), name=name, kinds="", said=said, **found)
     return redirect(f"/experiments/{quote(name, safe='')}")
 
 
@@ -129,7 +129,7 @@ async def analyze(request: Request, key: Reader) -> Response:
         file = form.get("file")
         try:
             if not isinstance(file, UploadFile) or not file.filename:
-                raise Problem(400, "no file was chosen: choose a file first")
+                raise Problem(400, "choose a file to analyze")
             name = file.filename
             asked = UploadForm(
                 arm=given.get("arm") or None,
@@ -153,10 +153,7 @@ async def analyze(request: Request, key: Reader) -> Response:
                 return {
                     "name": name,
                     "columns_read": columns,
-                    "analysis": analysis,
-                    "columns": narrow_first(arm_columns(analysis)),
-                    "cards": fit_cards(analysis),
-                    "details": detail_tables(analysis),
+                    **_page_parts(analysis),
                 }
 
             found = await service.call(work)
@@ -165,7 +162,7 @@ async def analyze(request: Request, key: Reader) -> Response:
                 "analyze",
                 key,
                 _error_status(error),
-                said=_error_text(error),
+                said=with_variants(_error_text(error)),
                 limit=limit,
                 given=given,
                 shown=None,
@@ -184,7 +181,8 @@ async def make(request: Request, key: Admin) -> Response:
         body = KeyBody(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
         made = await login_routes.make(body, request, key)
     except _WRONG as error:
-        return await keys_page(request, key, _error_text(error), status=_error_status(error))
+        said = _error_text(error, KEY_LABELS)
+        return await keys_page(request, key, said, status=_error_status(error))
     return await keys_page(request, key, f"{made.name}, {made.role}", made.secret)
 
 
@@ -196,6 +194,29 @@ async def take_back(id: str, request: Request, key: Admin) -> Response:
     except _WRONG as error:
         return await keys_page(request, key, _error_text(error), status=_error_status(error))
     return redirect("/keys")
+
+
+def _page_parts(analysis: FitReport) -> dict[str, Any]:
+    """Return the analysis of an uploaded log, with its tables and charts, in the words of web pages."""
+    names = [*analysis.fit.cells.arms, *analysis.fit.cells.environments]
+    answers, notes, warnings = (
+        [with_variants(text, names) for text in texts]
+        for texts in (analysis.answers, analysis.notes, analysis.warnings)
+    )
+    verdict = with_variants(analysis.verdict, names)
+    return {
+        "analysis": replace(analysis, verdict=verdict, answers=answers, notes=notes, warnings=warnings),
+        "columns": columns_with_variants(narrow_first(arm_columns(analysis)), names),
+        "cards": cards_with_variants(fit_cards(analysis), names),
+        "details": [
+            (
+                with_variants(title, names),
+                with_variants(caption, names),
+                columns_with_variants(columns, names),
+            )
+            for title, caption, columns in detail_tables(analysis)
+        ],
+    }
 
 
 async def _fields(request: Request) -> dict[str, str]:
@@ -232,28 +253,33 @@ def _run_plan(given: dict[str, str]) -> dict[str, Any]:
 
     binary = any(kind.binary for name, kind in REWARD_KINDS.items() if name == given.get("rewards"))
     names = ("rate", "lift") if binary else ("gap", "sigma")
-    wanted: dict[str, Any] = {
-        name: _number(_spell_plan_field(name), given[name]) for name in names if given.get(name)
-    }
+    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in names if given.get(name)}
     per = given.get("per_environment")
     found = plan_with_names(
         _spell_plan_field,
         arms=len(_arms(given)),
-        per_environment=_whole(_spell_plan_field("per_environment"), per) if per else None,
-        error=_number(_spell_plan_field("error"), given.get("error") or "0.05"),
+        per_environment=_whole("per_environment", per) if per else None,
+        error=_number("error", given.get("error") or "0.05"),
         replications=RUNS,
         **wanted,
     )
-    return {"sentence": found.sentence, "budget": found.budget, "ways": found.table.to_dicts()}
+    return {
+        "sentence": with_variants(found.sentence),
+        "budget": found.budget,
+        "filled": not given.get("budget"),
+        "designs": found.table.to_dicts(),
+    }
 
 
 def _spell_plan_field(name: str) -> str:
     """Return the quoted label of a field in the form for new experiments.
 
     >>> _spell_plan_field("per_environment"), _spell_plan_field("arms")
-    ('“Pulls per day”', 'the number of arms')
+    ('“Pulls per day”', 'the number of variants')
     """
-    return f"“{PLAN_LABELS[name]}”" if name in PLAN_LABELS else f"the number of {name}"
+    if name == "arms":
+        return "the number of variants"
+    return f"“{NEW_LABELS[name]}”" if name in NEW_LABELS else f"the number of {name}"
 
 
 def _number(name: str, text: str) -> float:
@@ -281,13 +307,14 @@ def _is_own_page(path: str) -> bool:
     return path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
 
 
-def _error_text(error: Exception) -> str:
-    """Return the message to show for an error in a submitted form."""
+def _error_text(error: Exception, labels: Mapping[str, str] | None = None) -> str:
+    """Return the message to show for an error in a submitted form, whose fields it names by their labels."""
+    text = str(error)
     if isinstance(error, Problem):
-        return error.detail
-    if isinstance(error, ValidationError):
-        return describe_validation_errors(error, names=_LABELS)
-    return str(error)
+        text = error.detail
+    elif isinstance(error, ValidationError):
+        text = describe_validation_errors(error)
+    return text if labels is None else name_fields(text, labels)
 
 
 def _error_status(error: Exception) -> int:

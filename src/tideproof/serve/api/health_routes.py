@@ -31,7 +31,11 @@ async def ready(request: Request, _caller: AnyCaller) -> m.Health:
     """Return status 200 if the store can be read and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
-        raise Problem(503, "the service is stopping", "StoreError")
+        raise Problem(
+            503,
+            "the service is shutting down: send requests to another instance, or retry later",
+            "StoreError",
+        )
     await service.call(service.experiments.check_store)
     return m.Health(status="ready", version=__version__)
 

@@ -64,7 +64,8 @@ router = APIRouter(prefix="/ofrep/v1", tags=["OpenFeature"], responses=RESPONSES
 async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Evaluator) -> JSONResponse:
     """Return the arm that the experiment with this name assigns to a unit, such as a visitor.
 
-    The pull is reserved, and counts once an exposure is recorded: the unit saw the arm.
+    The pull is reserved. It counts as soon as the client records an exposure, which reports that the unit
+    saw the arm.
     """
     if not caller.reaches(key):
         raise Problem(403, f"this key is restricted to other experiments and may not use {key!r}")
@@ -124,7 +125,13 @@ async def stream(
     ticket: Annotated[
         str, Query(max_length=300, description="Ticket from the response to a bulk evaluation.")
     ],
-    seen: Annotated[str, Query(max_length=50, description="Version of the flags that the client has.")] = "",
+    seen: Annotated[
+        str,
+        Query(
+            max_length=50,
+            description="Version of the evaluations that the client has, from the URL of the stream.",
+        ),
+    ] = "",
     last: Annotated[
         str | None,
         Header(alias="Last-Event-ID", max_length=50, description="ID of the last message that was received."),
@@ -140,7 +147,10 @@ async def stream(
         await service.call(service.keys.refresh)
     key = service.keys.find_ticket_key(ticket)
     if key is None:
-        raise Problem(404, "the ticket in the URL is not valid or has expired: evaluate all flags again")
+        raise Problem(
+            404,
+            "the ticket in the URL is not valid or has expired: evaluate all flags again to get a new one",
+        )
     service.visitor_notifier.check()
     known = last or seen
 

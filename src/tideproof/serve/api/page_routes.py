@@ -23,6 +23,7 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.serve.pages.experiment_view import format_pulls_used
 from tideproof.serve.pages.page_rendering import page
+from tideproof.serve.pages.page_vocabulary import with_variants
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.service import Service, service_of
 from tideproof.store.backend import ExperimentListing
@@ -63,7 +64,8 @@ def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
         row |= json.loads(each.about)
         found = service.experiments.get(each.name).internals.read()
         status = found.status
-        row |= {"verdict": short_status(found.recommendation), "state": status.state}
+        verdict = with_variants(short_status(found.recommendation), status.arms)
+        row |= {"verdict": verdict, "state": status.state}
         row["pulls"] = format_pulls_used(status.asked, status.budget, status.lost)
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}

@@ -89,12 +89,14 @@ async def list_pending_pulls(
     name: str,
     request: Request,
     key: Reader,
-    after: Annotated[str, Query(max_length=200, description="Value of `next` on the page before.")] = "",
+    after: Annotated[
+        str, Query(max_length=200, description="Value of `next` in the response with the previous page.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=MANY, description="Maximum number of pulls per page.")] = 1000,
 ) -> m.PullList:
     """List the pending pulls, oldest first."""
     service = service_of(request)
-    found = await service.call(lambda: service.experiments.get(name).pulls_out())
+    found = await service.call(lambda: service.experiments.get(name).pending_pulls())
     if after:
         found = [each for each in found if _number(each.id) > _number(after)]
     page = found[:limit]
@@ -105,7 +107,8 @@ async def list_pending_pulls(
 async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Evaluator) -> m.PullInfo:
     """Return the arm of a unit, such as a visitor; a unit always gets the same arm.
 
-    In an experiment with a `reserve`, the pull counts only after a recorded exposure: the unit saw the arm.
+    In an experiment with a `reserve`, the pull is reserved. It counts as soon as the client records an
+    exposure, which reports that the unit saw the arm.
     """
     service = service_of(request)
 
@@ -198,5 +201,7 @@ def _number(id: str) -> int:
     """Return the sequence number of a pull, which is the last part of its id."""
     number = id.rpartition("-")[2]
     if not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise InputError(f"after must be the value of next in the response with the page before, not {id!r}")
+        raise InputError(
+            f"after must be the value of next in the response with the previous page, not {id!r}"
+        )
     return int(number)

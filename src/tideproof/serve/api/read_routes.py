@@ -57,19 +57,26 @@ async def shares(
         Query(
             min_length=1,
             max_length=200,
-            description="Environment of the pulls, if it is a text; by default that of a new pull.",
+            description="Label of the environment of these pulls, if the label is a string. By default, the "
+            "environment that a new pull would get.",
         ),
     ] = None,
     number: Annotated[
         int | None,
-        Query(ge=-WHOLE, le=WHOLE, description="Environment of the pulls, if it is a whole number."),
+        Query(
+            ge=-WHOLE,
+            le=WHOLE,
+            description="Label of the environment of these pulls, if the label is a whole number; replaces "
+            "`environment`.",
+        ),
     ] = None,
     n: Annotated[
         int | None,
         Query(
             ge=1,
             le=100_000,
-            description="Number of next pulls; by default 100, or the remaining budget if less.",
+            description="Number of pulls to which the shares apply; by default 100, or the remaining budget "
+            "if it is less.",
         ),
     ] = None,
 ) -> m.Shares:

@@ -12,6 +12,7 @@ from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.rate_limit import retry_after_header
 from tideproof.serve.service import Service, service_of
+from tideproof.text import join_names
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 _ANONYMOUS = Key("", "nobody", "viewer", (), 0.0)
@@ -39,9 +40,11 @@ class RightRequirement:
                 headers=retry_after_header(wait),
             )
         if not key.may(self.right):
-            roles = ", ".join(role for role, rights in ROLES.items() if self.right in rights)
+            roles = join_names((role for role, rights in ROLES.items() if self.right in rights), "or")
             raise Problem(
-                403, f"a key with the role {key.role!r} may not do this; it needs one of the roles: {roles}"
+                403,
+                f"this request requires an API key with the role {roles}, but this key has the role "
+                f"{key.role!r}",
             )
         name = request.path_params.get("name")
         if name is not None and not key.reaches(name):
@@ -126,7 +129,11 @@ def check_origin(request: Request) -> None:
             request.url.netloc,
         )
     if not own:
-        raise Problem(403, "a request with a login cookie must be sent by a page of this service")
+        raise Problem(
+            403,
+            "the request has a login cookie, but another web site sent it, and only pages of this service "
+            "may do so; programs must send an API key instead",
+        )
 
 
 def cookie_name(request: Request) -> str:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tideproof.errors import InputError, UnknownName
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.store.backend import Backend
+from tideproof.text import join_names
 
 FRESH = 2.0  # seconds after which cached keys and sessions are read again, for changes of other processes
 ENVIRONMENT = "environment"  # id of the key that the environment variable TIDEPROOF_ADMIN_KEY sets
@@ -95,8 +96,9 @@ class KeyStore:
             raise UnknownName.with_suggestion("role", role, ROLES)
         if by is not None and not by.covers(role, experiments):
             raise InputError(
-                f"a key with the role {by.role!r} cannot create a key that has more rights than itself: the "
-                f"role {role!r} or the experiments of the new key exceed its own"
+                f"a key cannot create a key that has more rights than itself: it has the role "
+                f"{by.role!r} for {name_experiments(by.experiments)}, and the new key would have the role "
+                f"{role!r} for {name_experiments(experiments)}"
             )
         secret = f"tp_{secrets.token_urlsafe(32)}"
         key = Key(
@@ -122,7 +124,9 @@ class KeyStore:
         if id not in known:
             raise UnknownName(f"there is no key with the id {id!r}")
         if not by.covers(known[id].role, known[id].experiments):
-            raise InputError(f"this key cannot revoke the key {id!r}, which has rights that this key lacks")
+            raise InputError(
+                f"your key cannot revoke the key {id!r}, because that key has rights that yours lacks"
+            )
         with self._lock:
             self._backend.execute(
                 "UPDATE ~api_keys SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
@@ -243,6 +247,17 @@ class KeyStore:
         if found[1] < time.time():
             return None
         return next((key for key in list(self._keys_by_hash.values()) if key.id == found[0]), None)
+
+
+def name_experiments(names: Sequence[str] | None) -> str:
+    """Return the experiments to which a key is restricted, in words.
+
+    >>> name_experiments(None), name_experiments([]), name_experiments(["a", "b"])
+    ('all experiments', 'no experiments', "the experiments 'a' and 'b'")
+    """
+    if not names:
+        return "all experiments" if names is None else "no experiments"
+    return f"the experiment{'s' if len(names) > 1 else ''} {join_names(map(repr, names))}"
 
 
 def hash_secret(secret: str) -> str:

@@ -26,11 +26,17 @@ from tideproof.report.plots import fit_cards
 from tideproof.report.report_tables import arm_columns, format_chance
 from tideproof.report.table_layout import Column
 from tideproof.serve import serializers
-from tideproof.serve.pages.option_labels import without_command_line
+from tideproof.serve.pages.option_labels import name_by_methods
+from tideproof.serve.pages.page_vocabulary import (
+    cards_with_variants,
+    columns_with_variants,
+    with_variants,
+)
 from tideproof.text import PLAIN, as_sentence, format_count
 
 HISTORY_EVENTS = 30  # events that the history shows
 LISTED_PULLS = 8  # pending pulls that are listed
+ARM_EVENTS = ("Created", "ArmAdded", "ArmRetired")  # kinds whose descriptions contain the word "arm"
 MAX_VIEWS = 50  # maximum number of experiments whose page data are cached
 
 
@@ -96,10 +102,27 @@ def _read_inputs(run: Experiment) -> ViewInputs:
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the data for the web page of an experiment.
+    """Return the data for the web page of an experiment, with the words of web pages.
 
     This does not count as an interim analysis.
     """
+    parts, fit = _collect_parts(run, name)
+    names = [*parts["info"]["arms"], *(fit.cells.environments if isinstance(fit, Fit) else ())]
+    for each in ("sentence", "allows_for"):
+        parts[each] = with_variants(parts[each], names)
+    for each in ("warnings", "answers"):
+        parts[each] = [with_variants(text, names) for text in parts[each]]
+    parts["columns"] = columns_with_variants(parts["columns"], names)
+    parts["cards"] = cards_with_variants(parts["cards"], names)
+    parts["history"] = [
+        event | {"said": with_variants(event["said"], names)} if event["kind"] in ARM_EVENTS else event
+        for event in parts["history"]
+    ]
+    return parts
+
+
+def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | TideFit | None]:
+    """Return the data for the web page of an experiment, and the fit of its rewards."""
     model, stopping, history, noted = _read_inputs(run)
     found, fit, status = model.recommendation, model.fit, model.status
     progress = _progress(status, stopping, fit)
@@ -134,15 +157,15 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     if isinstance(fit, TideFit) and found.arm is not None:
         parts |= _hidden_tide_parts(fit, OrderedRewards(*model.inputs.rewards_in_order()))
     if not isinstance(fit, Fit):
-        return parts
+        return parts, fit
     analysis = describe_fit(fit)
-    parts["warnings"] += [without_command_line(text) for text in analysis.warnings]
+    parts["warnings"] += [name_by_methods(text) for text in analysis.warnings]
     parts["columns"] = narrow_first(arm_columns(analysis))
     parts |= compare_with_raw(best_raw_arm(fit), found.arm)
-    answers = [without_command_line(text) for text in analysis.answers + analysis.notes]
+    answers = [name_by_methods(text) for text in analysis.answers + analysis.notes]
     parts["answers"] = answers + ([as_sentence(ADAPTIVE)] if fit.adaptive else [])
     parts["cards"] = fit_cards(analysis)
-    return parts
+    return parts, fit
 
 
 def narrow_first(columns: list[Column]) -> list[Column]:
@@ -170,7 +193,7 @@ def compare_with_raw(raw: str, arm: str | None) -> dict[str, Any]:
     if arm is None:
         return {"raw": f"{raw} has the best raw mean.", "raw_differs": False}
     if raw == arm:
-        return {"raw": f"{raw} has the best raw mean, too.", "raw_differs": False}
+        return {"raw": f"{raw} also has the best raw mean.", "raw_differs": False}
     said = f"{raw} has the best raw mean. After the shifts are removed, {arm} leads."
     return {"raw": said, "raw_differs": True}
 
@@ -192,7 +215,7 @@ def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any)
     found = []
     if stopping is not None:
         near = stopping.share(fit)
-        said = "progress toward the threshold of the stopping rule (approximate)"
+        said = "share of the required evidence that has been collected (approximate)"
         said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said
         found.append(Progress("stopping rule", near or 0.0, said))
     if status.budget:

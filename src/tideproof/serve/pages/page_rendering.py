@@ -19,7 +19,7 @@ from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.report.event_text import format_age, format_time
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.pages.option_labels import LABELS, SCALES, VARIANCES
+from tideproof.serve.pages import option_labels
 from tideproof.serve.problem_details import Problem, problem_of, problem_of_request
 from tideproof.serve.validation_messages import describe_request_errors
 from tideproof.text import as_sentence, escape_control_characters
@@ -41,7 +41,8 @@ def _templates() -> jinja2.Environment:
     made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
     made.filters["sentence"] = as_sentence
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
-    made.globals |= {"version": __version__, "LABELS": LABELS, "VARIANCES": VARIANCES, "SCALES": SCALES}
+    labels = ("LABELS", "VARIANCES", "SCALES", "NEW_LABELS", "MODELS", "KEY_LABELS")
+    made.globals |= {"version": __version__} | {name: getattr(option_labels, name) for name in labels}
     made.globals |= {"reward_kinds": REWARD_KINDS, "UPLOAD_KINDS": UPLOAD_KINDS}
     return made
 

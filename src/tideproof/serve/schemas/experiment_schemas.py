@@ -45,16 +45,16 @@ class ExperimentBody(RequestBody):
     confidence: Annotated[
         Number | None,
         Field(
-            description="Stop early, as soon as one arm is the best at this confidence level, which must be "
-            "above 0.5 and below 1; null uses the whole budget."
+            description="Stop as soon as one arm is confirmed as the best at this confidence level. Must be "
+            "above 0.5 and below 1. null uses the whole budget."
         ),
     ] = None
     rule: Annotated[
         Rule | None,
         Field(
-            description="Stopping rule for `confidence`. `calibrated`: calibrated by simulation. `proven`: "
-            "guaranteed by a theorem for normal rewards, but needs about twice as many pulls. null means "
-            "`calibrated`."
+            description="Stopping rule for `confidence`. `calibrated`: its error rate was calibrated by "
+            "simulation. `proven`: a theorem bounds its error rate for normal rewards, but it needs about "
+            "twice as many pulls. null means `calibrated`."
         ),
     ] = None
     seed: Annotated[
@@ -96,30 +96,34 @@ class ExperimentBody(RequestBody):
         tuple[Number, Number] | None,
         Field(description="The lowest and the highest possible reward; rewards outside are refused."),
     ] = None
-    floors: Annotated[
+    minimum_shares: Annotated[
         dict[Short, Number] | None,
         Field(max_length=ARMS, description="Minimum share of the pulls, from 0 to 1, by arm."),
     ] = None
-    caps: Annotated[
+    maximum_shares: Annotated[
         dict[Short, Number] | None,
         Field(max_length=ARMS, description="Maximum share of the pulls, from 0 to 1, by arm."),
     ] = None
     lease: Annotated[
         Number | None,
         Field(
-            description="Seconds after assignment until a pending pull expires and returns to the budget, or "
-            "gets the reward `default`; null means no limit."
+            description="Seconds after the assignment until a pending pull expires. An expired pull gets the "
+            "reward `default`; without `default`, it returns to the budget. null means no limit."
         ),
     ] = None
     default: Annotated[
         Number | None,
-        Field(description="Reward recorded when a pull expires (requires `lease`)."),
+        Field(
+            description="Reward recorded when a pull expires. Requires `lease`. null means 0 for "
+            "conversions, and no reward otherwise."
+        ),
     ] = None
     reserve: Annotated[
         Number | None,
         Field(
-            description="Seconds after assignment within which the client must report that the unit saw the "
-            "arm; at most `lease`, which it requires."
+            description="Seconds after the assignment within which the client must report that the unit saw "
+            "the arm; otherwise the pull is cancelled. Requires `lease` and must not exceed it. null means "
+            "that no report is needed."
         ),
     ] = None
     time_zone: Annotated[
@@ -144,8 +148,8 @@ class ExperimentInfo(BaseModel):
         description="Number of pulls, without those that were cancelled or expired and returned to the "
         "budget."
     )
-    out: int = Field(description="Number of pending pulls, whose reward has not been recorded yet.")
-    told: int = Field(description="Number of recorded rewards, including those in summaries.")
+    pending: int = Field(description="Number of pending pulls, whose reward has not been recorded yet.")
+    recorded: int = Field(description="Number of recorded rewards, including those in summaries.")
     events: int = Field(description="Number of events in the event log.")
     policy: str = Field(description="Name of the policy that chooses the arms, with its options.")
     seed: int = Field(description="Seed of the random choices.")
@@ -160,13 +164,13 @@ class ExperimentInfo(BaseModel):
         description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
     )
     lease: float | None = Field(description="Seconds until a pending pull expires; null means no limit.")
-    default: float | None = Field(description="Reward recorded when a pull expires; null: none.")
+    default: float | None = Field(description="Reward recorded when a pull expires; null means none.")
     reserve: float | None = Field(
-        description="Seconds within which the client must report that a unit saw its arm; null: no such "
-        "limit."
+        description="Seconds within which the client must report that a unit saw its arm; null means that "
+        "no report is needed."
     )
     time_zone: str | None = Field(
-        description="Time zone whose current date is the default environment; null: none."
+        description="Time zone whose current date is the default environment; null means that there is none."
     )
     created_at: float = Field(description="Time of creation, in seconds since 1970 (Unix time).")
     created_by: str | None = Field(description="API key or user that created it; null if it is not known.")
@@ -273,9 +277,10 @@ class RecommendationInfo(BaseModel):
     high: float | None = Field(description="Upper bound of the 95 % confidence interval of the lead.")
     p_best: float | None = Field(description="Probability that `arm` is the best.")
     prior: str = Field(description="Prior of the probability `p_best`: `exchangeable` or `flat`.")
-    told: int = Field(description="Number of recorded rewards that it uses.")
+    recorded: int = Field(description="Number of recorded rewards that it uses.")
     groups: list[list[str]] = Field(
-        description="Groups of arms that can be compared with each other; with several, no arm is selected."
+        description="Groups of arms; only arms of the same group can be compared. With several groups, no "
+        "arm is selected."
     )
     adaptive: bool = Field(description="Whether the policy reacts to rewards.")
     remarks: list[str] = Field(description="Warnings about likely mistakes in how the experiment is used.")
@@ -290,12 +295,46 @@ class RecommendationInfo(BaseModel):
     rule: str | None = Field(
         description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
     )
-    sure: bool = Field(description="Whether the stopping rule finds that `arm` is the best.")
-    promise: str = Field(description="Description of the stopping rule.")
-    anytime: bool = Field(description="Whether the interval is valid at every look.")
-    tide: str = Field(description="Model of the shifts: labels, hidden or both.")
-    left_out: list[str] = Field(description="Outlying cells excluded from the lead and the interval.")
+    sure: bool = Field(description="Whether the stopping rule has confirmed `arm` as the best.")
+    promise: str = Field(
+        description="How the error rate of the stopping rule is guaranteed, in words; empty without a "
+        "stopping rule."
+    )
+    anytime: bool = Field(
+        description="Whether the interval is valid however often the results are inspected."
+    )
+    tide: str = Field(description="Model of the shifts: `labels`, `hidden` or `both`.")
+    left_out: list[str] = Field(
+        description="Outlying cells (an arm in an environment each) that the lead and the interval exclude."
+    )
     sentence: str = Field(description="The recommendation in words.")
+
+
+# Kinds of events in the log of an experiment, and what happened
+EVENT_KINDS = {
+    "Created": "the experiment was created",
+    "Opened": "another process opened the experiment",
+    "Unlabelled": "the first request for a pull had no environment, so shifts are estimated from the rewards",
+    "Asked": "pulls were assigned",
+    "Told": "rewards of pulls were recorded",
+    "Added": "rewards were added to the total rewards of units",
+    "Shared": "the shares of the next pulls were computed",
+    "Summarised": "a summary of the rewards of one arm in one environment was recorded",
+    "Cancelled": "pulls were cancelled",
+    "Expired": "pulls expired, or their waiting time for rewards ended",
+    "Corrected": "a recorded reward was replaced",
+    "ArmAdded": "an arm was added",
+    "ArmRetired": "an arm was retired",
+    "Extended": "the budget was changed",
+    "Paused": "the experiment was paused",
+    "Resumed": "the experiment was resumed",
+    "Stopped": "the experiment was stopped permanently",
+    "Sure": "the stopping rule confirmed the best arm",
+    "Noted": "a note was added",
+    "Warmed": "rewards from before the experiment were added",
+    "Salted": "the salt with which identifiers of units are hashed was set or deleted",
+    "Exposed": "units saw their arms",
+}
 
 
 class Shares(BaseModel):
@@ -311,7 +350,10 @@ class EventInfo(BaseModel):
     seq: int = Field(description="Number of the event; the first is 1.")
     at: float = Field(description="Time of the event, in seconds since 1970 (Unix time).")
     by: str | None = Field(description="API key and user that caused the event; null if not known.")
-    kind: str = Field(description="Kind of event, such as `Asked` or `Told`.")
+    kind: str = Field(
+        description="Kind of event. "
+        + " ".join(f"`{kind}`: {meaning}." for kind, meaning in EVENT_KINDS.items())
+    )
     about: dict[str, Any] = Field(description="Further fields of the event, which depend on its kind.")
 
 

@@ -20,7 +20,10 @@ class Context(BaseModel):
     ]
     environment: Annotated[
         Label | None,
-        Field(description="Environment; by default the date in the experiment's or the service's time zone."),
+        Field(
+            description="Environment; by default the current date in the time zone of the experiment or, "
+            "without one, of the service."
+        ),
     ] = None
 
 
@@ -41,8 +44,9 @@ class Flag(BaseModel):
 
     key: str = Field(description="Name of the experiment.")
     reason: Literal["SPLIT", "STATIC", "DISABLED"] = Field(
-        description="SPLIT: the unit is in the experiment. STATIC: the experiment is over, and this is the "
-        "arm that it selected. DISABLED: the experiment is paused, or over without a selection."
+        description="SPLIT: the unit is in the experiment. STATIC: the experiment is over or its budget is "
+        "used up; the value is the selected arm. DISABLED: the experiment is paused, or no arm can be "
+        "selected."
     )
     variant: str = Field(description="The arm; empty if there is none.")
     value: str | None = Field(default=None, description="The arm, as the value of the flag.")

@@ -17,9 +17,10 @@ class KeyBody(RequestBody):
     role: Annotated[
         Literal["viewer", "evaluator", "reporter", "editor", "admin"],
         Field(
-            description="`viewer` reads results. `evaluator` only gets the arms of units. `reporter` also "
-            "requests pulls and reports rewards. `editor` also creates, changes and stops experiments. "
-            "`admin` also manages keys and webhooks."
+            description="`viewer` reads results. `evaluator` only requests the arms of units and reports "
+            "that units saw them. `reporter` can do what `viewer` and `evaluator` can, and also requests "
+            "pulls and reports rewards. `editor` also creates, changes and stops experiments. `admin` also "
+            "manages keys and webhooks."
         ),
     ]
     experiments: Annotated[

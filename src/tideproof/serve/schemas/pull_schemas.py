@@ -73,8 +73,8 @@ class Reward(RequestBody):
     key: Annotated[
         Short | None,
         Field(
-            description="Identifier of one reward, for units with several. Repeating a request with the same "
-            "key and reward has no effect."
+            description="Idempotency key of one reward, for units that have several rewards. Repeating a "
+            "request with the same key and reward has no effect."
         ),
     ] = None
 
@@ -108,7 +108,7 @@ class TellSummaryBody(RequestBody):
     mean: Annotated[Number | None, Field(description="Mean of the rewards.")] = None
     variance: Annotated[Number | None, Field(description="Sample variance of the rewards.")] = None
     successes: Annotated[
-        StrictInt | None, Field(ge=0, le=10**12, description="Number of rewards of 1, for conversions.")
+        StrictInt | None, Field(ge=0, le=10**12, description="Number of rewards that are 1, for conversions.")
     ] = None
     total: Annotated[
         StrictInt | None, Field(ge=0, le=WHOLE, description="Sum of the rewards, for counts.")
@@ -116,8 +116,8 @@ class TellSummaryBody(RequestBody):
     key: Annotated[
         Short | None,
         Field(
-            description="Identifier of the summary. Repeating a request with the same key and values has no "
-            "effect."
+            description="Idempotency key of the summary. Repeating a request with the same key and values "
+            "has no effect."
         ),
     ] = None
     by: By = None
@@ -152,8 +152,8 @@ class Outcome(Exposure):
     key: Annotated[
         Short | None,
         Field(
-            description="Identifier, such as an order number. Repeating a request with the same key and "
-            "reward has no effect."
+            description="Idempotency key of one reward, such as an order number. Repeating a request with "
+            "the same key and reward has no effect."
         ),
     ] = None
 

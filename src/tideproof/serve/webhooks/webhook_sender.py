@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tideproof.errors import InputError, TideproofError
+from tideproof.errors import TideproofError
 from tideproof.experiment.read_model import ReadModel
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.json_logs import LOG
 from tideproof.serve.webhooks.webhook_store import Webhook, WebhookCursor, WebhookStore
-from tideproof.serve.webhooks.webhook_targets import checked_target
+from tideproof.serve.webhooks.webhook_targets import TargetError, checked_target
 
 PAUSE = 5.0  # seconds between two checks for messages; also the first wait after a failure, then doubled
 MAX_PAUSE = 3600.0  # longest wait in seconds before a retry
@@ -70,7 +70,9 @@ class WebhookSender:
             try:
                 self.send_pending()
             except Exception as error:  # an unexpected error must not end the thread
-                LOG.error("sending webhook messages failed", exc_info=error, extra={"fields": {}})
+                LOG.error(
+                    "unexpected error while sending webhook messages", exc_info=error, extra={"fields": {}}
+                )
 
     def send_pending(self) -> None:
         """Send the pending messages of each webhook; after a failure, wait longer before the next attempt."""
@@ -83,10 +85,8 @@ class WebhookSender:
                 self._retries.pop(webhook.id, None)
             except (httpx.HTTPError, httpx.InvalidURL, TideproofError) as error:
                 self._retries[webhook.id] = time.monotonic() + wait, min(2.0 * wait, MAX_PAUSE)
-                LOG.warning(
-                    "webhook delivery failed; retrying",
-                    extra={"fields": {"webhook": webhook.id, "error": type(error).__name__}},
-                )
+                fields = {"webhook": webhook.id, "reason": _reason(error), "retry_in_seconds": wait}
+                LOG.warning("webhook delivery failed; it will be retried", extra={"fields": fields})
 
     def _send_notices(self, webhook: Webhook) -> None:
         """Send the pending messages of one webhook."""
@@ -147,7 +147,13 @@ def send(webhook: Webhook, experiment: str, notice: Notice, any_target: bool) ->
         ) as answer,
     ):
         if not answer.is_success:
-            raise InputError(f"the target of a webhook responded with status {answer.status_code}")
+            raise TargetError(f"the target responded with status {answer.status_code}")
+
+
+def _reason(error: Exception) -> str:
+    """Return why a delivery failed, for the log, which contains no names of experiments and no full URLs."""
+    known = isinstance(error, (TargetError, httpx.HTTPError)) and str(error)
+    return str(error) if known else type(error).__name__
 
 
 def signature_headers(secret: str, id: str, at: int, body: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.api_keys import Key, name_experiments
 from tideproof.serve.webhooks.webhook_targets import checked_target
 from tideproof.store.backend import Backend
 
@@ -59,8 +59,8 @@ class WebhookStore:
         """Register a webhook and return it with its secret."""
         if not by.covers(by.role, experiments):
             raise InputError(
-                f"this key is restricted to {', '.join(map(repr, by.experiments or ()))}: its webhooks must "
-                f"be restricted to some of these experiments"
+                f"this key is restricted to {name_experiments(by.experiments)}, so its webhooks must be "
+                f"restricted to some of these, and not report on {name_experiments(experiments)}"
             )
         checked_target(url, self.any_target)
         if len(self.list_webhooks()) >= MAX_WEBHOOKS:

@@ -13,37 +13,47 @@ _TRANSLATION_NETWORKS = ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_netwo
 MAX_URL_LENGTH = 2000  # maximum length of a URL
 
 
+class TargetError(InputError):
+    """Error for a webhook whose target cannot be reached or is not allowed; its text contains no secret."""
+
+
 def checked_target(url: str, any_target: bool) -> str:
     """Look up the IP address of a webhook's URL and return it, or raise `InputError` if it is not allowed."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    schemes = ("https", "http") if any_target else ("https",)
-    if (
-        not host
-        or not url.isascii()
-        or len(url) > MAX_URL_LENGTH
-        or parts.scheme not in schemes
-        or "@" in parts.netloc
-    ):
-        raise InputError(
-            f"the URL of a webhook must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}, "
-            f"contain no password and only ASCII characters, and have at most {MAX_URL_LENGTH:,} characters, "
-            f"not {describe_value(url)}"
-        )
+    host, port = _host_and_port(url, ("https", "http") if any_target else ("https",))
     try:
         found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise InputError(f"the host {host!r} cannot be found: {error}") from None
+        raise TargetError(f"the host {host!r} cannot be found: {error}") from None
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
     if not any_target and not all(is_public(each) for each in addresses):
-        raise InputError(
+        raise TargetError(
             f"the host {host!r} is in a private network, but webhooks must be on the public internet; the "
             f"setting TIDEPROOF_WEBHOOK_TARGETS=any allows all addresses"
         )
     return addresses[0]
+
+
+def _host_and_port(url: str, schemes: tuple[str, ...]) -> tuple[str, int | None]:
+    """Return the host and the port of a webhook's URL, or raise an error that says what is wrong with it."""
+    begin = " or ".join(f"{scheme}://" for scheme in schemes)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = None, None, None
+    if len(url) > MAX_URL_LENGTH:
+        problem = f"have at most {MAX_URL_LENGTH:,} characters, not {len(url):,}"
+    elif not url.isascii():
+        problem = f"contain only ASCII characters, not {describe_value(url)}"
+    elif not url.lower().startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        problem = f"begin with {begin}, not {describe_value(url)}"
+    elif parts is None or not host:
+        problem = f"contain a valid host and port, not {describe_value(url)}"
+    elif "@" in parts.netloc:
+        problem = f"contain no user name and no password, not {describe_value(url)}"
+    else:
+        return host, port
+    raise InputError(f"the URL of a webhook must {problem}")
 
 
 def is_public(address: str) -> bool:

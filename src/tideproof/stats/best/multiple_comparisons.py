@@ -357,7 +357,7 @@ def allowance(arms: int) -> float:
     [0.2, 0.4, 0.5, 0.57, 0.66, 1.0, 1.34]
     """
     later = next(
-        (place for place, (n, _) in enumerate(_MEASURED_ALLOWANCES) if n >= arms),
+        (index for index, (n, _) in enumerate(_MEASURED_ALLOWANCES) if n >= arms),
         len(_MEASURED_ALLOWANCES) - 1,
     )
     (n, low), (m, high) = _MEASURED_ALLOWANCES[max(later - 1, 0)], _MEASURED_ALLOWANCES[max(later, 1)]

@@ -140,8 +140,8 @@ def check_testable(c: Cells, df1: int) -> None:
     if df1 == 0:
         raise InputError(
             f"additivity cannot be tested: the model has as many parameters as there are cells of arm and "
-            f"environment ({c.n.size}); the test needs, for example, two arms with rewards in both of two "
-            "environments"
+            f"environment ({c.n.size}); it needs, for example, two arms that both have rewards in the same "
+            "two environments"
         )
 
 

@@ -196,8 +196,8 @@ def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats,
     own = cells.weighted(np.where(believed | ~alive[j], 1.0 / v, 0.0))
     high = own.centred(cells.mean)  # Centre first, because shifts may be large.
     r = own.centred(high - s.mu[arm])
-    for place in np.flatnonzero(~alive & cells.compares).tolist():
-        here = np.flatnonzero(j == place)
+    for environment in np.flatnonzero(~alive & cells.compares).tolist():
+        here = np.flatnonzero(j == environment)
         r[here] -= np.median(r[here])
     shift = np.where(alive, 1.0, _MEDIAN_VARIANCE_RATIO)[j] / own.totals[j]
     spread = np.diag(s.P)[arm]

@@ -42,13 +42,13 @@ class _TotalDistribution(NamedTuple):
 
     `theta` is the logarithm of the odds ratio. `s` and `chance` are the possible totals and their
     probabilities; `normaliser` holds the logarithms of the normalising constants of the environments in
-    `places`.
+    `outcomes`.
     """
 
     theta: float
     s: Floats
     chance: Floats
-    places: _Outcomes
+    outcomes: _Outcomes
     normaliser: Floats
 
 
@@ -60,10 +60,10 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
     S, _ = count_ones_and_zeros(cells)
     n, own = _shared_values(cells, cells.n, i, k), _shared_values(cells, S, i, k)
     T = own.sum(axis=0)
-    places = _list_outcomes(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
-    j, s = places.environment, places.s
+    outcomes = _list_outcomes(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
+    j, s = outcomes.environment, outcomes.s
     log_c = _log_choose(n[0][j], s) + _log_choose(n[1][j], T[j] - s)
-    return ConditionalDistribution(places._replace(logarithm=log_c), own, mid)
+    return ConditionalDistribution(outcomes._replace(logarithm=log_c), own, mid)
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
@@ -105,13 +105,13 @@ class ConditionalDistribution:
     With `mid`, tail probabilities include half of the probability of the observed count, otherwise all of it.
     """
 
-    def __init__(self, places: _Outcomes, own: Floats, mid: bool = True) -> None:
+    def __init__(self, outcomes: _Outcomes, own: Floats, mid: bool = True) -> None:
         self.seen = float(own[0].sum())
-        self.low = float(places.s[places.first].sum())
-        self.high = self.low + places.s.size - places.first.size
+        self.low = float(outcomes.s[outcomes.first].sum())
+        self.high = self.low + outcomes.s.size - outcomes.first.size
         self._half = 0.5 if mid else 1.0
         wanted = min(max(self.seen, self.low + 0.5), self.high - 0.5)
-        self._found = _convolve(places, wanted) if self.low < self.high else None
+        self._found = _convolve(outcomes, wanted) if self.low < self.high else None
 
     def estimate(self) -> float:
         """Return the maximum conditional likelihood estimate of the log odds ratio.
@@ -149,18 +149,18 @@ class ConditionalDistribution:
         return solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
-def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
+def _normalisers(outcomes: _Outcomes, theta: float) -> tuple[Floats, Floats]:
     """Return log normalising constants and log probabilities of the numbers of ones in each environment.
 
     The constant of an environment is the sum of c_s exp(theta s) over its outcomes s.
     """
-    value = places.logarithm + theta * places.s
-    most = np.maximum.reduceat(value, places.first)
-    total = most + np.log(np.add.reduceat(np.exp(value - most[places.environment]), places.first))
-    return total, value - total[places.environment]
+    value = outcomes.logarithm + theta * outcomes.s
+    most = np.maximum.reduceat(value, outcomes.first)
+    total = most + np.log(np.add.reduceat(np.exp(value - most[outcomes.environment]), outcomes.first))
+    return total, value - total[outcomes.environment]
 
 
-def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
+def _convolve(outcomes: _Outcomes, wanted: float) -> _TotalDistribution:
     """Return the distribution of one arm's number of rewards of 1 if its mean is about `wanted`.
 
     The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
@@ -170,18 +170,18 @@ def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
     """
     theta = 0.0
     for _ in range(100):  # Newton's method, until theta is near enough.
-        p = np.exp(_normalisers(places, theta)[1])
-        mean = np.add.reduceat(p * places.s, places.first)
-        variance = float(np.sum(p * (places.s - mean[places.environment]) ** 2))
+        p = np.exp(_normalisers(outcomes, theta)[1])
+        mean = np.add.reduceat(p * outcomes.s, outcomes.first)
+        variance = float(np.sum(p * (outcomes.s - mean[outcomes.environment]) ** 2))
         miss = wanted - float(mean.sum())
         if abs(miss) < 0.1 * math.sqrt(variance):
             break
         theta += max(-1.0, min(1.0, miss / variance)) if variance > 0.0 else math.copysign(1.0, miss)
-    normaliser, logarithm = _normalisers(places, theta)
+    normaliser, logarithm = _normalisers(outcomes, theta)
     p = np.exp(logarithm)
     parts = [
         _trim(start, chance)
-        for start, chance in zip(places.s[places.first], np.split(p, places.first[1:]), strict=True)
+        for start, chance in zip(outcomes.s[outcomes.first], np.split(p, outcomes.first[1:]), strict=True)
     ]
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -189,7 +189,7 @@ def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
         parts = joined + parts[len(joined) * 2 :]
     start, chance = parts[0]
     return _TotalDistribution(
-        theta, np.asarray(start + np.arange(chance.size), np.float64), chance, places, normaliser
+        theta, np.asarray(start + np.arange(chance.size), np.float64), chance, outcomes, normaliser
     )
 
 
@@ -209,7 +209,7 @@ def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) ->
     normaliser at another theta is exact. So the tail that points away from there is summed, and the other is
     its complement.
     """
-    change = float(np.sum(_normalisers(found.places, theta)[0] - found.normaliser))
+    change = float(np.sum(_normalisers(found.outcomes, theta)[0] - found.normaliser))
     apart = found.s - seen
     upper = theta <= found.theta
     terms = (theta - found.theta) * found.s - change

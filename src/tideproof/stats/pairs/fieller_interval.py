@@ -17,7 +17,7 @@ def fieller_interval(
     from 0: the q between the roots of (y^2 - t^2 yy) q^2 - 2 (x y - t^2 xy) q + x^2 - t^2 xx. If y itself
     is not significantly different from 0, no bounded set has the coverage.
 
-    >>> [round(limit, 3) for limit in fieller_interval(1.0, 4.0, 0.01, 0.0, 0.01, 50.0, 0.95)]
+    >>> [round(bound, 3) for bound in fieller_interval(1.0, 4.0, 0.01, 0.0, 0.01, 50.0, 0.95)]
     [0.199, 0.302]
 
     References

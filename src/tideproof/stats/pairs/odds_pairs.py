@@ -43,7 +43,10 @@ class OddsPairScale:
         self.sums, failures = count_ones_and_zeros(cells)
         self._part, self._kept = competing_cells(cells, np.zeros(cells.K, np.int64), self.sums, failures)
         if not self._kept.size:
-            raise InputError("scale='odds' needs an environment with rewards of 0 and of 1; there is none")
+            raise InputError(
+                "scale='odds' requires an environment in which some rewards are 0 and some are 1; there "
+                "is none"
+            )
         self._totals = self._part.by_environment(self.sums[self._kept])
         self.theta, self.information = self._steadied()
         between = -self.information
@@ -97,9 +100,9 @@ class OddsPairScale:
         rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
         with np.errstate(divide="ignore"):
             found = np.log(rate / (1.0 - rate))
-        place = np.zeros(self._part.J, np.int64)
-        place[self._part.environment] = c.environment[self._kept]
-        found[place] = solve_levels(self._part, self._totals, theta)
+        environment = np.zeros(self._part.J, np.int64)
+        environment[self._part.environment] = c.environment[self._kept]
+        found[environment] = solve_levels(self._part, self._totals, theta)
         return found
 
     def _expected(self, theta: Floats) -> Floats:
@@ -163,5 +166,5 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         shift[cells.sizes == 0.0] = np.nan
     shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
-    readout = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
-    return uniform_estimate(scale.theta, C, readout, float(solution.freedom), pairs, scale.component)
+    means_and_shifts = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
+    return uniform_estimate(scale.theta, C, means_and_shifts, float(solution.freedom), pairs, scale.component)

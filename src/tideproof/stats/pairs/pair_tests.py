@@ -300,7 +300,7 @@ class PairTests(Pairs):
         if self._grid is None:
             return super().uppers(i, k, z)
 
-        def limits(here: Ints, pairs: PairBatchTests) -> Floats:
+        def bounds(here: Ints, pairs: PairBatchTests) -> Floats:
             """Return the upper confidence bounds of the effect differences in one block of pairs of arms."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
@@ -309,7 +309,7 @@ class PairTests(Pairs):
             deviate = partial(self._deviates, pairs, at, other)
             return upper_bounds(deviate, middle, step, z[here], _DOUBLINGS, _TOLERANCE)
 
-        return self._in_blocks(i, k, limits)
+        return self._in_blocks(i, k, bounds)
 
     def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, PairBatchTests], Floats]) -> Floats:
         """Apply the function `work` to many pairs of arms, in blocks of pairs that fit into memory."""

@@ -129,9 +129,9 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     """
     pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
-    readout = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
+    means_and_shifts = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
     return uniform_estimate(
-        scale.theta, pairs.covariance, readout, float(solution.freedom), pairs, scale.component
+        scale.theta, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
     )
 
 

@@ -101,9 +101,9 @@ def conditional_moments(
     period += 1.0 - period % 2.0  # Odd, because z = 0 at t = pi for p = 1/2.
     expected, between = part.n * p, np.zeros((part.K, part.K))
     for rows, here, points in _batches(part, period, deviation):
-        place = np.searchsorted(rows, part.environment[here]), part.arm[here]
+        at = np.searchsorted(rows, part.environment[here]), part.arm[here]
         n, odds = np.zeros((2, rows.size, part.K))
-        n[place], odds[place] = part.n[here], p[here]
+        n[at], odds[at] = part.n[here], p[here]
         t = 2.0 * np.pi / period[rows, None] * np.arange(points)
         sine, fall = np.sin(t)[:, :, None], (1.0 - np.cos(t))[:, :, None]
         odds = odds[:, None, :]
@@ -118,7 +118,7 @@ def conditional_moments(
         d, e = slope * fall * (odds - rest), slope * sine
         Wd, We = real * d - imaginary * e, real * e + imaginary * d
         moved = Wd.sum(axis=1)
-        expected[here] += moved[place]
+        expected[here] += moved[at]
         by = np.ones(rows.size) if weight is None else weight[rows]
         between += (by[:, None] * moved).T @ moved
         flat = (-1, part.K)

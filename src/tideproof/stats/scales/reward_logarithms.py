@@ -90,8 +90,9 @@ def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecisi
         )
         return choice._replace(sentence=choice.sentence + said)
     said = (
-        f"Ratios of means are estimated from the logarithms of rewards: the data are {_gain_text(gain)} "
-        f"times as likely if logarithms are normally distributed as if rewards are."
+        f"Ratios of means are estimated from the logarithms of rewards, because a normal distribution of the "
+        f"logarithms makes the data {_gain_text(gain)} times as likely as a normal distribution of the "
+        f"rewards."
     )
     return ScaleDecision("log", choice.tests, True, said, ("log",))
 
@@ -302,8 +303,10 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
     """
     found = log_means(require_logs(cells), solution)
     theta, C = found.theta, found.covariance
-    readout = factor_means_and_shifts(ratio_pairs(cells, solution.freedom), theta, theta, C)
-    made = uniform_estimate(theta, C, readout, float(solution.freedom), found.pairs, solution.component)
+    means_and_shifts = factor_means_and_shifts(ratio_pairs(cells, solution.freedom), theta, theta, C)
+    made = uniform_estimate(
+        theta, C, means_and_shifts, float(solution.freedom), found.pairs, solution.component
+    )
     return replace(made, freedom=found.freedom)
 
 

@@ -205,10 +205,10 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
     part, kept = competing_cells(cells, found.component, S, F)
     if not part.n.size:
         return ScaleTest(0.0, 1.0)
-    place = np.zeros(part.J, np.int64)
-    place[part.environment] = cells.environment[kept]
-    h = SCALE_PROPERTIES["odds"].level_dependence[other](level.here)[place]
-    there = level._replace(here=level.here[place])
+    environment = np.zeros(part.J, np.int64)
+    environment[part.environment] = cells.environment[kept]
+    h = SCALE_PROPERTIES["odds"].level_dependence[other](level.here)[environment]
+    there = level._replace(here=level.here[environment])
     c = _other_scale_estimates(other, part, found.fitted[kept], there, found.theta)
     theta = np.where(np.isfinite(found.theta), found.theta, 0.0)
     T = part.by_environment(S[kept])

@@ -71,7 +71,7 @@ class ScaleUnion(Pairs):
         """Return the largest upper confidence bound of two arms' difference over all scales of comparison."""
         found = self._shown.pairs.upper(i, k, z)
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
-        return max((found, *(limit for limit in rest if limit > found)))
+        return max((found, *(bound for bound in rest if bound > found)))
 
     def _apart(self, i: int, k: int) -> list[_OtherScale]:
         """Return the other scales of comparison, such as ratios, that disagree noticeably about two arms.

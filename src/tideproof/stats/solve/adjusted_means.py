@@ -178,14 +178,16 @@ def period_mean(c: Cells) -> Floats:
 
 def student_mean_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals of adjusted means."""
-    return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, confidence)
+    return student_intervals(
+        found.means_and_shifts.mean, found.means_and_shifts.mean_variance, found.mean_freedom, confidence
+    )
 
 
 def log_scale_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors of adjusted means, and confidence intervals symmetric on the log scale."""
     plain, mean, usual = (
         student_mean_intervals(found, confidence),
-        found.readout.mean,
+        found.means_and_shifts.mean,
         _reference_means(found),
     )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -195,9 +197,9 @@ def log_scale_intervals(found: Estimate, confidence: float) -> dict[str, Floats]
 
 def rate_intervals(found: Estimate, confidence: float) -> dict[str, Floats]:
     """Return standard errors of adjusted event rates, with confidence intervals between 0 and 1."""
-    plain, mean = student_mean_intervals(found, confidence), found.readout.mean
+    plain, mean = student_mean_intervals(found, confidence), found.means_and_shifts.mean
     return plain | wilson_intervals(
-        mean, _reference_means(found), found.readout.mean_variance, plain["high"] - mean
+        mean, _reference_means(found), found.means_and_shifts.mean_variance, plain["high"] - mean
     )
 
 
@@ -225,4 +227,8 @@ def _reference_means(found: Estimate) -> Floats:
 
     The variances of the adjusted means were computed for these.
     """
-    return found.readout.mean if found.readout.steady is None else found.readout.steady
+    return (
+        found.means_and_shifts.mean
+        if found.means_and_shifts.steady is None
+        else found.means_and_shifts.steady
+    )

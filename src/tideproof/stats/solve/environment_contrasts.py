@@ -105,7 +105,7 @@ def leave_one_out_effects(c: Cells, s: Solution) -> Floats:
     the environment's own arms. This takes O(K^2 + k^3) for an environment with k arms, without a new fit.
     Environments with the same k are solved together.
     """
-    c.check_one_way("leaving environments out")
+    c.check_one_way("influence()")
     residual, _ = residuals(s, c)
     found = np.tile(s.mu, (c.J, 1))
     order = np.argsort(c.environment, kind="stable")

@@ -348,17 +348,17 @@ def factor_inverse(cells: Cells, component: Ints | None = None) -> FactoredInver
     between = (w * own) @ w.T
     between = 0.5 * (between + between.T)
     np.fill_diagonal(between, 0.0)
-    place = connected_components(between > 0.0)
+    environment_component = connected_components(between > 0.0)
     if component is None:
-        component = _arm_components(cells, place)
+        component = _arm_components(cells, environment_component)
     degree = cells.by_arm(cells.weight * (1.0 - cells.shares))
-    by = _root_of_inverse(between, place) @ (w * own)
+    by = _root_of_inverse(between, environment_component) @ (w * own)
     return FactoredInverse(own, by, component, _references(degree, component))
 
 
-def _arm_components(cells: Cells, place: Ints) -> Ints:
+def _arm_components(cells: Cells, environment_component: Ints) -> Ints:
     """Derive the connected component of each arm from the connected components of the environments."""
     label = cells.J + np.arange(cells.K)  # An arm without rewards is alone.
-    label[cells.arm] = place[cells.environment]
+    label[cells.arm] = environment_component[cells.environment]
     _, first, group = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[group])

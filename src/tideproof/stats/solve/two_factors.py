@@ -65,7 +65,7 @@ def fit_two_way(c: Cells) -> TwoWayFit:
     if component.any():
         groups = [[c.arms[i] for i in np.flatnonzero(component == g)] for g in range(component.max() + 1)]
         raise NotComparable(
-            "the two factors of the environments do not connect all arms; arms of different groups cannot be "
+            "the two columns of environments do not connect all arms. Only arms of the same group can be "
             f"compared: {join_groups(groups)}"
         )
     columns = c.K + int(small.max()) + 1

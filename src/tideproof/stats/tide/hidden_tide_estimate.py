@@ -107,7 +107,7 @@ def follow_tide(
     )
     average = quadratic_forms(C, share[None, :], np.zeros(K, np.int64))
     mean_variance = np.maximum(noise / n.sum() + average, 0.0)
-    readout = MeansAndShifts(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
+    means_and_shifts = MeansAndShifts(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
     moment = np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1
     of, labels = parts.piece[moment], moment_labels(tide.time[parts.start], clock)
     still = rows.mean - (tide.level - gauge)[moment]
@@ -116,7 +116,7 @@ def follow_tide(
     return UnlabelledTideFit(
         cells=_cells(arms, labels, arm, of, n, mean, squares),
         still=_cells(arms, labels, arm, of, n, still + centre, squares),
-        found=uniform_estimate(mu, C, readout, float(freedom), pairs, component),
+        found=uniform_estimate(mu, C, means_and_shifts, float(freedom), pairs, component),
         law=laws[0].law,
         likely=laws[0].weight,
         sigma=float(np.sqrt(noise)),

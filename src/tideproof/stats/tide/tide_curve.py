@@ -57,7 +57,7 @@ class TideCurve(NamedTuple):
 class TideJump(NamedTuple):
     """Detected jump of the hidden tide: index of its likeliest point in time, probability and size."""
 
-    place: int
+    position: int
     chance: float
     jump: float
 

@@ -90,8 +90,8 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
     arm = shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
-    place = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
-    variance = common * unit * of_arm * place.value[cells.environment]
+    environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
+    variance = common * unit * of_arm * environment.value[cells.environment]
     third = np.zeros(variance.size)
     if cells.cubes is not None:
         power = variance**1.5
@@ -99,7 +99,9 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
         skewness = float(np.sum(cells.cubes[safe] / power[safe]) / np.sum(cells.n[used]))
         third = skewness * variance**1.5
     variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
-    return CellVariances(variance, third, float(freedom), arm.trust, place.trust, arm.freedom, place.freedom)
+    return CellVariances(
+        variance, third, float(freedom), arm.trust, environment.trust, arm.freedom, environment.freedom
+    )
 
 
 def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Floats) -> float:
@@ -173,5 +175,5 @@ def variance_between(deviation: Floats, error: Floats) -> float:
 def _unknown_variances(cells: Cells) -> CellVariances:
     """Return NaN for reward variances that cannot be estimated, with 0 degrees of freedom."""
     none = np.full(cells.n.size, np.nan)
-    arms, places = np.zeros(cells.K), np.zeros(cells.J)
-    return CellVariances(none, none, 0.0, arms, places, arms, places)
+    arms, environments = np.zeros(cells.K), np.zeros(cells.J)
+    return CellVariances(none, none, 0.0, arms, environments, arms, environments)

@@ -120,10 +120,10 @@ def pooled_variance_correction(cells: Cells, solution: Solution, pools: Pools) -
         X = g @ P  # Each row is Pg.
         twice, once = (X.T * (w * share**2)) @ X, (X.T * (w * share)) @ X
         R = (X.T * (w * share)) @ g
-        places, place = np.unique(cells.environment[here], return_inverse=True)
-        together = np.zeros((places.size, cells.K))
-        np.add.at(together, place, (w * share)[:, None] * X)
-        both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
+        environments, column = np.unique(cells.environment[here], return_inverse=True)
+        together = np.zeros((environments.size, cells.K))
+        np.add.at(together, column, (w * share)[:, None] * X)
+        both = R @ P @ R.T + (together.T / cells.totals[environments]) @ together
         extra += 4.0 * (twice - both) / pools.freedom[p]
         doubt += pair_variances(once) ** 2 / pools.freedom[p]
     return VarianceCorrection(extra, doubt)

@@ -104,10 +104,10 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
         X = g @ P  # Each row is Pg.
         T = (X.T * w) @ X  # PM_pP
         R = (X.T * w) @ g
-        places, place = np.unique(cells.environment[here], return_inverse=True)
-        together = np.zeros((places.size, cells.K))
-        np.add.at(together, place, w[:, None] * X)  # It is 0 if the pool is an environment.
-        both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
+        environments, column = np.unique(cells.environment[here], return_inverse=True)
+        together = np.zeros((environments.size, cells.K))
+        np.add.at(together, column, w[:, None] * X)  # It is 0 if the pool is an environment.
+        both = R @ P @ R.T + (together.T / cells.totals[environments]) @ together
         extra += 4.0 * (T - both) / pools.freedom[p]
         spent += pair_variances(T) ** 2 / pools.freedom[p]
     with np.errstate(divide="ignore", invalid="ignore"):

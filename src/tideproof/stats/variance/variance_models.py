@@ -61,8 +61,8 @@ class Estimate:
     mu : (K,) arm effects muhat, up to a constant for each group of arms.
     covariance : (K, K) covariance of muhat.
     freedom : (K, K) degrees of freedom of each contrast.
-    compute_readout : function that returns `readout`, the adjusted means and shifts with their variances; it
-        is called once, and only if they are read.
+    compute_means_and_shifts : function that returns `means_and_shifts`, the adjusted means and shifts with
+        their variances; it is called once, and only if they are read.
     mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
     pairs : tests and confidence bounds for each pair of arms.
     component : (K,) connected group of each arm.
@@ -72,7 +72,7 @@ class Estimate:
     mu: Floats
     covariance: Floats
     freedom: Floats
-    compute_readout: Callable[[], MeansAndShifts]
+    compute_means_and_shifts: Callable[[], MeansAndShifts]
     mean_freedom: Floats
     shift_freedom: Floats
     pairs: Pairs
@@ -80,9 +80,9 @@ class Estimate:
     mixed: MixedModelFit | None = None
 
     @cached_property
-    def readout(self) -> MeansAndShifts:
+    def means_and_shifts(self) -> MeansAndShifts:
         """Adjusted arm means and environment shifts, with their variances."""
-        return self.compute_readout()
+        return self.compute_means_and_shifts()
 
 
 class CellNoise(NamedTuple):
@@ -149,12 +149,12 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
 
 
 def uniform_estimate(
-    mu: Floats, covariance: Floats, readout: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
+    mu: Floats, covariance: Floats, adjusted: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
     """Combine estimates into an `Estimate` with the same degrees of freedom for all of them."""
-    K, J = mu.size, readout.shift.size
-    both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
-    return Estimate(mu, covariance, both, lambda: readout, of_arm, of_place, pairs, component)
+    K, J = mu.size, adjusted.shift.size
+    both, of_arm, of_environment = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
+    return Estimate(mu, covariance, both, lambda: adjusted, of_arm, of_environment, pairs, component)
 
 
 def sigma2(solution: Solution) -> float:
@@ -179,10 +179,12 @@ def _common(c: Cells, s: Solution) -> Estimate:
     one = sigma2(s)
     if c.slope is not None:  # The slope of covariates is an estimate, too.
         s = s._replace(P=s.P + c.slope.loose)
-    return _estimate(c, s, one * s.P, partial(_common_readout, c, s), _residual_degrees_of_freedom(c, s))
+    return _estimate(
+        c, s, one * s.P, partial(_common_means_and_shifts, c, s), _residual_degrees_of_freedom(c, s)
+    )
 
 
-def _common_readout(c: Cells, s: Solution) -> MeansAndShifts:
+def _common_means_and_shifts(c: Cells, s: Solution) -> MeansAndShifts:
     """Return adjusted means and shifts with their variances, assuming one noise variance for all rewards."""
     one = sigma2(s)
     mean, mean_variance = adjusted_means(s, c)
@@ -205,8 +207,8 @@ def _sandwich(c: Cells, s: Solution) -> Estimate:
     if unchecked.size:
         i, j = c.arm[unchecked[0]], c.environment[unchecked[0]]
         raise InputError(
-            f"variance='sandwich' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}: no "
-            f"other reward can be compared with its single reward; use variance='common'"
+            f"variance='sandwich' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}: the "
+            f"model fits its single reward exactly, whatever the reward is; use variance='common'"
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
     C = s.P @ meat(c, q) @ s.P
@@ -418,11 +420,11 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
 def _measured(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects, with variances implied by the means for 0/1 rewards, and measured otherwise."""
     pairs = additive_pairs(c, s)
-    read = partial(_measured_readout, c, s, pairs)
+    read = partial(_measured_means_and_shifts, c, s, pairs)
     return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
 
 
-def _measured_readout(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
+def _measured_means_and_shifts(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
     """Return adjusted means and shifts, with variances that follow from the fitted variances of rewards."""
     scale: Any = pairs.scale
     found = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)

@@ -64,9 +64,11 @@ def _beats_all(names: Sequence[str], of: ErrorMeasure) -> Check:
             study = found[name]
             for other in (ROUND_ROBIN, ZERO_ONE):
                 compared = paired_difference(study, LINLUCB, other, budgets(name), of, level)
-                parts.append(ClaimPart(f"{panels()[name].title}: {LINLUCB} minus {other}", compared, "below"))
+                what = f"{panels()[name].title}: {of.upper()} of {LINLUCB} minus {other}"
+                parts.append(ClaimPart(what, compared, "below"))
             compared = difference_to_ser3(study, LINLUCB, found[ser3_panel_name(name)], of, level)
-            parts.append(ClaimPart(f"{panels()[name].title}: {LINLUCB} minus SER3", compared, "below"))
+            what = f"{panels()[name].title}: {of.upper()} of {LINLUCB} minus SER3"
+            parts.append(ClaimPart(what, compared, "below"))
         return parts
 
     return check
@@ -81,7 +83,7 @@ def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | No
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
             ClaimPart(
-                f"{label}: {panels()[a].title} minus {panels()[b].title.rsplit(', ', 1)[1]}",
+                f"PICS of {label}: {panels()[a].title} minus {panels()[b].title.rsplit(', ', 1)[1]}",
                 difference_across_worlds(found[a], found[b], label, at or budgets(a), level),
                 "above",
             )
@@ -109,9 +111,8 @@ def _worsens(found: Found, level: float) -> list[ClaimPart]:
             )
             for each in later
         ]
-        parts.append(
-            ClaimPart(f"{panels()[name].title}: {ZERO_ONE}, later minus first", compared, "above", some=True)
-        )
+        what = f"{panels()[name].title}: PICS of {ZERO_ONE}, later minus first"
+        parts.append(ClaimPart(what, compared, "above", some=True))
     return parts
 
 
@@ -132,7 +133,7 @@ def minus(
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
             ClaimPart(
-                f"{panels()[name].title}: {a} minus {b}{note}",
+                f"{panels()[name].title}: PICS of {a} minus {b}{note}",
                 paired_difference(found[name], a, b, at or budgets(name), "pics", level),
                 side,
                 bar,
@@ -153,9 +154,12 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
         study, sweep = found[name], found[SWEEP if name == "existing" else ser3_panel_name(name)]
         labels, at = (EXISTING, study.budgets) if name == "existing" else (_COMPARED, budgets(name))
         by_pics, by_eoc = (_differences(study, sweep, labels, at, of, half) for of in MEASURES)
-        for first, second, words in ((by_pics, by_eoc, "PICS, EOC"), (by_eoc, by_pics, "EOC, PICS")):
-            what = f"{panels()[name].title}: of the one behind by {words} of it minus that of the other"
-            parts.append(ClaimPart(what, _agreement(first, second), "above"))
+        for worse_by, differs_in, first, second in (
+            ("PICS", "EOC", by_pics, by_eoc),
+            ("EOC", "PICS", by_eoc, by_pics),
+        ):
+            what = f"{differs_in} of the policy with the higher {worse_by} minus that of the other"
+            parts.append(ClaimPart(f"{panels()[name].title}: {what}", _agreement(first, second), "above"))
     return parts
 
 
@@ -202,7 +206,7 @@ def _improves(found: Found, level: float) -> list[ClaimPart]:
             )
             for t in shared
         ]
-        parts.append(ClaimPart(f"{LINLUCB} minus {label}", compared, "below"))
+        parts.append(ClaimPart(f"PICS of {LINLUCB} minus {label}", compared, "below"))
     return parts
 
 
@@ -216,7 +220,8 @@ def _connects(found: Found, level: float) -> list[ClaimPart]:
             f"{study.budgets[0]} pulls",
             Measurement(*(float(x[0]) for x in (apart / study.replications, *ends))),
         )
-        parts.append(ClaimPart(f"{panels()[name].title}: share of runs", [only], "below", SMALL))
+        what = f"{panels()[name].title}: share of runs whose arms are not connected"
+        parts.append(ClaimPart(what, [only], "below", SMALL))
     return parts
 
 
@@ -224,7 +229,7 @@ def _two_arms(found: Found, level: float) -> list[ClaimPart]:
     study = found["two-arms"]
     compared = paired_difference(study, LINLUCB, REDUCED_ROBIN, study.budgets, "pics", level)
     return between_thresholds(
-        f"{LINLUCB} minus one pull of each arm in every environment", compared, -SMALL, SMALL
+        f"PICS of {LINLUCB} minus one pull of each arm in every environment", compared, -SMALL, SMALL
     )
 
 
@@ -250,7 +255,7 @@ CLAIMS = (
         "3.2",
         SIXTEEN,
         _connects,
-        f"The share of runs whose arms are not connected after it is below {SMALL}, in all sixteen panels.",
+        f"In all sixteen panels, the arms are not connected afterwards in a share of runs below {SMALL}.",
     ),
     Claim(
         "two-arms",
@@ -258,7 +263,8 @@ CLAIMS = (
         "4",
         ("two-arms",),
         _two_arms,
-        f"LinLUCB errs as often as a policy that plays each arm once in every environment, within {SMALL}.",
+        f"The PICS of LinLUCB differs by less than {SMALL} from that of a policy that pulls each arm once "
+        "in every environment.",
     ),
     Claim(
         "linlucb-improves",
@@ -267,7 +273,7 @@ CLAIMS = (
         ("mdm-5-general", "existing"),
         _improves,
         "LinLUCB errs less often than each of the ten existing policies of figure 2, "
-        "at every budget both have.",
+        "at every budget that was simulated for both.",
     ),
     Claim(
         "linlucb-fig4",
@@ -275,7 +281,7 @@ CLAIMS = (
         "5.1",
         _swept(REDUCTION),
         _beats_all(REDUCTION, "pics"),
-        "It errs less often than round robin, 0-1_1 and SER3 at every budget looked at, in four panels.",
+        "LinLUCB errs less often than round robin, 0-1_1 and SER3 at every compared budget, in four panels.",
     ),
     Claim(
         "linlucb-16-pics",
@@ -283,7 +289,8 @@ CLAIMS = (
         "appendix C",
         _swept(SIXTEEN),
         _beats_all(SIXTEEN, "pics"),
-        "The same in all sixteen panels.",
+        "LinLUCB errs less often than round robin, 0-1_1 and SER3 at every compared budget, "
+        "in all sixteen panels.",
     ),
     Claim(
         "linlucb-16-eoc",
@@ -291,17 +298,18 @@ CLAIMS = (
         "appendix C",
         _swept(SIXTEEN),
         _beats_all(SIXTEEN, "eoc"),
-        "The same by expected opportunity cost.",
+        "The expected opportunity cost of LinLUCB is lower than those of round robin, 0-1_1 and SER3 "
+        "at every compared budget, in all sixteen panels.",
     ),
     Claim(
         "eoc-like-pics",
-        "Seen by EOC, results look much as they do by PICS.",
+        "Results by EOC look much like those by PICS.",
         "appendix C",
         (*_swept(SIXTEEN), "existing"),
         _same_order,
-        "Wherever one of the two has decided which of two policies is ahead, the other agrees: LinLUCB, "
-        "round robin, 0-1_1 and SER3 in all sixteen panels, "
-        "and every two of the existing policies in figure 2.",
+        "Wherever PICS or EOC shows which of two policies is better, the other measure agrees. "
+        "Compared are LinLUCB, round robin, 0-1_1 and SER3 in all sixteen panels, "
+        "and all pairs of the existing policies in figure 2.",
     ),
     Claim(
         "linlucb-slower-in-short",
@@ -310,7 +318,7 @@ CLAIMS = (
         "5.1",
         _both(_SLOWER),
         _across(LINLUCB, _SLOWER, DECAY),
-        "LinLUCB errs more often there, at each of five budgets up to 200.",
+        "LinLUCB errs more often in cannot-sample-all-arms, at each of five budgets up to 200.",
     ),
     Claim(
         "zero-one-general-harder",
@@ -318,7 +326,7 @@ CLAIMS = (
         "5.1",
         _both(_HARDER),
         _across(ZERO_ONE, _HARDER),
-        "It errs more often in the general scenario, at every budget looked at.",
+        "0-1_1 errs more often in the general scenario, at every compared budget.",
     ),
     Claim(
         "zero-one-worsens",
@@ -326,16 +334,16 @@ CLAIMS = (
         "5.1",
         REDUCTION,
         _worsens,
-        f"At some budget up to {FIRST_PULLS[-1]} it errs more often than right after its initialisation, "
-        "paired run by run, in each of four panels.",
+        f"In each of four panels, 0-1_1 errs more often at some budget up to {FIRST_PULLS[-1]} than right "
+        "after its initialisation. The two error rates are compared run by run.",
     ),
     Claim(
         "zero-one-below-round-robin",
-        "Even in cannot-sample-all-arms 0-1_1 performs worse than round robin.",
+        "Even in cannot-sample-all-arms, 0-1_1 performs worse than round robin.",
         "5.1",
         tuple(f"{means}-5-{CANNOT}" for means in CONFIGURATIONS),
         minus(ZERO_ONE, ROUND_ROBIN, [f"{means}-5-{CANNOT}" for means in CONFIGURATIONS], "above"),
-        "It errs more often at every budget looked at.",
+        "0-1_1 errs more often than round robin at every compared budget.",
     ),
     Claim(
         "zero-one-short-better",
@@ -343,7 +351,7 @@ CLAIMS = (
         "appendix C",
         _both(_SHORT_LONG),
         _across(ZERO_ONE, _SHORT_LONG),
-        "It errs more often in each of the two long scenarios than in each of the two short ones.",
+        "0-1_1 errs more often in each of the two long scenarios than in each of the two short ones.",
     ),
     Claim(
         "zero-one-competitive",
@@ -351,6 +359,6 @@ CLAIMS = (
         "appendix C",
         _WORST,
         minus(ZERO_ONE, ROUND_ROBIN, _WORST, "below", CLOSE, note=f" is below {CLOSE}"),
-        f"Its PICS is less than {CLOSE} above that of round robin at every budget looked at.",
+        f"The PICS of 0-1_1 is less than {CLOSE} above that of round robin at every compared budget.",
     ),
 )

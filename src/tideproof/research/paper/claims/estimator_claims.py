@@ -38,7 +38,7 @@ def identities_hold(*quantities: str) -> Check:
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
             ClaimPart(
-                f"{quantity}: both sides apart by",
+                f"{quantity}: difference of the two sides",
                 identity_errors(found, quantity),
                 "below",
                 ROUNDING,
@@ -56,13 +56,14 @@ def _two_environments(found: Found, level: float) -> list[ClaimPart]:
             "weight of the second shift", identity_errors(found, "weight of the second shift"), "above"
         ),
         ClaimPart(
-            "chance that the inferior arm has the larger raw mean, without a shift",
+            "probability that the inferior arm has the larger raw mean, without a shift",
             identity_errors(found, "chance of the inferior arm, no shift"),
             "below",
             0.5,
         ),
         ClaimPart(
-            "the same, the second shift being 100 sigma larger than the first",
+            "probability that the inferior arm has the larger raw mean, if the second shift is 100 sigma "
+            "larger",
             identity_errors(found, "chance of the inferior arm, large shift"),
             "above",
             0.99,
@@ -73,7 +74,7 @@ def _two_environments(found: Found, level: float) -> list[ClaimPart]:
 def _term_vanishes(found: Found, level: float) -> list[ClaimPart]:
     compared = [
         Comparison(
-            f"{design}, {LATE} over {EARLY} environments",
+            f"{design}, {LATE} relative to {EARLY} environments",
             late_over_early(found, design, "shift term of raw means, root mean square"),
         )
         for design in (WORST, HALVES)
@@ -88,9 +89,10 @@ def _printed_shifts(found: Found, level: float) -> list[ClaimPart]:
         for row in rows_of(found["limits"], quantity="smallest printed Var(s_j) over OLS")
     ]
     drawn = identity_errors(found, "printed Cov of shifts over OLS")
+    ratio = "printed variance divided by that of least squares"
     return [
-        ClaimPart("designs drawn at random: largest variance as printed, over OLS", drawn, "below", agrees),
-        ClaimPart("designs that grow: smallest variance as printed, over OLS", grown, "below", agrees),
+        ClaimPart(f"random designs: largest {ratio}", drawn, "below", agrees),
+        ClaimPart(f"growing designs: smallest {ratio}", grown, "below", agrees),
     ]
 
 
@@ -107,7 +109,7 @@ def _unbiased(found: Found, level: float) -> list[ClaimPart]:
     what = "fixed designs: largest error of an expected estimate"
     parts = [ClaimPart(what, fixed, "below", ROUNDING, universal=True)]
     for name in REDUCTION:
-        what = f"{panels()[name].title}: bias of a difference under {LINLUCB}, {PULLS} pulls"
+        what = f"{panels()[name].title}: bias of an estimated difference under {LINLUCB}, {PULLS} pulls"
         parts += between_thresholds(what, _bias(found, name, level), -UNBIASED, UNBIASED)
     return parts
 
@@ -127,7 +129,7 @@ def _normal(quantity: str, note: str) -> Check:
                 reach = math.sqrt(math.log(2.0 / (1.0 - level)) / (2.0 * row["runs"]))
                 ends = max(row["value"] - reach, 0.0), row["value"] + reach
                 compared.append(Comparison(row["where"], Measurement(row["value"], *ends)))
-            what = f"{panels()[name].title}, {note}: distance of a difference from normal"
+            what = f"{panels()[name].title}: Kolmogorov distance of a difference from normal, {note}"
             parts.append(ClaimPart(what, compared, "below", NEARLY_NORMAL))
         return parts
 
@@ -135,13 +137,13 @@ def _normal(quantity: str, note: str) -> Check:
 
 
 def _normal_under_linlucb(found: Found, level: float) -> list[ClaimPart]:
-    law = _normal(NORMAL, "N(theta, sigma^2 (X'X)^-1)")(found, level)
-    return [*law, *_normal(SHAPE, "shape alone")(found, level)]
+    law = _normal(NORMAL, "standardized as N(theta, sigma^2 (X'X)^-1)")(found, level)
+    return [*law, *_normal(SHAPE, "standardized by mean and standard deviation over runs")(found, level)]
 
 
 _DISTANCE = (
-    f"The distribution of a difference of two arms over its standard deviation is nowhere {NEARLY_NORMAL} "
-    "away from that of a standard normal (distance of Kolmogorov)"
+    "The Kolmogorov distance between the distribution of a standardized difference of two arms and the "
+    f"standard normal distribution is below {NEARLY_NORMAL}"
 )
 
 CLAIMS = (
@@ -151,18 +153,20 @@ CLAIMS = (
         "2.3",
         ("identities",),
         identities_hold("raw means"),
-        "Raw means are the means, this term and averaged noise, exactly, on ten designs drawn at random.",
+        "On ten random designs, raw means equal the true means plus this term plus the average noise, "
+        "exactly.",
     ),
     Claim(
         "two-environments",
-        "With two environments, equal pulls in the first and more pulls of the inferior arm in the second, "
-        "a second shift that is large enough makes it look better.",
+        "In two environments, with equal pulls in the first and more pulls of the inferior arm in the "
+        "second, "
+        "a large enough second shift makes the inferior arm look better.",
         "2.3",
         ("identities",),
         _two_environments,
-        "By formula, for two arms half a sigma apart on four designs. "
-        "On the last both have as many pulls in the second environment too, which the printed inequality "
-        "allows: then the shift has no weight.",
+        "The probabilities are computed by formula for two arms with a gap of half a sigma, on four designs. "
+        "In the last design, the arms have equally many pulls in the second environment, too, which the "
+        "printed inequality allows. The shift then has no weight.",
     ),
     Claim(
         "shift-term-vanishes",
@@ -170,16 +174,17 @@ CLAIMS = (
         "2.3",
         ("limits",),
         _term_vanishes,
-        f"Its root mean square after {LATE} environments is below {TERM} of that after {EARLY}, "
-        "shifts being uniform between 0 and 20.",
+        f"The root mean square of the term after {LATE} environments is below {TERM} times that after "
+        f"{EARLY}, "
+        "for shifts that are uniform between 0 and 20.",
     ),
     Claim(
         "first-shift-is-zero",
-        "That the first shift is zero can be assumed without loss of generality.",
+        "It can be assumed without loss of generality that the first shift is zero.",
         "3.1",
         ("identities",),
         identities_hold("contrasts in another gauge"),
-        "With the last shift set to zero instead, no difference of two arms changes.",
+        "If the last shift is set to zero instead, no difference of two arms changes.",
     ),
     Claim(
         "separate-solutions",
@@ -187,7 +192,7 @@ CLAIMS = (
         "3.1",
         ("identities",),
         identities_hold("separate means", "separate shifts"),
-        "Both formulas give the estimates of the joint regression, on ten designs drawn at random.",
+        "Both formulas give the estimates of the joint regression, on ten random designs.",
     ),
     Claim(
         "unbiased",
@@ -195,25 +200,26 @@ CLAIMS = (
         "3.1, 6",
         ("identities", "adaptive"),
         _unbiased,
-        "On a fixed design expected rewards give back the truth. Under LinLUCB, whose design depends on the "
-        f"rewards, the average error of an arm minus the best arm is less than {UNBIASED} sigma.",
+        "On a fixed design, the estimates from expected rewards equal the true values. Under LinLUCB, whose "
+        "design depends on the rewards, the average error of an estimated difference to the best arm is less "
+        f"than {UNBIASED} sigma.",
     ),
     Claim(
         "normal-on-fixed-design",
         "The estimators are normal if the design is fixed.",
         "3.1",
         ("adaptive",),
-        _normal(FIXED, "one design of LinLUCB held fixed"),
-        f"{_DISTANCE}, over draws of the noise.",
+        _normal(FIXED, "on a fixed design from one run of LinLUCB"),
+        f"{_DISTANCE}, over random draws of the noise.",
     ),
     Claim(
         "normal-under-linlucb",
-        "Under LinLUCB too the estimator is normal at every step, as its bound takes it to be.",
+        "Under LinLUCB, the estimator is also normal at every step, as its confidence bound assumes.",
         "4",
         ("adaptive",),
         _normal_under_linlucb,
-        f"{_DISTANCE}, over runs of {PULLS} pulls: as it is, and with its average and spread over runs "
-        "taken out, which leaves the shape.",
+        f"{_DISTANCE}, over runs of {PULLS} pulls. Differences are standardized in two ways: by the mean and "
+        "variance that the paper assumes, and by their mean and standard deviation over runs.",
     ),
     Claim(
         "printed-covariance-of-shifts",
@@ -221,8 +227,8 @@ CLAIMS = (
         "3.1",
         ("identities", "limits"),
         _printed_shifts,
-        "It equals the inverse of the normal equations, on ten designs drawn at random and on seven "
-        "that grow.",
+        "The printed variances equal those from the inverse of the normal equations, on ten random designs "
+        "and on seven growing designs.",
     ),
     Claim(
         "variance-unbiased-on-fixed-design",
@@ -231,23 +237,24 @@ CLAIMS = (
         "3.1",
         ("identities",),
         identities_hold("expected variance estimate"),
-        "Its expectation is the trace of the matrix that makes residuals, over that number.",
+        "Its expectation, sigma^2 times the trace of the residual-maker matrix divided by N - K - J + 1, "
+        "is sigma^2.",
     ),
     Claim(
         "modified-means",
-        "Sample means of rewards with the estimated shifts taken out are the least-squares means.",
+        "Sample means of rewards minus the estimated shifts are the least-squares means.",
         "5.2, appendix B",
         ("identities",),
         identities_hold("modified means"),
-        "Both are the same for every arm, on ten designs drawn at random.",
+        "Both are equal for every arm, on ten random designs.",
     ),
     Claim(
         "stationary-bound",
-        "In a stationary environment the bound of LinLUCB becomes that of raw means, "
-        "their variance being sigma^2/N_i.",
+        "In a stationary environment, the bound of LinLUCB becomes that of raw means, "
+        "whose variance is sigma^2/N_i.",
         "5.2",
         ("identities",),
         identities_hold("one environment, raw means", "one environment, N Var"),
-        "With one environment the estimates are raw means and N_i times their variance is sigma^2.",
+        "With one environment, the estimates are the raw means, and N_i times their variance is sigma^2.",
     ),
 )

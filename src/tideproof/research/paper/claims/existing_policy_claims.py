@@ -13,6 +13,8 @@ from tideproof.research.paper.elimination_variants import (
     ALL_REWARDS,
     HALVES,
     LAST_PHASE,
+    LOST,
+    LOST_FIRST,
     NO_SHIFTS,
     ONE_AT_A_TIME,
 )
@@ -43,7 +45,7 @@ def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
         study = found["existing"]
         return [
             ClaimPart(
-                f"{label} minus {ROUND_ROBIN}",
+                f"PICS of {label} minus {ROUND_ROBIN}",
                 paired_difference(study, label, ROUND_ROBIN, HIGHER, "pics", level),
                 "above",
             )
@@ -66,9 +68,9 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
     study = found["existing"]
     worse = paired_difference(study, SR, ROUND_ROBIN, study.budgets, "pics", level)
     return [
-        ClaimPart(f"{SR} minus {ROUND_ROBIN}", worse, "above"),
+        ClaimPart(f"PICS of {SR} minus {ROUND_ROBIN}", worse, "above"),
         ClaimPart(
-            f"{SR} errs less than {SLIGHTLY} times as often",
+            f"PICS of {SR} divided by that of {ROUND_ROBIN}",
             _times(found, SR, ROUND_ROBIN, level),
             "below",
             SLIGHTLY,
@@ -86,9 +88,9 @@ def _slower(found: Found, level: float) -> list[ClaimPart]:
 
     parts = _worse_than_round_robin(ADAPTIVE)(found, level)
     for label in ADAPTIVE:
-        only = Comparison(f"{HIGHER[-1]} over {HIGHER[0]} pulls", left(label).minus(left(ROUND_ROBIN)))
+        only = Comparison(f"{HIGHER[-1]} relative to {HIGHER[0]} pulls", left(label).minus(left(ROUND_ROBIN)))
         parts.append(
-            ClaimPart(f"{label}: share of PICS that is left, minus that of {ROUND_ROBIN}", [only], "above")
+            ClaimPart(f"{label}: remaining share of PICS minus that of {ROUND_ROBIN}", [only], "above")
         )
     return parts
 
@@ -97,7 +99,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
     study = found["existing"]
     return [
         ClaimPart(
-            f"{PSS} minus {other}",
+            f"PICS of {PSS} minus {other}",
             paired_difference(study, PSS, other, study.budgets, "pics", level),
             "above",
         )
@@ -126,12 +128,12 @@ def _why_pss(found: Found, level: float) -> list[ClaimPart]:
     last = f"{HALVES}, {LAST_PHASE}"
     return [
         ClaimPart(
-            f"best arm lost in the first phase: {halves} minus {one}",
-            minus("lost first", halves, one),
+            f"best arm eliminated in the first phase: {halves} minus {one}",
+            minus(LOST_FIRST, halves, one),
             "above",
         ),
-        ClaimPart(f"PICS: {halves} minus {one}", minus("lost", halves, one), "above"),
-        ClaimPart(f"PICS: {last} minus {halves}", minus("lost", last, halves), "above"),
+        ClaimPart(f"PICS: {halves} minus {one}", minus(LOST, halves, one), "above"),
+        ClaimPart(f"PICS: {last} minus {halves}", minus(LOST, last, halves), "above"),
     ]
 
 
@@ -140,7 +142,7 @@ def _elimination_suffers(found: Found, level: float) -> list[ClaimPart]:
     name, each = f"{ONE_AT_A_TIME}, {ALL_REWARDS}", simultaneous_level(level, 2)
     compared = []
     for budget in sorted({row["budget"] for row in found["elimination"]}):
-        shifted, still = (_share(rows[one, "lost", budget], each) for one in (name, f"{name}{NO_SHIFTS}"))
+        shifted, still = (_share(rows[one, LOST, budget], each) for one in (name, f"{name}{NO_SHIFTS}"))
         compared.append(Comparison(f"{budget} pulls", shifted.minus(still)))
     return [ClaimPart(f"PICS of {SR}: with shifts minus without", compared, "above")]
 
@@ -161,7 +163,10 @@ def _ips_mean(found: Found, level: float) -> list[ClaimPart]:
         near = normal_interval(row["mean"], row["stderr"], level)
         compared = [Comparison(f"{row['budget']} pulls", near)]
         parts += between_thresholds(
-            f"arm {row['arm'] + 1}: IPS minus average reward", compared, -CENTRED, CENTRED
+            f"arm {row['arm'] + 1}: propensity-weighted mean minus average reward",
+            compared,
+            -CENTRED,
+            CENTRED,
         )
     return parts
 
@@ -191,11 +196,11 @@ def _in_the_end(found: Found, level: float) -> list[ClaimPart]:
 CLAIMS = (
     Claim(
         "elimination-suffers",
-        "Elimination by sample means can go wrong under shifts also when it samples uniformly.",
+        "Under shifts, elimination by sample means can go wrong even if it samples uniformly.",
         "2.3",
         ("elimination",),
         _elimination_suffers,
-        "SR, which plays the arms still in alike, errs more often with shifts than without.",
+        "SR, which pulls all arms that are not yet eliminated equally often, errs more often with shifts.",
     ),
     Claim(
         "ips-unbiased",
@@ -203,26 +208,27 @@ CLAIMS = (
         "2.2",
         ("propensities",),
         _ips_mean,
-        f"Over runs of P1 its mean is within {CENTRED:g} of the average reward, shifts going up to 20. "
-        "That is half the gap of two neighbours.",
+        f"Over runs of P1, its mean differs from the average reward by less than {CENTRED:g}, with shifts up "
+        "to 20. This threshold is half the gap between two neighbouring arms.",
     ),
     Claim(
         "ips-still-biased",
-        "Selecting by it does not help: a reward of a favourable environment weighs too much.",
+        "Selecting by propensity-weighted means does not help: rewards of a favourable environment weigh "
+        "too much.",
         "2.3",
         ("existing", "ips-stationary"),
         _ips_suffers,
-        f"P1 that selects by it errs more often with shifts than without, from {HIGHER[0]} pulls on.",
+        f"P1 with this selection errs more often with shifts than without, from {HIGHER[0]} pulls on.",
     ),
     Claim(
         "adaptive-slower",
-        "With larger budgets PICS of the adaptive policies falls much more slowly than that of round robin.",
+        "With larger budgets, PICS of the adaptive policies falls much more slowly than that of round robin.",
         "2.3",
         ("existing",),
         _slower,
         f"UCB, LUCB, P1, EXP4.P and 0-1_1 err more often than round robin at every budget from {HIGHER[0]} "
-        f"on, and a larger share of their PICS at {HIGHER[0]} pulls is left at {HIGHER[-1]}. "
-        "PSS and SR, of which the paper speaks apart, have claims of their own.",
+        f"on. A larger share of their PICS at {HIGHER[0]} pulls remains at {HIGHER[-1]} pulls. "
+        "The paper discusses PSS and SR separately; they have their own claims.",
     ),
     Claim(
         "robust-less-efficient",
@@ -238,26 +244,27 @@ CLAIMS = (
         "2.3",
         ("existing",),
         _sr,
-        f"It errs more often at every budget, but less than {SLIGHTLY} times as often.",
+        f"SR errs more often than round robin at every budget, but less than {SLIGHTLY} times as often.",
     ),
     Claim(
         "pss-clearly-worse",
-        "PSS differs significantly from them although it samples in the same way.",
+        "PSS differs significantly from SR and round robin, although it samples in the same way.",
         "2.3",
         ("existing",),
         _pss,
-        "It errs more often than SR and than round robin, at every budget.",
+        "PSS errs more often than SR and than round robin, at every budget.",
     ),
     Claim(
         "why-pss-is-worse",
-        "PSS is worse because it drops half of the arms at once, "
-        "and because it judges by the rewards of one phase.",
+        "PSS is worse because it eliminates half of the arms at once, "
+        "and because it uses only the rewards of the last phase.",
         "2.3",
         ("elimination",),
         _why_pss,
-        "One thing is changed at a time, in a simulation apart from the lab. Halving loses the best arm in "
-        "the first phase more often than dropping one arm does, and errs more often in the end; halving by "
-        "the means of the last phase errs more often than halving by those of all rewards.",
+        "One rule is changed at a time, in a separate simulation. Eliminating half of the arms loses the "
+        "best "
+        "arm in the first phase more often than eliminating one arm, and errs more often in the end. "
+        "Eliminating half by means of the last phase errs more often than by means of all rewards.",
     ),
     Claim(
         "ser3-best-existing",
@@ -265,9 +272,9 @@ CLAIMS = (
         "2.3",
         ("existing", SWEEP),
         _ser3,
-        "At each average of its samples every other policy errs more often, "
-        "even if given the next larger budget of the grid. "
-        "SER3 is told the gap of the two best arms, which the others are not.",
+        "At each of SER3's average numbers of pulls, every other policy errs more often, "
+        "even with the next larger budget that was simulated. "
+        "SER3 knows the gap between the two best arms, which the others do not.",
     ),
     Claim(
         "round-robin-gets-there",

@@ -33,7 +33,7 @@ def _raw_means(found: Found, level: float) -> list[ClaimPart]:
 
 def _positive(found: Found, level: float) -> list[ClaimPart]:
     compared = ratios(found, "smallest Var(s_j) or Cov(s_j, s_m)", "1/m_1")
-    what = "smallest variance or covariance of shift estimators over sigma^2/m_1"
+    what = "smallest variance or covariance of shift estimators divided by sigma^2/m_1"
     return [
         ClaimPart(f"{what}: not negative", compared, "above", -ROUNDING, universal=True),
         ClaimPart(f"{what}: does not vanish", compared, "above", SMALL, universal=True),
@@ -50,7 +50,9 @@ def _first_part(found: Found, level: float) -> list[ClaimPart]:
     ]
     bound = ratios(found, "Var(mu_1)", "lower bound of the proof")
     return [
-        ClaimPart("variance of a mean over its lower bound", bound, "above", 1.0 - ROUNDING, universal=True),
+        ClaimPart(
+            "variance of a mean divided by its lower bound", bound, "above", 1.0 - ROUNDING, universal=True
+        ),
         ClaimPart("squared weight of all shifts but the first in a mean", weights, "above", 0.75),
     ]
 
@@ -59,7 +61,11 @@ def _second_part(found: Found, level: float) -> list[ClaimPart]:
     bound = ratios(found, "Var(difference)", "upper bound of the proof")
     return [
         ClaimPart(
-            "variance of a difference over its upper bound", bound, "below", 1.0 + ROUNDING, universal=True
+            "variance of a difference divided by its upper bound",
+            bound,
+            "below",
+            1.0 + ROUNDING,
+            universal=True,
         ),
         ClaimPart(
             "sum of |n_1j/N_1 - n_2j/N_2|, designs that meet the assumptions",
@@ -92,14 +98,14 @@ def _round_robin(found: Found, level: float) -> list[ClaimPart]:
     ]
     rates = [
         Comparison(
-            f"{design}, {LATE} over {EARLY} environments",
+            f"{design}, {LATE} relative to {EARLY} environments",
             late_over_early(found, design, "environments over pulls"),
         )
         for design in robins
     ]
     return [
         ClaimPart("smallest share of an arm", shares, "above", SMALL),
-        ClaimPart("environments over pulls", rates, "below", VANISHES, some=True),
+        ClaimPart("number of environments divided by pulls", rates, "below", VANISHES, some=True),
         ClaimPart("sum of |n_1j/N_1 - n_2j/N_2|", _apart(found, robins), "below", SMALL, some=True),
     ]
 
@@ -111,7 +117,7 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _raw_means,
-        "It is zero, exactly and on every design, but for rounding.",
+        "It is zero on every design, up to rounding.",
     ),
     Claim(
         "shifts-positively-correlated",
@@ -119,9 +125,9 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _positive,
-        f"None is negative, as on all designs ({PROVED}); and the smallest is above {SMALL} sigma^2/m_1 on "
-        "every design. It is zero where the first environment alone joins two halves of the arms: that "
-        "covariances stay away from zero is one more assumption of the theorem.",
+        f"None is negative, which holds on all designs ({PROVED}), and the smallest is above {SMALL} "
+        "sigma^2/m_1 on every design. It is zero if only the first environment connects two halves of the "
+        "arms; positive covariances are therefore a further assumption of the theorem.",
     ),
     Claim(
         "proof-of-part-1",
@@ -130,7 +136,8 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _first_part,
-        f"Exactly, on every design; the squared weight is above 0.75 after {LATE} environments.",
+        f"The bound holds exactly on every design; the squared weight is above 0.75 after {LATE} "
+        "environments.",
     ),
     Claim(
         "proof-of-part-2",
@@ -139,8 +146,9 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _second_part,
-        f"The bound exactly, on every design; the sum is below {SMALL} after {LATE} environments on every "
-        "design that meets the assumptions. This second step is where the proof fails.",
+        f"The bound holds exactly on every design. The sum is below {SMALL} after {LATE} environments on "
+        "every "
+        "design that meets the assumptions; this second step is where the proof fails.",
     ),
     Claim(
         "round-robin-meets-assumptions",
@@ -148,7 +156,7 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _round_robin,
-        "Arms keep their shares; J/N falls and the sum of the proof vanishes on one design at least. "
-        "That is the one whose environments grow: in environments of length two neither does.",
+        "The shares of the arms do not vanish. J/N and the sum in the proof tend to zero on the design with "
+        "growing environments, which is enough, but not in environments of length two.",
     ),
 )

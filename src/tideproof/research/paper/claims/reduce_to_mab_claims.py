@@ -76,13 +76,15 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
                 raw = _gap(found, name, ROUND_ROBIN, budget)
                 both = [*_gap(found, name, label, budget), *_times(-0.5, raw)]
                 compared.append(Comparison(f"{budget} pulls", paired_sum(both, level)))
-            what = f"{panels()[name].title}: gap of {label} minus half the gap of raw means"
+            what = (
+                f"{panels()[name].title}: gap of {label} minus half the gap of {ROUND_ROBIN} with raw means"
+            )
             parts.append(ClaimPart(what, compared, "below"))
             compared = [
                 Comparison(f"{budget} pulls", paired_log_ratio(_gap(found, name, label, budget), level))
                 for budget in GAPS
             ]
-            what = f"{panels()[name].title}: PICS of {label} over its twin's is below {FACTOR:g}"
+            what = f"{panels()[name].title}: PICS of {label} divided by that without shifts"
             parts.append(ClaimPart(what, compared, "below", FACTOR))
     return parts
 
@@ -107,7 +109,7 @@ def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
                 )
                 for budget in DECAY
             ]
-            what = f"{panels()[short].title} minus general: gap of {label}"
+            what = f"gap of {label}: {panels()[short].title} minus general"
             parts.append(ClaimPart(what, compared, "above"))
     return parts
 
@@ -124,7 +126,7 @@ def _smallest_gap(found: Found, level: float) -> list[ClaimPart]:
                 ratio.append(Comparison(f"{budget} pulls", paired_log_ratio(both, level)))
             title = panels()[name].title
             parts.append(ClaimPart(f"{title}: gap of {REDUCED_ROBIN} minus gap of {other}", apart, "below"))
-            what = f"{title}: PICS over its twin's, {REDUCED_ROBIN} over {other}"
+            what = f"{title}: PICS divided by that without shifts, {REDUCED_ROBIN} relative to {other}"
             parts.append(ClaimPart(what, ratio, "below", 1.0))
     return parts
 
@@ -135,16 +137,15 @@ def _only_very_small(found: Found, level: float) -> list[ClaimPart]:
         title, every = panels()[name].title, (*VERY_SMALL, *LARGER)
         if CANNOT in name:
             compared = paired_difference(found[name], REDUCED, LINLUCB, VERY_SMALL, "pics", level)
-            parts.append(
-                ClaimPart(
-                    f"{title}: {REDUCED} minus {LINLUCB}, up to 100 pulls", compared, "below", some=True
-                )
-            )
-        at, since = (LARGER, "from 120 pulls on") if CANNOT in name else (every, "at any budget")
+            what = f"{title}: PICS of {REDUCED} minus {LINLUCB}, up to 100 pulls"
+            parts.append(ClaimPart(what, compared, "below", some=True))
+        at, since = (LARGER, "from 120 pulls on") if CANNOT in name else (every, "at every budget")
         compared = paired_difference(found[name], REDUCED, LINLUCB, at, "pics", level)
-        parts.append(ClaimPart(f"{title}: {REDUCED} is not ahead {since}", compared, "above"))
+        what = f"{title}: PICS of {REDUCED} minus {LINLUCB}, {since}"
+        parts.append(ClaimPart(what, compared, "above"))
         compared = paired_difference(found[name], REDUCED, LINLUCB, every, "pics", level)
-        parts.append(ClaimPart(f"{title}: {REDUCED} is not ahead by {CLOSE}", compared, "above", -CLOSE))
+        what = f"{title}: PICS of {REDUCED} is at most {CLOSE} below that of {LINLUCB}"
+        parts.append(ClaimPart(what, compared, "above", -CLOSE))
     return parts
 
 
@@ -165,7 +166,7 @@ def _variance(found: Found, policy: str, quantity: str, name: str, level: float)
 def _too_small(found: Found, level: float) -> list[ClaimPart]:
     return [
         ClaimPart(
-            f"{panels()[name].title}: mean of the variance estimate, the truth being 1",
+            f"{panels()[name].title}: mean of the variance estimate (true value 1)",
             _variance(found, REDUCED, "pooled", name, level),
             "below",
             1.0,
@@ -194,9 +195,8 @@ def _drops_faster(found: Found, level: float) -> list[ClaimPart]:
             Comparison(f"{t} pulls minus {BOUND_BUDGETS[0]}", ratio[t].minus(first))
             for t in BOUND_BUDGETS[1:]
         ]
-        parts.append(
-            ClaimPart(f"{panels()[name].title}: exploration term, reduced over LinLUCB", compared, "below")
-        )
+        what = f"{panels()[name].title}: exploration term of {REDUCED} divided by that of {LINLUCB}"
+        parts.append(ClaimPart(what, compared, "below"))
     return parts
 
 
@@ -205,7 +205,7 @@ def _explores_less(found: Found, level: float) -> list[ClaimPart]:
     for name in REDUCTION:
         reduced, lin = (_bounds(found, label, "least", name, each) for label in (REDUCED, LINLUCB))
         compared = [Comparison(f"{t} pulls", reduced[t].minus(lin[t])) for t in BOUND_BUDGETS]
-        what = f"{panels()[name].title}: pulls of the least-played arm, {REDUCED} minus {LINLUCB}"
+        what = f"{panels()[name].title}: pulls of the least-pulled arm, {REDUCED} minus {LINLUCB}"
         parts.append(ClaimPart(what, compared, "below"))
     return parts
 
@@ -217,7 +217,7 @@ def _less_certain(found: Found, level: float) -> list[ClaimPart]:
             _bounds(found, LINLUCB, "shifts", f"{means}-5-{scenario}", each) for scenario in (CANNOT, GENERAL)
         )
         compared = [Comparison(f"{t} pulls", short[t].over(long[t])) for t in BOUND_BUDGETS]
-        what = f"{panels()[f'{means}-5-{CANNOT}'].title} over general: variance of a shift estimator"
+        what = f"variance of a shift estimator: {panels()[f'{means}-5-{CANNOT}'].title} divided by general"
         parts.append(ClaimPart(what, compared, "above", 1.0))
     return parts
 
@@ -238,7 +238,7 @@ def _works_when_long(found: Found, level: float) -> list[ClaimPart]:
             )
             for budget in GAPS
         ]
-        what = f"{panels()[name].title}: {REDUCED} errs less than {SLIGHTLY} times as often as {LINLUCB}"
+        what = f"{panels()[name].title}: PICS of {REDUCED} divided by that of {LINLUCB}"
         parts.append(ClaimPart(what, compared, "below", SLIGHTLY))
     return parts
 
@@ -253,10 +253,11 @@ def _mostly_better(found: Found, level: float) -> list[ClaimPart]:
         ]
         ahead, behind = decided.count("for"), decided.count("against")
         share = ahead / (ahead + behind) if ahead + behind else math.nan
-        only = Comparison(f"{ahead} of {ahead + behind} that are decided", Measurement(share, share, share))
-        parts.append(
-            ClaimPart(f"share of comparisons in which {LINLUCB} is ahead of {other}", [only], "above", 0.5)
+        only = Comparison(
+            f"{ahead} of {ahead + behind} decided comparisons", Measurement(share, share, share)
         )
+        what = f"share of decided comparisons in which {LINLUCB} errs less often than {other}"
+        parts.append(ClaimPart(what, [only], "above", 0.5))
     return parts
 
 
@@ -280,9 +281,10 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _small_gaps,
-        "Read twice, at each of seven budgets up to 500: as a difference, the gap in PICS is less than half "
-        "of what round robin with raw means loses to the same shifts; as a ratio, which is what a log scale "
-        f"shows, PICS is less than {FACTOR:g} times that without shifts, half a decade.",
+        "A gap is the increase in PICS through shifts, judged in two ways at seven budgets up to 500. As a "
+        "difference, it is less than half the gap of round robin with raw means. As a ratio (log scale), "
+        "PICS "
+        f"is less than {FACTOR:g} times that without shifts, half a decade.",
     ),
     Claim(
         "gaps-smaller-when-long",
@@ -290,28 +292,28 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smaller_when_long,
-        "The gap in cannot-sample-all-arms is the larger, for three policies, "
-        "at each of five budgets up to 200.",
+        "For three policies, the gap (the increase in PICS through shifts) is larger in "
+        "cannot-sample-all-arms, at each of five budgets up to 200.",
     ),
     Claim(
         "round-robin-smallest-gap",
-        "Of all policies, round robin loses least to having its shifts estimated: its gap is the smallest.",
+        "Of all policies, round robin loses least if shifts have to be estimated: its gap is the smallest.",
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smallest_gap,
-        "Its gap is smaller than those of LinLUCB and reduced LinLUCB, read twice: "
-        "as a difference of PICS, and as a ratio, which is what a log scale shows.",
+        "Its gap (the increase in PICS through shifts) is smaller than those of LinLUCB and reduced LinLUCB. "
+        "Gaps are compared in two ways: as differences of PICS, and as ratios (log scale).",
     ),
     Claim(
         "reduced-ahead-only-when-small",
-        "Where the reduced variant is ahead of LinLUCB, it is by little, "
-        "and only while the budget is very small (cannot-sample-all-arms).",
+        "The reduced variant is better than LinLUCB only by little, "
+        "and only if the budget is very small (cannot-sample-all-arms).",
         "5.2",
         REDUCTION,
         _only_very_small,
-        "In cannot-sample-all-arms reduced LinLUCB errs less often at some budget up to 100 "
-        "(20 pulls an arm), and not from 120 on; in the general scenario it is nowhere ahead; "
-        f"by {CLOSE} in PICS it never is.",
+        "In cannot-sample-all-arms, reduced LinLUCB errs less often at some budget up to 100 "
+        "(20 pulls of each arm), but not from 120 on. In the general scenario, it errs less often at no "
+        f"budget. Its PICS is nowhere more than {CLOSE} lower.",
     ),
     Claim(
         "exploration-drops-faster",
@@ -319,7 +321,7 @@ CLAIMS = (
         "5.2",
         ("bounds",),
         _drops_faster,
-        "On the data of the same LinLUCB runs, the ratio of the two terms falls from 60 pulls on.",
+        "On the data of the same LinLUCB runs, the ratio of the two terms decreases from 60 pulls on.",
     ),
     Claim(
         "variance-too-small",
@@ -327,15 +329,15 @@ CLAIMS = (
         "5.2",
         ("bounds",),
         _too_small,
-        "Its mean over runs of reduced LinLUCB is below the truth.",
+        "Its mean over runs of reduced LinLUCB is below the true value.",
     ),
     Claim(
         "reduced-explores-less",
-        "For that reason the reduced variant explores less.",
+        "Because its variance estimate is too small, the reduced variant explores less.",
         "5.2",
         ("bounds",),
         _explores_less,
-        "Its least-played arm has fewer pulls than that of LinLUCB, on average over runs.",
+        "Its least-pulled arm has fewer pulls than that of LinLUCB, on average over runs.",
     ),
     Claim(
         "shorter-less-certain",
@@ -343,7 +345,7 @@ CLAIMS = (
         "5.1",
         ("bounds",),
         _less_certain,
-        "After as many pulls of LinLUCB the variance of a shift estimator, averaged over all environments "
+        "After the same number of pulls, the variance of a shift estimator, averaged over all environments "
         "but the first, is larger in cannot-sample-all-arms than in the general scenario.",
     ),
     Claim(
@@ -352,7 +354,8 @@ CLAIMS = (
         "3.1, 5.2",
         ("bounds",),
         _unbiased,
-        "Their means over runs of LinLUCB, whose design depends on the rewards, are within 5 % of the truth.",
+        "Their means over runs of LinLUCB, whose design depends on the rewards, are within 5 % of the "
+        "true value.",
     ),
     Claim(
         "reduction-works-when-long",
@@ -369,35 +372,36 @@ CLAIMS = (
         "6",
         REDUCTION,
         _at_least_as_good,
-        "Nowhere does it err more often than reduced LinLUCB, reduced round robin, "
+        "LinLUCB errs at no budget more often than reduced LinLUCB, reduced round robin, "
         "or randomised round robin with the OLS selection.",
     ),
     Claim(
         "linlucb-mostly-better",
-        "And mostly it works better than Reduce-to-MAB.",
+        "LinLUCB mostly works better than Reduce-to-MAB.",
         "6",
         REDUCTION,
         _mostly_better,
-        "Of the comparisons that are decided, at twelve budgets in four panels, "
-        "more than half are in its favour.",
+        "In more than half of the decided comparisons, at twelve budgets in four panels, "
+        "LinLUCB errs less often.",
     ),
     Claim(
         "printed-covariance-policy",
-        "Is the covariance that the paper prints as good in the bound as that of least squares?",
+        "Is LinLUCB as good with the covariance that the paper prints as with that of least squares?",
         "3.1, 4",
         REDUCTION,
         minus(PRINTED, LINLUCB, REDUCTION, "below", AHEAD, (50, 100, 150, 200, 300), _BELOW),
-        f"Yes would be: LinLUCB with it is nowhere behind by {AHEAD} in PICS.",
+        f"The answer is yes if the PICS of LinLUCB with the printed covariance is nowhere {AHEAD} higher.",
         ours=True,
     ),
     Claim(
         "least-played-instead",
-        "Reduced LinLUCB that would begin an environment with one arm twice: "
-        "is the least-played arm better than the swap?",
+        "If reduced LinLUCB would begin an environment with two pulls of one arm, is it better to pull the "
+        "least-pulled arm instead of the other arm of the two that it compares?",
         "5.2",
         REDUCTION,
         minus(LEAST_PLAYED, REDUCED, REDUCTION, "below", at=(100, 200, 300, 500)),
-        "Yes would be: it errs less often (`reduce:linlucb` does this).",
+        "The answer is yes if the policy errs less often with the least-pulled arm, as `reduce:linlucb` "
+        "does it.",
         ours=True,
     ),
 )

@@ -29,7 +29,7 @@ def _apart(found: Found, level: float) -> list[ClaimPart]:
         ClaimPart("groups of arms", _where(found, "groups of arms", example), "above", 1.5),
         ClaimPart("rank missing in X'X", _where(found, "rank missing in X'X", example), "above", 0.5),
         ClaimPart(
-            "with a penalty: bias of arm 1 minus arm 4, the third shift being 20 sigma",
+            "with a ridge penalty: bias of arm 1 minus arm 4 if the third shift is 20 sigma",
             _where(found, "ridge: bias of arm 1 minus arm 4", example),
             "above",
             BIASED,
@@ -63,7 +63,7 @@ def _share(quantity: str) -> Check:
                 measured = Measurement(row["value"], float(ends.low[0]), float(ends.high[0]))
                 parts.setdefault(row["where"], []).append(Comparison(panels()[name].title, measured))
         return [
-            ClaimPart(f"share of runs, {where}", compared, "below", NEVER)
+            ClaimPart(f"share of runs in which it fails {where}", compared, "below", NEVER)
             for where, compared in parts.items()
         ]
 
@@ -75,25 +75,29 @@ def _any_budget(found: Found, level: float) -> list[ClaimPart]:
         Comparison(panels()[row["panel"]].title, exact_measurement(row["value"]))
         for row in rows_of(found["adaptive"], quantity=OTHER_PULLS)
     ]
-    return [ClaimPart("share of runs with other pulls, of those looked at", compared, "below", NEVER)]
+    return [ClaimPart("share of examined runs in which the pulls differ", compared, "below", NEVER)]
 
 
-_NEVER = f"It fails in less than {NEVER:.2%} of runs: in the initialisation, across its end, and after it."
+_NEVER = (
+    f"The share of runs in which this fails is below {NEVER:.2%} in each of three phases: "
+    "during the initialisation, across its end, and after it."
+)
 
 CLAIMS = (
     Claim(
         "disconnected-arms",
-        "Arms seen as {1, 2}, {1, 2, 3} and {4, 5} fall into two parts that cannot be compared, "
-        "and regularisation does not help.",
+        "If three environments contain the arms {1, 2}, {1, 2, 3} and {4, 5}, there are two groups of arms "
+        "that cannot be compared with each other, and regularisation does not help.",
         "3.2",
         ("identities",),
         _apart,
-        "The graph of the arms has two groups, X'X lacks a rank, and with a penalty the difference of arms 1 "
-        f"and 4 is wrong by more than {BIASED:g} sigma however many pulls there are.",
+        "The graph of the arms has two groups, and X'X does not have full rank. With a ridge penalty, the "
+        f"estimated difference of arms 1 and 4 is wrong by more than {BIASED:g} sigma for any number of "
+        "pulls.",
     ),
     Claim(
         "chained-arms",
-        "Played as 1 2, then 2 3 5, then 5 4, all arms can be compared.",
+        "If three environments contain the arms 1 2, then 2 3 5, then 5 4, all arms can be compared.",
         "3.2",
         ("identities",),
         _chained,
@@ -101,19 +105,19 @@ CLAIMS = (
     ),
     Claim(
         "unaware-policies",
-        "A policy that does not know of environments cannot, in general, be combined with regression.",
+        "A policy that ignores environments cannot, in general, be combined with regression.",
         "3.2",
         ("identities",),
         _unaware,
-        "Ten arms in turn, two in each environment, are never connected: an example is enough for this.",
+        "Counterexample: ten arms that are pulled in turn, two in each environment, are never connected.",
     ),
     Claim(
         "one-arm-environment",
-        "An environment in which one arm only is played changes no estimate.",
+        "An environment in which only one arm is pulled changes no estimate.",
         "2.1, 3.2",
         ("identities",),
         identities_hold("one-arm environment, means", "one-arm environment, shifts"),
-        "Means and earlier shifts stay as they were, on ten designs drawn at random. "
+        "Estimated means and earlier shifts do not change, on ten random designs. "
         "The estimate of the noise does change.",
     ),
     Claim(
@@ -126,7 +130,7 @@ CLAIMS = (
     ),
     Claim(
         "two-arms-in-every-environment",
-        "With LUCB every environment sees two arms at least.",
+        "With LUCB, every environment contains at least two arms.",
         "4",
         ("adaptive",),
         _share(SINGLE_ARM),

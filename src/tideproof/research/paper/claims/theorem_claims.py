@@ -60,10 +60,12 @@ def _mean_stays(found: Found, level: float) -> list[ClaimPart]:
             for J in (50, 100, LATE)
         ]
         parts.append(
-            ClaimPart(f"{design}: simulated variance of a mean over sigma^2/m_1", compared, "above", 0.8)
+            ClaimPart(
+                f"{design}: simulated variance of a mean divided by sigma^2/m_1", compared, "above", 0.8
+            )
         )
     every = ratios(found, "smallest Var(mu_i)", "1/m_1")
-    what = "all designs: smallest variance of a mean over sigma^2/m_1, exactly"
+    what = "all designs: smallest variance of a mean divided by sigma^2/m_1, by formula"
     return [*parts, ClaimPart(what, every, "above", 1.0 - ROUNDING, universal=True)]
 
 
@@ -75,9 +77,10 @@ def _correlation_stays(found: Found, level: float) -> list[ClaimPart]:
     parts = [ClaimPart(f"correlation of two means after {LATE} environments", compared, "above", SMALL)]
     for design in (WORST, ADAPTIVE, GROWING, SETTLED):
         only = Comparison(
-            f"{LATE} over {EARLY} environments", late_over_early(found, design, "Var(mu_1), shifts centred")
+            f"{LATE} relative to {EARLY} environments",
+            late_over_early(found, design, "Var(mu_1), shifts centred"),
         )
-        what = f"{design}: variance of a mean if the average shift is zero instead"
+        what = f"{design}: variance of a mean if the average shift is set to zero instead"
         parts.append(ClaimPart(what, [only], "below", VANISHES))
     return parts
 
@@ -89,7 +92,7 @@ def _simulated_difference(found: Found, designs: Iterable[str], level: float) ->
             _simulated(found, design, "Var(difference)", J, simultaneous_level(level, 2))
             for J in (LATE, EARLY)
         )
-        compared.append(Comparison(f"{design}, {LATE} over {EARLY} environments", late.over(early)))
+        compared.append(Comparison(f"{design}, {LATE} relative to {EARLY} environments", late.over(early)))
     return compared
 
 
@@ -109,9 +112,9 @@ def _without_assumptions(found: Found, level: float) -> list[ClaimPart]:
     ]
     for design in (SETTLED, ALTERNATING, HALVES):
         only = Comparison(
-            f"{LATE} over {EARLY} environments", late_over_early(found, design, "Var(difference)")
+            f"{LATE} relative to {EARLY} environments", late_over_early(found, design, "Var(difference)")
         )
-        what = f"{design}: variance of a difference, exactly"
+        what = f"{design}: variance of a difference by formula"
         parts.append(ClaimPart(what, [only], "below", VANISHES))
     return parts
 
@@ -119,12 +122,12 @@ def _without_assumptions(found: Found, level: float) -> list[ClaimPart]:
 def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
     compared = [
         Comparison(
-            f"{design}, {LATE} over {EARLY} environments",
+            f"{design}, {LATE} relative to {EARLY} environments",
             late_over_early(found, design, "largest Var(difference)"),
         )
         for design in DESIGNS
     ]
-    what = "largest variance of any difference, designs that go on playing all arms"
+    what = "largest variance of any difference, designs in which all arms continue to be pulled"
     return [ClaimPart(what, compared, "below", VANISHES, universal=True)]
 
 
@@ -149,8 +152,10 @@ def _conjecture(found: Found, level: float) -> list[ClaimPart]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING, HALVES):
         for quantity in ("Cov(s_j, s_m)", "Var(mu_i)"):
-            only = Comparison(f"{LATE} over {EARLY} environments", _nears_limit(found, design, quantity))
-            what = f"{design}: largest distance of any {quantity} from sigma^2/m_1, exactly"
+            only = Comparison(
+                f"{LATE} relative to {EARLY} environments", _nears_limit(found, design, quantity)
+            )
+            what = f"{design}: largest distance of any {quantity} from sigma^2/m_1 by formula"
             parts.append(ClaimPart(what, [only], "below", VANISHES))
     return parts
 
@@ -160,10 +165,10 @@ def _implies(found: Found, level: float) -> list[ClaimPart]:
     for design in DESIGNS:
         if _nears_limit(found, design, "Cov(s_j, s_m)").estimate < VANISHES:
             only = Comparison(
-                f"{LATE} over {EARLY} environments",
+                f"{LATE} relative to {EARLY} environments",
                 late_over_early(found, design, "largest Var(difference)"),
             )
-            what = f"{design}, where covariances near their limit: largest variance of a difference"
+            what = f"{design}, where covariances approach their limit: largest variance of a difference"
             parts.append(ClaimPart(what, [only], "below", VANISHES))
     bound = [
         Comparison(
@@ -172,7 +177,7 @@ def _implies(found: Found, level: float) -> list[ClaimPart]:
         )
         for design, J, value in values_on_all_designs(found, "largest Var(difference)")
     ]
-    what = "all designs: largest variance of a difference over four times the distance of Var(mu_i)"
+    what = "all designs: largest variance of a difference divided by four times the distance of Var(mu_i)"
     return [*parts, ClaimPart(what, bound, "below", 1.0 + ROUNDING, universal=True)]
 
 
@@ -186,7 +191,7 @@ def _formula(found: Found, level: float) -> list[ClaimPart]:
                 ratio = simulated.times(1.0 / exact_value(found, design, quantity, J))
                 compared.append(Comparison(f"{quantity}, {J} environments", ratio))
         parts += between_thresholds(
-            f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES
+            f"{design}: simulated value divided by the formula", compared, 1.0 - AGREES, 1.0 + AGREES
         )
     return parts
 
@@ -199,7 +204,7 @@ def _printed(found: Found, level: float) -> list[ClaimPart]:
             printed = exact_measurement(exact_value(found, design, "Var(mu_1), printed", J))
             simulated = _simulated(found, design, "Var(mu_1)", J, level)
             compared.append(Comparison(f"{J} environments", printed.over(simulated)))
-        what = f"{design}: printed variance of a mean over the simulated"
+        what = f"{design}: printed variance of a mean divided by the simulated one"
         parts.append(ClaimPart(what, compared, "below", 1.0 + AGREES))
     return parts
 
@@ -207,7 +212,7 @@ def _printed(found: Found, level: float) -> list[ClaimPart]:
 def _magnitude(found: Found, level: float) -> list[ClaimPart]:
     far, near = found["magnified"], found["mdm-5-general"]
     compared = difference_across_worlds(far, near, LINLUCB, far.budgets, level)
-    return between_thresholds(f"{LINLUCB}, shifts up to 2,000 minus up to 20", compared, -SAME, SAME)
+    return between_thresholds(f"PICS of {LINLUCB}, shifts up to 2,000 minus up to 20", compared, -SAME, SAME)
 
 
 CLAIMS = (
@@ -218,7 +223,7 @@ CLAIMS = (
         ("designs", "limits"),
         _formula,
         f"Simulated variances and covariances agree within {AGREES:.0%} "
-        "with the read-out of the K by K matrix P.",
+        "with the values computed from the K-by-K matrix P.",
     ),
     Claim(
         "printed-covariance",
@@ -230,14 +235,15 @@ CLAIMS = (
     ),
     Claim(
         "correlation-stays",
-        "The first shift being set to zero, correlations of the estimates do not vanish, "
-        "which keeps the means from being consistent.",
+        "If the first shift is set to zero, correlations of the estimates do not vanish, "
+        "so the means are not consistent.",
         "3.1",
         ("limits",),
         _correlation_stays,
-        f"After {LATE} environments two means have a correlation above {SMALL}; and with the average shift "
-        f"set to zero instead, the variance of a mean does fall, below {FALLING} after {EARLY}. Means that "
-        "the first environment alone joins are not correlated, and are not consistent either.",
+        f"After {LATE} environments, two means have a correlation above {SMALL}. If the average shift is set "
+        f"to zero instead, the variance of a mean falls below {FALLING} after {EARLY} environments. Means "
+        "that "
+        "only the first environment connects are not correlated, and not consistent either.",
     ),
     Claim(
         "mean-not-consistent",
@@ -245,8 +251,8 @@ CLAIMS = (
         "3.1",
         ("designs", "limits"),
         _mean_stays,
-        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, "
-        "m_1 being the size of the first environment; exactly, it is never below sigma^2/m_1.",
+        "After 50 to 200 environments, the simulated variance of a mean is above 0.8 sigma^2/m_1, where m_1 "
+        "is the number of pulls in the first environment. By formula, it is never below sigma^2/m_1.",
     ),
     Claim(
         "difference-consistent",
@@ -255,30 +261,33 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _difference_vanishes,
-        f"Its simulated variance after {LATE} environments is below a quarter of that after {EARLY} on every "
-        "design that meets the assumptions. One that does not is enough to refute it: "
-        "two halves of the arms that met in the first two environments only.",
+        f"On every design that meets the assumptions, the simulated variance after {LATE} environments is "
+        f"below {FALLING} after {EARLY}. One counterexample is enough: a design that meets the assumptions, "
+        "in which two halves of the arms share only the first two environments.",
     ),
     Claim(
         "difference-without-assumptions",
-        "Empirically the difference is consistent also without these assumptions.",
+        "Empirically, the difference is also consistent without these assumptions.",
         "3.1, appendix B",
         ("designs", "limits"),
         _without_assumptions,
-        f"Its variance after {LATE} environments is below {FALLING} after {EARLY}: in environments of length "
-        "two (J = N/2), in a run of LinLUCB (slippage, where all arms go on being played), with an arm whose "
-        "share vanishes, and where halves of the arms stop meeting.",
+        f"The variance after {LATE} environments is below {FALLING} after {EARLY} on five designs: "
+        "environments of length two (J = N/2), a run of LinLUCB (slippage, where all arms continue to be "
+        "pulled), an arm whose share vanishes, and two designs whose halves of arms stop sharing "
+        "environments.",
     ),
     Claim(
         "all-arms-enough",
-        "That every arm is sampled infinitely often is enough for the ranking to converge, "
-        "further assumptions being needed for the proof only.",
+        "For the ranking to converge, it is enough that every arm is sampled infinitely often; "
+        "further assumptions are needed only for the proof.",
         "3.1, appendix B",
         ("limits",),
         _all_arms_enough,
-        f"On every design whose arms all go on being played, the largest variance of a difference after "
-        f"{LATE} environments is below a quarter of that after {EARLY}. What is enough, and necessary, "
-        f"is that every split of the arms is bridged by infinitely many environments ({PROVED}).",
+        "On every design in which all arms continue to be pulled, the largest variance of a difference after "
+        f"{LATE} environments is below {FALLING} after {EARLY}. The necessary and sufficient condition is "
+        "that "
+        "for every split of the arms into two groups, infinitely many environments contain arms of both "
+        f"({PROVED}).",
     ),
     Claim(
         "shift-magnitude",
@@ -286,7 +295,7 @@ CLAIMS = (
         "3.1",
         ("magnified", "mdm-5-general"),
         _magnitude,
-        f"LinLUCB errs as often, within {SAME}, when shifts are a hundred times as large.",
+        f"The PICS of LinLUCB changes by less than {SAME} if shifts are a hundred times as large.",
     ),
     Claim(
         "conjecture",
@@ -296,7 +305,8 @@ CLAIMS = (
         ("limits",),
         _conjecture,
         f"By formula, the largest distance from that limit after {LATE} environments is below {FALLING} "
-        f"after {EARLY}. The formula proves the limit wherever P -> 0, that is where the arms keep meeting.",
+        f"after {EARLY}. The formula proves the limit wherever P tends to zero, that is, where the arms "
+        "continue to share environments.",
     ),
     Claim(
         "conjecture-implies-consistency",
@@ -304,8 +314,9 @@ CLAIMS = (
         "appendix B",
         ("limits",),
         _implies,
-        f"Wherever the covariances of shifts near their limit (their distance falls below {FALLING}), "
-        "so does the variance of every difference; and exactly, it is at most four times the distance of "
-        f"the variances of means from theirs ({PROVED}).",
+        f"On designs where the distance of the covariances of shifts from their limit falls below {FALLING} "
+        f"after {EARLY} environments, the variance of every difference does so, too. By formula, it is at "
+        "most "
+        f"four times the distance of the variances of means from their limit ({PROVED}).",
     ),
 )
