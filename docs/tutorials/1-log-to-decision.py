@@ -51,8 +51,8 @@ print(Path("log.csv").read_text()[:132])
 #
 # ```text
 # 2.90 is best (95 % confidence): +1.3 over free, the runner-up (95 % confidence
-# interval: +0.7 to +1.9; lift +6.2 %); best with probability > 0.999
-# (exchangeable prior).
+# interval: +0.7 to +1.9; lift +6.2 %); best with probability > 0.999 (exchangeable
+# prior).
 #
 #                                              prob.
 #                              95 %   can         of                raw
@@ -63,16 +63,16 @@ print(Path("log.csv").read_text()[:132])
 #  free      20.19   19.86 to 20.53   no     < 0.001   23.24      +3.05       719
 #  4.90       19.4     18.8 to 19.9   no     < 0.001    19.5       +0.1       244
 #
-# Warning: The arms' shares of the traffic changed between environments (p <
-# 1e-6). Adjusted means account for this; raw means do not. If an adaptive policy
-# changed the shares, use adaptive=True (--adaptive). If the shares should have
-# been fixed, find out why they changed.
+# Warning: The arms' shares of the traffic changed between environments (p < 1e-6).
+# Adjusted means account for this; raw means do not. If an adaptive policy changed the
+# shares, use adaptive=True (--adaptive). If the shares should have been fixed, find
+# out why they changed.
 # 1,680 rewards of 3 arms in 28 environments.
-# Tests of the scale (whether shifts add or multiply) reject neither differences
-# nor ratios; arms are compared by differences. The verdict and the intervals of
+# Tests of the scale (whether shifts add or multiply) reject neither differences nor
+# ratios; arms are compared by differences. The verdict and the intervals of
 # comparisons are also valid if arms are compared by ratios.
-# The raw mean ranks free first. The period-weighted mean (average over
-# environments, weighted by traffic) ranks 2.90 first.
+# The raw mean ranks free first. The period-weighted mean (average over environments,
+# weighted by traffic) ranks 2.90 first.
 # ```
 #
 # The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). The rest of this page is how it

@@ -48,7 +48,9 @@ while not run.done and day < 60:
         run.tell(item[1], item[2])
         late.remove(item)
     day += 1
-print(f"stopped after {day} days, {run.diagnostics().asked} mails, {len(run.pending_pulls())} rewards still out")
+print(
+    f"stopped after {day} days, {run.diagnostics().asked} mails, {len(run.pending_pulls())} rewards still out"
+)
 
 # %% [markdown]
 # ## What it says

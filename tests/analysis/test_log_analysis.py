@@ -1,5 +1,7 @@
 """The pipeline from a log to a decision: the same from Python and from the command line, and nothing twice."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -93,3 +95,19 @@ def test_every_option_takes_one_line_of_80_columns():
     assert max(map(len, shown.splitlines())) <= 80
     titles = [shown.index(title) for title in ("Examples:", "Columns of the log", "Statistics", "Output")]
     assert titles == sorted(titles)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": 0.9}, "{}() has no option 'level'; use confidence="),
+        ({"cap": 0.99}, "{}() has no option 'cap'; use winsorize="),
+        ({"varience": "common"}, "unknown option 'varience' of {}(); did you mean 'variance'?"),
+    ],
+)
+def test_an_option_of_an_unknown_name_is_named_with_the_right_one(options, said):
+    log = {"arm": "ABAB", "shop": "nnss", "sales": [1.0, 2.0, 1.2, 2.1]}
+    with pytest.raises(tp.errors.UnknownName, match=f"^{re.escape(said.format('segments'))}"):
+        tp.segments(log, by="shop", arm="arm", environment=None, reward="sales", **options)
+    with pytest.raises(tp.errors.UnknownName, match=f"^{re.escape(said.format('metrics'))}"):
+        tp.metrics(log, rewards=["sales"], arm="arm", environment=None, **options)

@@ -95,7 +95,7 @@ def test_guardrails(log):
     assert "B compared with A: better in sales (" in said(run(log, *two))
     assert "Warning: B is worse than A, the control, in sales" not in said(run(log, *two))
     three = [*NAMES, "--reward", "latency", "--reward", "sales", "--low", "sales", "--control", "A"]
-    assert "Warning: B is worse than A, the control in sales." in said(run(log, *three))
+    assert "Warning: B is worse than A, the control, in the guardrail 'sales'." in said(run(log, *three))
 
 
 def test_segments(log):
@@ -110,7 +110,9 @@ def test_segments(log):
     assert "By country: no winner in any segment" in open_race
     assert "FR: no winner; " in open_race
     asked = "--by", "country", "--adaptive", "--anytime"
-    assert "all segments together, valid at every inspection" in said(run(log, *NAMES, "--reward", "sales", *asked))
+    assert "all segments together, valid at every inspection" in said(
+        run(log, *NAMES, "--reward", "sales", *asked)
+    )
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--by", "country", "--json").stdout)["segments"]
     assert [row["best"] for row in found["segments"]] == ["C", "B"]
     assert found["heterogeneity"]["p"] < 1e-6

@@ -123,7 +123,7 @@ def test_arms_that_never_met_have_no_gaps():
     assert len(fit.gaps("A", "B")) == 0
     with pytest.raises(UnknownName):
         fit.gaps("A", "Z")
-    with pytest.raises(InputError, match="two different arms, not 'A' twice"):
+    with pytest.raises(InputError, match="two different arms, not 'A' with itself"):
         fit.gaps("A", "A")
 
 

@@ -81,7 +81,7 @@ def test_environments_are_taken_out_of_logarithms_by_least_squares():
 def test_auto_takes_logarithms_where_noise_and_tide_multiply_and_says_so():
     fit = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5))
     assert (fit.scale, fit.lifts) == ("log", True)
-    assert "times as likely if logarithms are normally distributed" in fit.choice.sentence
+    assert "times as likely as a normal distribution of the rewards" in fit.choice.sentence
     assert fit.contrast(2, 0).low < 0.4 < fit.contrast(2, 0).high
     by_means = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5), scale="ratio").contrast(2, 0)
     assert fit.contrast(2, 0).se < 0.9 * by_means.se

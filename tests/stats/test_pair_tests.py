@@ -324,7 +324,9 @@ def test_what_a_scale_cannot_do():
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="logit")
     with pytest.raises(InputError, match=r"variance='common' requires scale='difference'"):
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="ratio", variance="common")
-    with pytest.raises(InputError, match=r"needs an environment with rewards of 0 and of 1; there is none"):
+    with pytest.raises(
+        InputError, match=r"requires an environment in which some rewards are 0 and some are 1; there is none"
+    ):
         Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0.0, 0.0, 1.0, 1.0], scale="odds")
 
 

@@ -108,7 +108,8 @@ class Fit:
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
     groups : lists of arms; only arms of the same list can be compared.
-    uninformative : number of environments with a single arm. They are allowed, but contribute nothing to comparisons.
+    uninformative : number of environments with a single arm. They are allowed, but contribute nothing to
+        comparisons.
     """
 
     def __init__(

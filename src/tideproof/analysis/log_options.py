@@ -118,9 +118,7 @@ class AnalysisOptions:
         if not self.columns.unit:
             return variance
         if variance not in ("auto", "common", "by-unit"):
-            raise InputError(
-                f"unit= (--unit) requires variance='by-unit': leave out variance={variance!r}"
-            )
+            raise InputError(f"unit= (--unit) requires variance='by-unit': leave out variance={variance!r}")
         return "by-unit"
 
     def check(self) -> None:

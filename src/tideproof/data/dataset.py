@@ -125,35 +125,35 @@ class Source(Protocol):
         """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
 
 
-def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
+def open_source(source: str, table: str | None = None) -> AbstractContextManager[Source]:
     """Return a context manager that opens a file, several files, or a table in a database.
 
     Parameters
     ----------
-    place
+    source
         A path, a glob pattern, a URL, or "-" for standard input.
     table
         In a database, the name of a table, or a query. In an Excel file, the name of a sheet.
     """
-    if place == "-":
+    if source == "-":
         from tideproof.data.sources.pipe import open_pipe
 
         return open_pipe(table)
-    scheme = urlsplit(place).scheme if "://" in place else ""
+    scheme = urlsplit(source).scheme if "://" in source else ""
     if scheme in ("postgresql", "postgres"):
         from tideproof.data.sources.postgres_tables import open_postgres
 
-        return open_postgres(place, table)
+        return open_postgres(source, table)
     if scheme not in ("", "file", "duckdb", "sqlite"):
         raise InputError(
-            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path or sqlite:///path; "
+            f"cannot read {source!r}: give a local path, postgresql://…, duckdb:///path or sqlite:///path; "
             f"for other sources pass a DuckDB relation"
         )
-    path = _path_of_url(place) if scheme else place
+    path = _path_of_url(source) if scheme else source
     found = detect_kind_of_file(path)
     if found == ".store":
         raise InputError(
-            f"{place!r} is a store of experiments, not a log: use tideproof show to list them, or "
+            f"{source!r} is a store of experiments, not a log: use tideproof show to list them, or "
             f"tp.Experiment.open(url, name).fit() to fit one"
         )
     kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _select_kind(path, found)
@@ -170,7 +170,7 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
 
         return open_excel(path, table)
     if table is not None:
-        raise InputError(f"table is for databases and Excel files only, not for {place!r}; leave it out")
+        raise InputError(f"table is for databases and Excel files only, not for {source!r}; leave it out")
     from tideproof.data.sources.duckdb_files import open_files
 
     return open_files(path)

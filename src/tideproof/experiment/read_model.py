@@ -132,11 +132,11 @@ class CopiedRewards(NamedTuple):
 
         Otherwise the cells (the summaries by arm and environment) are returned unchanged.
         """
-        place = np.full((self.label_count + 1, self.name_count + 1), -1)
+        position = np.full((self.label_count + 1, self.name_count + 1), -1)
         rows = _numbers_of(self.labels, self.label_count, cells.environments)
         columns = _numbers_of(self.names, self.name_count, cells.arms)
-        place[rows[cells.environment], columns[cells.arm]] = np.arange(cells.n.size)
-        cell = place[self.environment, self.arm]
+        position[rows[cells.environment], columns[cells.arm]] = np.arange(cells.n.size)
+        cell = position[self.environment, self.arm]
         used = (cell >= 0) & ~np.isnan(self.reward)
         cell, reward = cell[used], self.reward[used]
         if not np.array_equal(np.bincount(cell, minlength=cells.n.size), cells.n):

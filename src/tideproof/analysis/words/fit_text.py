@@ -188,7 +188,8 @@ def _too_few_text(fit: Fit) -> str:
             return (
                 f"{too_few}: the effective number of nonzero rewards of {arms[best]} and {arms[other]} "
                 f"together is {both:.2g}, because few are above 0 or a few large ones dominate; at least "
-                f"{FEWEST_EVENTS} are needed; collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+                f"{FEWEST_EVENTS} are needed; collect more rewards, or try winsorize=0.999 (--winsorize "
+                f"99.9%)"
             )
         return (
             f"{too_few}: {rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, "
@@ -336,12 +337,12 @@ def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
     average, these = _candidates_text(found.average), _candidates_text(found.observed)
     if average == these:
         return (
-            f"Whether every environment counts equally, or the observed environments are weighted by "
-            f"traffic, {average}."
+            f"On average over environments like these, future ones included, and over the observed ones "
+            f"only, weighted by traffic, {average}."
         )
     return (
-        f"If every environment counts equally, {average}. If the observed environments are weighted by "
-        f"traffic, {these}."
+        f"On average over environments like these, future ones included, {average}. Over the observed "
+        f"environments only, weighted by traffic, {these}."
     )
 
 

@@ -31,27 +31,27 @@ class EventLog(MutableSequence[Event]):
     def __len__(self) -> int:
         return self._past + len(self._events)
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if not self._past:
-            return self._events[place]
-        if isinstance(place, int):
-            if place >= self._past:
-                return self._events[place - self._past]
-            return self._past_events[place] if self._past_events and place >= 0 else self._all()[place]
-        if place.start is not None and place.start >= self._past and place.stop is None:
-            return self._events[place.start - self._past :]
-        return self._all()[place]
+            return self._events[index]
+        if isinstance(index, int):
+            if index >= self._past:
+                return self._events[index - self._past]
+            return self._past_events[index] if self._past_events and index >= 0 else self._all()[index]
+        if index.start is not None and index.start >= self._past and index.stop is None:
+            return self._events[index.start - self._past :]
+        return self._all()[index]
 
-    def __setitem__(self, place: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         if self._past:
             known = self._all()
-            known[place] = value
+            known[index] = value
             self._past_events, self._events = known[: self._past], known[self._past :]
         else:
-            self._events[place] = value
+            self._events[index] = value
 
-    def __delitem__(self, place: Any) -> None:
-        del self._events[place]  # only the newest events are ever removed
+    def __delitem__(self, index: Any) -> None:
+        del self._events[index]  # only the newest events are ever removed
 
     def insert(self, index: int, value: Event) -> None:
         """Add an event at the end of the event log, the only allowed position."""

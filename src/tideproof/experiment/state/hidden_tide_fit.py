@@ -78,8 +78,10 @@ class TideFit:
     @property
     def _ranking(self) -> list[str]:
         sign = 1.0 if self.direction == "maximize" else -1.0
-        seen = [place for place in range(len(self.names)) if self.counts[place] > 0.0]
-        return [self.names[place] for place in sorted(seen, key=lambda place: -sign * self.now[place])]
+        seen = [position for position in range(len(self.names)) if self.counts[position] > 0.0]
+        return [
+            self.names[position] for position in sorted(seen, key=lambda position: -sign * self.now[position])
+        ]
 
     def rival(self, arm: Any) -> Any:
         """Return the arm with the best estimate among all arms but `arm`, or None."""

@@ -83,14 +83,14 @@ class HiddenTideState(PolicyState):
         if self._first_unprocessed < self._processed_until:
             self._return_to(self._first_unprocessed)
         book, memory = self._book, self.memory
-        place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
+        position_of = {book.arms[arm]: position for position, arm in enumerate(self.active)}
         told, left = int(memory.view.data.fit.told[0]), False
         for number in range(self._processed_until, len(book.pulls)):
             pull, reward = book.pulls[number], book.rewards[number]
             left = left or pull.environment != self._last_label
-            if reward is None or pull.arm not in place_of:
+            if reward is None or pull.arm not in position_of:
                 continue
-            self._step(number, place_of[pull.arm], reward, pull.environment, left)
+            self._step(number, position_of[pull.arm], reward, pull.environment, left)
             left = False
             told += 1
             if told % SPACING == 0:
@@ -112,7 +112,7 @@ class HiddenTideState(PolicyState):
             self._processed_until, self._last_label = 0, None
             self.memory.floats[:], self.memory.ints[:] = 0.0, 0
 
-    def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
+    def _step(self, number: int, position: int, reward: float, label: Label, left: bool) -> None:
         """Update the hidden-tide filter with one reward.
 
         `left` says if the last environment has ended.
@@ -126,7 +126,7 @@ class HiddenTideState(PolicyState):
             run.state,
             run.data,
             run.slot,
-            place,
+            position,
             1,
             rewards.sign * reward,
             0.0,
@@ -147,9 +147,11 @@ class HiddenTideState(PolicyState):
         ):
             _clear_slot(self.memory_with_pending.view.slot)
         rewards, run, counts = self.rewards, self.pending.run, self.pending.counts
-        for step, place in enumerate(self.pending.arms_in_order(), len(self._book.pulls)):
+        for step, position in enumerate(self.pending.arms_in_order(), len(self._book.pulls)):
             draw = rewards.draw(TELL, step)
-            rewards.program.expect(rewards.params, run.state, run.data, run.slot, place, counts[place], draw)
+            rewards.program.expect(
+                rewards.params, run.state, run.data, run.slot, position, counts[position], draw
+            )
         self._counts_pending = True
 
     def make_ready(self) -> None:
@@ -174,12 +176,12 @@ class HiddenTideState(PolicyState):
         rewards, run, slot = self.rewards, self.pending.run, self._slot(label)
         program, params, arms = rewards.program, rewards.params, list[int]()
         for step in range(first, first + n):
-            place = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, step)))
-            if place < 0:
+            position = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, step)))
+            if position < 0:
                 break
-            arms.append(self.active[place] if play is None else play(self.active[place]))
-            place, draw = rewards.arm_index[arms[-1]], rewards.draw(TELL, step)
-            program.expect(params, run.state, run.data, slot, place, 1, draw)
+            arms.append(self.active[position] if play is None else play(self.active[position]))
+            position, draw = rewards.arm_index[arms[-1]], rewards.draw(TELL, step)
+            program.expect(params, run.state, run.data, slot, position, 1, draw)
         return arms
 
     def next_arm(self, label: Label, step: int) -> int:
@@ -187,8 +189,8 @@ class HiddenTideState(PolicyState):
         self.look_ahead()
         rewards, run = self.rewards, self.pending.run
         slot, draw = self._slot(label), rewards.draw(ASK, step)
-        place = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
-        return self.active[place] if place >= 0 else -1
+        position = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
+        return self.active[position] if position >= 0 else -1
 
     def lookahead(self, label: Label, step: int) -> Lookahead:
         """Return a copy of the policy state, on which the next choices can be simulated."""
@@ -279,11 +281,11 @@ class HiddenTideState(PolicyState):
     def _recorded_rewards(self) -> tuple[Ints, Floats]:
         """Return the arm index and the reward of each pull that has a reward and whose arm is active."""
         book = self._book
-        place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
+        position_of = {book.arms[arm]: position for position, arm in enumerate(self.active)}
         told = [
-            (place_of[pull.arm], reward)
+            (position_of[pull.arm], reward)
             for pull, reward in zip(book.pulls, book.rewards, strict=True)
-            if reward is not None and pull.arm in place_of
+            if reward is not None and pull.arm in position_of
         ]
         arm, reward = zip(*told, strict=True) if told else ((), ())
         return np.array(arm, np.int64), np.array(reward, np.float64)
@@ -312,9 +314,9 @@ def _thin_checkpoints(copies: tuple[FilterCheckpoint, ...]) -> tuple[FilterCheck
     [256, 512, 768, 896, 1024, 1152, 1216, 1280, 1344, 1408, 1440, 1472]
     """
     newest, kept = copies[-1].told, list[FilterCheckpoint]()
-    for place, copy in enumerate(copies):
+    for position, copy in enumerate(copies):
         before = kept[-1].told if kept else 0
-        after = copies[place + 1].told if place + 1 < len(copies) else None
+        after = copies[position + 1].told if position + 1 < len(copies) else None
         if after is None or after - before > max(SPACING, (newest - before) // SPACING_RATIO):
             kept.append(copy)
     return tuple(kept)

@@ -42,12 +42,12 @@ class NextArms:
     def ask(self, label: Label, n: int, first: int, play: Play) -> list[int]:
         """Choose arms for the next `n` pulls, and mark the pulls as pending unless the policy stops."""
         draft = self._begin_draft(label)
-        places = self._choose_places(draft.row, n, first, play)
-        if len(places) < n:
+        positions = self._choose_places(draft.row, n, first, play)
+        if len(positions) < n:
             self._drop_draft(draft)
         else:
-            self._pending.add_chosen(draft.row, places)
-        return [self._rewards.active[place] for place in places]
+            self._pending.add_chosen(draft.row, positions)
+        return [self._rewards.active[position] for position in positions]
 
     def choose(self, label: Label, n: int, first: int, play: Play) -> list[int]:
         """Return the arms of the next `n` pulls without recording the pulls.
@@ -55,9 +55,9 @@ class NextArms:
         There are fewer arms if the policy stops.
         """
         draft = self._begin_draft(label)
-        places = self._choose_places(draft.row, n, first, play)
+        positions = self._choose_places(draft.row, n, first, play)
         self._drop_draft(draft)
-        return [self._rewards.active[place] for place in places]
+        return [self._rewards.active[position] for position in positions]
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped."""
@@ -66,15 +66,15 @@ class NextArms:
         row = rewards.environments.find(label)
         slot = self._pending.empty_slot if row is None else rewards.environments.pending_slot(row).kernels
         draw = rewards.draw(ASK, step)
-        place = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
-        return rewards.active[place] if place >= 0 else -1
+        position = int(rewards.program.ask(rewards.params, run.state, run.data, slot, draw))
+        return rewards.active[position] if position >= 0 else -1
 
     def lookahead(self, label: Label, step: int) -> Lookahead:
         """Return a copy of the policy state, on which the next choices can be simulated."""
         self._pending.look_ahead()
         rewards = self._rewards
-        row, places = rewards.environments.find(label), len(rewards.active)
-        run, slot = allocate(rewards.spec.layout(), places), allocate(Slot, places)
+        row, positions = rewards.environments.find(label), len(rewards.active)
+        run, slot = allocate(rewards.spec.layout(), positions), allocate(Slot, positions)
         run.copy_from(self._pending.memory)
         if row is not None:
             slot.copy_from(rewards.environments.pending_slot(row).memory)
@@ -115,22 +115,22 @@ class NextArms:
         """
         if n > 1 and play is None:
             found = np.zeros(n, np.int64)
-            return [int(place) for place in found[: self._choose_batch(row, first, found)]]
+            return [int(position) for position in found[: self._choose_batch(row, first, found)]]
         rewards, run = self._rewards, self._pending.run
         program, params = rewards.program, rewards.params
         slot = rewards.environments.pending_slot(row).kernels
-        expected, places = self._pending.expected_batches, list[int]()
+        expected, positions = self._pending.expected_batches, list[int]()
         for step in range(n):
-            if places:
+            if positions:
                 draw = rewards.draw(TELL, expected + step - 1)
-                program.expect(params, run.state, run.data, slot, places[-1], 1, draw)
-            place = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, first + step)))
-            if place < 0:
+                program.expect(params, run.state, run.data, slot, positions[-1], 1, draw)
+            position = int(program.ask(params, run.state, run.data, slot, rewards.draw(ASK, first + step)))
+            if position < 0:
                 break
-            places.append(place if play is None else rewards.arm_index[play(rewards.active[place])])
-        return places
+            positions.append(position if play is None else rewards.arm_index[play(rewards.active[position])])
+        return positions
 
-    def _choose_batch(self, row: int, first: int, places: Ints) -> int:
+    def _choose_batch(self, row: int, first: int, positions: Ints) -> int:
         """Choose the arms of several pulls at once, and write their indices into an array.
 
         Return how many arms were chosen. All but the last of these pulls are also added to the design.
@@ -139,14 +139,14 @@ class NextArms:
         params, slot = rewards.params, rewards.environments.pending_slot(row)
         steps = [np.uint64(step) for step in (rewards.seed, first, self._pending.expected_batches)]
         arguments: tuple[Any, ...] = (params, view.state, view.data, slot.memory.view, *steps)
-        program, run = compiled_asks(rewards.spec, places.size, *arguments), self._pending.run
+        program, run = compiled_asks(rewards.spec, positions.size, *arguments), self._pending.run
         if program is not None:
-            count = program(*arguments, places)
+            count = program(*arguments, positions)
         else:
             count = rewards.program.ask_many(
-                params, run.state, run.data, slot.kernels, *steps, rewards.to_kernel(places)
+                params, run.state, run.data, slot.kernels, *steps, rewards.to_kernel(positions)
             )
-        if count < places.size:  # the policy stopped, or the interpreted kernel refuses its answer
+        if count < positions.size:  # the policy stopped, or the interpreted kernel refuses its answer
             draw = rewards.draw(ASK, first + int(count))
             rewards.program.ask(params, run.state, run.data, slot.kernels, draw)
         return int(count)

@@ -102,42 +102,42 @@ class PendingPulls(SavedFields):
     def count(self, row: int, arm: int) -> int | None:
         """Count a new pending pull; return the index of its arm, or None if the arm is not active."""
         self._rewards.environments.rows.pending[row, arm] += 1
-        place = self._rewards.arm_index.get(arm)
-        if place is not None:
-            self.counts[place] += 1
-            self.last_rows[place], self.last_arm = row, place
-        return place
+        position = self._rewards.arm_index.get(arm)
+        if position is not None:
+            self.counts[position] += 1
+            self.last_rows[position], self.last_arm = row, position
+        return position
 
     def add(self, row: int, arm: int) -> None:
         """Count a new pending pull; the design matrix is updated before the next choice."""
-        place = self.count(row, arm)
-        if place is not None:
-            self._new.append([row, place])
+        position = self.count(row, arm)
+        if position is not None:
+            self._new.append([row, position])
             self._sums.changed.add(row)
 
-    def add_chosen(self, row: int, places: list[int]) -> None:
+    def add_chosen(self, row: int, positions: list[int]) -> None:
         """Count newly chosen pulls as pending.
 
         The last of them is added to the design matrix later. The others were added to it while the arms were
         chosen.
         """
-        if places:
+        if positions:
             pending, active = self._rewards.environments.rows.pending[row], self._rewards.active
-            for place in set(places):
-                n = places.count(place)
-                pending[active[place]] += n
-                self.counts[place] += n
-                self.last_rows[place] = row
-            self.last_arm = places[-1]
-            self._new.append([row, places[-1]])
+            for position in set(positions):
+                n = positions.count(position)
+                pending[active[position]] += n
+                self.counts[position] += n
+                self.last_rows[position] = row
+            self.last_arm = positions[-1]
+            self._new.append([row, positions[-1]])
             self._sums.changed.add(row)
 
     def remove(self, row: int, arm: int, n: int) -> None:
         """Subtract `n` pending pulls whose rewards were recorded or will not arrive."""
         self._rewards.environments.rows.pending[row, arm] -= n
-        place = self._rewards.arm_index.get(arm)
-        if place is not None:
-            self.counts[place] -= n
+        position = self._rewards.arm_index.get(arm)
+        if position is not None:
+            self.counts[position] -= n
 
     def note_params(self) -> None:
         """Mark the estimates as outdated, because the parameters of the policy have changed."""
@@ -218,17 +218,17 @@ class PendingPulls(SavedFields):
         if not self._new:
             return
         rewards, run = self._rewards, self.run
-        for step, (row, place) in enumerate(self._new, self.expected_batches - len(self._new)):
+        for step, (row, position) in enumerate(self._new, self.expected_batches - len(self._new)):
             slot, draw = rewards.environments.pending_slot(row).kernels, rewards.draw(TELL, step)
-            rewards.program.expect(rewards.params, run.state, run.data, slot, place, 1, draw)
+            rewards.program.expect(rewards.params, run.state, run.data, slot, position, 1, draw)
         self._new.clear()
 
     def _update_slots(self) -> None:
         """Add new pending pulls to the design matrix, and recompute outdated environment statistics."""
         rewards, out = self._rewards, any(self.counts)
-        for row, place in self._new if out else ():  # even if its reward was recorded meanwhile
+        for row, position in self._new if out else ():  # even if its reward was recorded meanwhile
             slot = rewards.environments.pending_slot(row).kernels
-            rewards.program.reserve(self.run.data, slot, place, 1)
+            rewards.program.reserve(self.run.data, slot, position, 1)
         self._new.clear()
         if len(self._stale_rows) > FEW_SLOTS:
             rewards.environments.fill_pending_slots(self._stale_rows, rewards.active, self._uses_cells)
@@ -253,7 +253,7 @@ class PendingPulls(SavedFields):
         slot.size[0] += sum(out)
         slot.each[0] = 1.0 / slot.size[0]
         slot.mean[0] += 0.0  # turns -0.0 into 0.0, as the sum in the kernel does
-        slot.arm[0] = max(place for place, n in enumerate(out) if n)
+        slot.arm[0] = max(position for position, n in enumerate(out) if n)
 
     def _update_rest(self) -> None:
         """Copy the estimates from recorded rewards, and inform the policy of all pending pulls.
@@ -291,9 +291,9 @@ class PendingPulls(SavedFields):
         pulls, kernels = data.pulls.copy(), rewards.to_kernel(slot.view)
         for row in np.flatnonzero(rows.pending[: len(rewards.environments.labels)].any(axis=1)).tolist():
             slot.copy_from(rewards.environments.slot(row).memory)
-            for place, n in enumerate(rows.pending[row, rewards.active].tolist()):
+            for position, n in enumerate(rows.pending[row, rewards.active].tolist()):
                 if n:
-                    rewards.program.reserve(self.run.data, kernels, place, n)
+                    rewards.program.reserve(self.run.data, kernels, position, n)
         data.pulls[:] = pulls  # `_notify_policy` counts the pending pulls
 
     def _solve_design(self) -> tuple[Any, Any, Any]:
@@ -331,20 +331,22 @@ class PendingPulls(SavedFields):
         merges, pulls = rewards.spec.policy.merges, run.data.pulls
         pulls[:] = [n + more for n, more in zip(pulls[:], out, strict=True)]
         order = self.arms_in_order()
-        batches = [(place, out[place]) for place in order]
+        batches = [(position, out[position]) for position in order]
         if merges is not None and merges(run.state):
             batches = [(order[-1], sum(out))]
-        for step, (place, n) in enumerate(batches):
-            slot = rewards.environments.pending_slot(self.last_rows[place]).kernels
-            if place == self.last_arm and slot.size[0] <= 1.0:  # the first pull of its environment
+        for step, (position, n) in enumerate(batches):
+            slot = rewards.environments.pending_slot(self.last_rows[position]).kernels
+            if position == self.last_arm and slot.size[0] <= 1.0:  # the first pull of its environment
                 slot = self.empty_slot
-            self._notify(slot, place, n, rewards.batches + step)
+            self._notify(slot, position, n, rewards.batches + step)
 
-    def _notify(self, slot: Any, place: int, n: int, step: int) -> None:
+    def _notify(self, slot: Any, position: int, n: int, step: int) -> None:
         rewards, run = self._rewards, self.run
-        rewards.program.notice(rewards.params, run.state, run.data, slot, place, n, rewards.draw(TELL, step))
+        rewards.program.notice(
+            rewards.params, run.state, run.data, slot, position, n, rewards.draw(TELL, step)
+        )
 
     def arms_in_order(self) -> list[int]:
         """Return the indices of the arms with pending pulls; the arm that was chosen last is at the end."""
-        order = [place for place, n in enumerate(self.counts) if n and place != self.last_arm]
+        order = [position for position, n in enumerate(self.counts) if n and position != self.last_arm]
         return [*order, self.last_arm] if self.counts[self.last_arm] else order

@@ -180,10 +180,10 @@ class PolicyState(SavedFields):
         row = self.environments.row(label)
         self.environments.record(row, arm, n, mean, squares)
         self.pending.remove(row, arm, settles)
-        place = self.rewards.arm_index.get(arm)
-        if place is None:
+        position = self.rewards.arm_index.get(arm)
+        if position is None:
             return
-        if self.rewards.process(row, place, n, mean, squares):
+        if self.rewards.process(row, position, n, mean, squares):
             self.pending.note_solution()
         if settles < n:
             self.pending.note_counts(row)
@@ -196,10 +196,10 @@ class PolicyState(SavedFields):
         self.environments.replace_reward(row, arm, old, new)
         if self.checkpoints is not None:
             self.checkpoints = ProofCheckpoints.begin(self.active)
-        place = self.rewards.arm_index.get(arm)
-        if place is None:
+        position = self.rewards.arm_index.get(arm)
+        if position is None:
             return
-        if self.rewards.replace_reward(row, place, new - old):
+        if self.rewards.replace_reward(row, position, new - old):
             self.pending.note_rewards(row)
             self.pending.note_solution()
         else:

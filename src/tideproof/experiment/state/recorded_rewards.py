@@ -87,7 +87,7 @@ class RecordedRewards(SavedFields):
         """
         return Draw(np.uint64(self.seed), _ZERO, purpose, np.uint64(step))
 
-    def process(self, row: int, place: int, n: int, mean: float, squares: float) -> bool:
+    def process(self, row: int, position: int, n: int, mean: float, squares: float) -> bool:
         """Update the statistics with `n` new rewards of an arm.
 
         Return whether all estimates are new. Estimates are updated recursively, and sometimes all are
@@ -95,7 +95,9 @@ class RecordedRewards(SavedFields):
         """
         run, slot = self.run, self.environments.slot(row).kernels
         draw = self.draw(TELL, self.batches)
-        self.program.take(self.params, run.state, run.data, slot, place, n, self.sign * mean, squares, draw)
+        self.program.take(
+            self.params, run.state, run.data, slot, position, n, self.sign * mean, squares, draw
+        )
         self.batches += 1
         self._sums.changed.add(row)
         if self.uses_fit and self.batches % BATCHES_PER_SOLVE == 0:
@@ -103,7 +105,7 @@ class RecordedRewards(SavedFields):
             return True
         return False
 
-    def replace_reward(self, row: int, place: int, change: float) -> bool:
+    def replace_reward(self, row: int, position: int, change: float) -> bool:
         """Update the statistics after a recorded reward was replaced.
 
         Return False if they must be rebuilt instead.
@@ -115,13 +117,13 @@ class RecordedRewards(SavedFields):
         slot.mean[0] += self.sign * change / slot.size[0]
         self._sums.changed.add(row)
         self._solve_anew()
-        self.notify(slot, place, 0, self.batches)
+        self.notify(slot, position, 0, self.batches)
         return True
 
-    def notify(self, slot: Any, place: int, n: int, step: int) -> None:
+    def notify(self, slot: Any, position: int, n: int, step: int) -> None:
         """Inform the policy that its statistics have changed, with `n` new pulls of an arm."""
         draw = self.draw(TELL, step)
-        self.program.notice(self.params, self.run.state, self.run.data, slot, place, n, draw)
+        self.program.notice(self.params, self.run.state, self.run.data, slot, position, n, draw)
 
     def _solve_anew(self) -> None:
         """Replace recursively updated estimates by a new least-squares solution, to limit rounding errors."""
@@ -189,9 +191,9 @@ class RecordedRewards(SavedFields):
         fit.told[0], fit.environments[0] = found.told, found.environments
         fit.first[:], fit.first_size[0] = n[first], n[first].sum()
         data.pulls[:] = n.sum(axis=0)
-        for place, pulls in enumerate(data.pulls.tolist()):  # until it has begun
+        for position, pulls in enumerate(data.pulls.tolist()):  # until it has begun
             if pulls and not merges(self.run.state):
-                self.notify(self.environments.slot(int(told[first])).kernels, place, pulls, place)
+                self.notify(self.environments.slot(int(told[first])).kernels, position, pulls, position)
 
     def rescaled(self) -> RescaledFit | None:
         """Return the fit of ratios or odds of the arms, or None if arms are compared by differences.

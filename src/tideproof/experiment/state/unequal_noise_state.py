@@ -32,9 +32,9 @@ class RecomputedPendingPulls(PendingPulls):
         self._stale_rows = set()
         self._new.clear()
         self.memory.copy_from(rewards.memory)
-        for step, (row, place, n) in enumerate(cells, rewards.batches):
+        for step, (row, position, n) in enumerate(cells, rewards.batches):
             slot, draw = environments.pending_slot(row).kernels, rewards.draw(TELL, step)
-            rewards.program.expect(rewards.params, run.state, run.data, slot, place, n, draw)
+            rewards.program.expect(rewards.params, run.state, run.data, slot, position, n, draw)
         self._outdated = Outdated.NOTHING
 
     def _cells(self) -> list[tuple[int, int, int]]:
@@ -47,7 +47,7 @@ class RecomputedPendingPulls(PendingPulls):
             return []
         environments = self._rewards.environments
         out = environments.rows.pending[: len(environments.labels), self._rewards.active]
-        found = [(int(row), int(place), int(out[row, place])) for row, place in np.argwhere(out)]
+        found = [(int(row), int(position), int(out[row, position])) for row, position in np.argwhere(out)]
         last = self.last_rows[self.last_arm], self.last_arm
         return sorted(found, key=lambda cell: (cell[0] == last[0], cell[:2] == last))
 
@@ -59,9 +59,9 @@ class RecomputedPendingPulls(PendingPulls):
         super().add(row, arm)
         self.note_rewards(row)
 
-    def add_chosen(self, row: int, places: list[int]) -> None:
+    def add_chosen(self, row: int, positions: list[int]) -> None:
         """Count chosen pulls as pending."""
-        super().add_chosen(row, places)
+        super().add_chosen(row, positions)
         self.note_rewards(row)
 
 

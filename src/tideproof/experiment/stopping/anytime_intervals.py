@@ -30,13 +30,13 @@ def anytime_bounds(numbers: PolicyState) -> BoundsFunction | None:
     checkpoints = numbers.checkpoints
     if checkpoints is None:
         return None
-    place = {arm: i for i, arm in enumerate(checkpoints.arms)}
+    position = {arm: i for i, arm in enumerate(checkpoints.arms)}
     proof, fit = checkpoints.current_proof(numbers.rewards.laplacian_of(checkpoints.arms))
 
     def limits(arm: int, rival: int) -> tuple[float, float]:
-        if arm not in place or rival not in place:
+        if arm not in position or rival not in position:
             return -math.inf, math.inf
-        low, high = contrast_bounds(proof, fit, place[arm], place[rival], ERROR)
+        low, high = contrast_bounds(proof, fit, position[arm], position[rival], ERROR)
         return float(low), float(high)
 
     return limits

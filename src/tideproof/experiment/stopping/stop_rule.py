@@ -197,12 +197,12 @@ def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
         numbers.fit, leader, None, bound
     ):  # a cheap necessary condition
         return StopCheck(None, "proven")
-    place = {arm: i for i, arm in enumerate(checkpoints.arms)}
+    position = {arm: i for i, arm in enumerate(checkpoints.arms)}
     proof, fit = checkpoints.current_proof(numbers.rewards.laplacian_of(checkpoints.arms))
-    own = place[numbers.active[leader]]
+    own = position[numbers.active[leader]]
     if not proof.moments[0] or not least_evidence(proof, fit, own) > -math.inf:
         return StopCheck(None, "proven", costly=True)
-    least = min(proof.logs[place[arm]] for arm in numbers.active if place[arm] != own)
+    least = min(proof.logs[position[arm]] for arm in numbers.active if position[arm] != own)
     return StopCheck(numbers.active[leader] if least >= bound else None, "proven", costly=True)
 
 
