@@ -38,8 +38,8 @@ def test_what_rounds_to_nothing_keeps_its_sign_only_where_signs_are_shown():
 
 def test_a_unit_behind_each_or_behind_all():
     assert PERCENT.format_interval(-0.01, 0.02, "+") == "-1.0 % to +2.0 %"
-    assert POINTS.format_interval(-0.01, 0.02, "+") == "-1.0 to +2.0 points"
-    assert POINTS.format_interval(0.01, None) == "1 points or more"
+    assert POINTS.format_interval(-0.01, 0.02, "+") == "-1.0 to +2.0 percentage points"
+    assert POINTS.format_interval(0.01, None) == "1 percentage points or more"
     assert PERCENT.format_interval(-math.inf, 0.02) == "2 % or less"
 
 

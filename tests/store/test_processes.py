@@ -133,7 +133,7 @@ def test_no_connection_is_inherited(place, monkeypatch):
     play(run, 2)
     with monkeypatch.context() as patch:  # as after a fork of which Python was not informed
         patch.setattr(os, "getpid", lambda: 1)
-        with pytest.raises(tp.errors.StoreError, match="forked"):
+        with pytest.raises(tp.errors.StoreError, match="parent process"):
             run.ask(environment="x")
     play(run, 2)
     check_refold(run)

@@ -60,7 +60,7 @@ class QueryMethods(ExperimentBase):
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
 
     def _check_stopping(self) -> None:
-        """Check the stopping rule if there are new rewards, and record an event if the rule is met."""
+        """Evaluate the stopping rule if there are new rewards, and record an event if the rule is met."""
         rule, state = self._rule, self._state
         if rule is None or state.book.sure is not None or not self._check_schedule.is_due(state):
             return
@@ -122,7 +122,7 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _read(self, prior: Prior = "exchangeable", counts_as_look: bool = False) -> ReadModel:
-        """Check the stopping rule, and return a copy of the experiment's data at this point in time."""
+        """Evaluate the stopping rule, and return a copy of the experiment's data at this point in time."""
         status, selection, inputs = self._status(), self._selected(), self._copy_fit_inputs()
         state, facts = self._state, usage_facts(self._state)
         if counts_as_look:
@@ -146,7 +146,7 @@ class QueryMethods(ExperimentBase):
 
     @locked
     def _status(self) -> ExperimentStatus:
-        """Check the stopping rule, and return settings, counts and state of the experiment."""
+        """Evaluate the stopping rule, and return settings, counts and state of the experiment."""
         self._check_stopping()
         book, created = self._state.book, self._state.created
         state = "paused" if book.paused else "running"

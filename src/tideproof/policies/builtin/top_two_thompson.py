@@ -88,7 +88,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the policy after a pull: its initial round robin or, later, the next arm drawn at random."""
+    """Update the policy after a pull: choose the next arm, by round robin at first and at random later."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and degrees_of_freedom(data.fit) > 0:

@@ -1,4 +1,4 @@
-"""Exact variances and bounds in a reproduced paper's Theorem 1 and its proof, as environments are added."""
+"""Compute how variances of estimates behave as environments are added, for the paper's Theorem 1."""
 
 from __future__ import annotations
 

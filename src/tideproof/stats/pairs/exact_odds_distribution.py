@@ -79,7 +79,7 @@ def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
 
 
 def _list_outcomes(low: Floats, high: Floats) -> _Outcomes:
-    """List the possible numbers of events (rewards of 1) of one arm in each environment.
+    """List how many rewards of 1 an arm can have in each environment, given the environment's total.
 
     The numbers of each environment are in ascending order.
 
@@ -161,7 +161,7 @@ def _normalisers(outcomes: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(outcomes: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of one arm's number of rewards of 1 if its mean is about `wanted`.
+    """Return the distribution of an arm's number of rewards of 1, tilted so that its mean is near `wanted`.
 
     The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
     are convolved pairwise, as a tree.

@@ -45,7 +45,7 @@ _MANY = 100  # With more arms, pairs are tested in batches.
 
 
 class Events(NamedTuple):
-    """Counts of informative rewards (such as ones) of each arm, in environments shared with other arms.
+    """Number of rewards of each arm that carry information on arms, such as the ones among 0/1 rewards.
 
     If both attributes are None, events need not be counted, and no minimum number applies.
 

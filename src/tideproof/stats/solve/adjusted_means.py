@@ -14,8 +14,8 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.solve.environment_factors import two_way_shifts
 from tideproof.stats.solve.least_squares import Solution, environment_components
-from tideproof.stats.solve.two_factors import two_way_shifts
 
 if TYPE_CHECKING:
     from tideproof.stats.variance.variance_models import Estimate

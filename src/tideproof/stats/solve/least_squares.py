@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.two_factors import fit_two_way, residual_variance
+from tideproof.stats.solve.environment_factors import fit_two_way, residual_variance
 
 _MANY = 500  # With more arms the factored inverse saves time.
 _ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per environment.

@@ -22,7 +22,7 @@ ROUNDS = 3  # Iterations of estimating arm effects.
 
 
 def too_coarse(arm: Ints, reward: Floats) -> bool:
-    """Return whether rewards in the order of time are too coarse (such as 0/1) or too skewed to show a tide.
+    """Return whether rewards are too coarse (such as 0/1) or too skewed to estimate a hidden tide from them.
 
     Symmetric heavy tails do no harm: jumps up and jumps down then take as much from each arm.
 

@@ -1,4 +1,4 @@
-"""Claims in a reproduced paper's proof of its Theorem 1, on the consistency of estimates (appendix B)."""
+"""Definitions of the claims in the paper's proof of Theorem 1, with rules that decide whether each holds."""
 
 from __future__ import annotations
 
