@@ -79,7 +79,7 @@ def require_confidence(value: Any) -> float:
 
 
 def require_direction(value: Any) -> Direction:
-    """Return the argument 'maximize' or 'minimize', or raise an error if it has any other value.
+    """Return the direction, 'maximize' or 'minimize'; raise an error for any other value.
 
     >>> require_direction("up")
     Traceback (most recent call last):

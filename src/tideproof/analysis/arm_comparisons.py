@@ -212,7 +212,7 @@ def anytime_critical_value(
 def _comparison_field(
     found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
 ) -> ArmGroup:
-    """Return the estimates needed to compare each arm with the best of several comparable arms."""
+    """Return the estimated means and covariances for comparisons of each arm with the best other arm."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(

@@ -220,7 +220,7 @@ class Fit:
 
     @property
     def bridge(self) -> list[Any]:
-        """Arms to pull in one common environment so that all arms become comparable; empty if all are."""
+        """Arms to pull in one common environment to make all arms comparable; empty if they already are."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @cached_property

@@ -203,7 +203,9 @@ def _column_spec(columns: LogColumns, asked: ColumnOptions) -> ColumnSpec:
 def _test_shorter_environments(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, cells: Cells, options: AnalysisOptions
 ) -> WithinLabelTest | None:
-    """Test, if requested and possible, whether the mean reward of all arms changes within environments.
+    """Test whether the mean reward of all arms changes within environments, such as during a day.
+
+    Return None if the test is not requested, or if the options or columns of the log do not allow it.
 
     A large log is tested only if a time column is given, because the test takes long.
     """
@@ -354,7 +356,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
 
 
 def find_arm(name: Any, arms: Sequence[Any]) -> Any:
-    """Return the arm that equals `name` or whose text form does, such as the arm 2 for the name "2".
+    """Return the arm with the given name; the name "2" also finds an arm that is the number 2.
 
     >>> find_arm("2", [1, 2]), find_arm("A", ["A", "B"])
     (2, 'A')

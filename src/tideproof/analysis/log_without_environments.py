@@ -107,7 +107,7 @@ class TideEstimate:
 
     @property
     def said(self) -> str:
-        """Short description of the tide, which summaries show instead of the number of environments."""
+        """Short phrase for summaries, which says that a common shift was estimated over time."""
         return "common shift estimated over time"
 
     def said_of_changes(self) -> list[str]:

@@ -175,7 +175,11 @@ def _p_text(p: float) -> str:
 
 
 def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether to read logarithms of rewards: True, False, or None (only if they may help)."""
+    """Return whether the requested scale for comparing arms requires the logarithms of the rewards.
+
+    The result is None if scale and variance model are chosen automatically. Logarithms are then read only
+    if they may help.
+    """
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False

@@ -252,7 +252,10 @@ def _reason_without_fit(part: Cells) -> str | None:
 
 
 def _test_heterogeneity(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
-    """Test whether arms differ by the same amount in all segments; None if the test is not possible."""
+    """Test whether the differences between arms are equal in all segments of a log, such as countries.
+
+    Return None if the segments do not contain enough data for the test, or arms that cannot be compared.
+    """
     try:
         return heterogeneity(list(parts.values()))
     except (InputError, NotComparable):

@@ -1,4 +1,4 @@
-"""Test whether all arms shift inside environments, such as days, by splitting them, such as into hours.
+"""Test whether all arms shift inside environments, by splitting each of them, such as a day into hours.
 
 If one shift per environment describes the log, environments that are split by day or hour explain no more
 than chance allows. This is the F test of nested least-squares models; its size is exact for normal noise

@@ -132,7 +132,7 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 
 
 def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
-    """Analyze simulated logs of rewards, and print the error rates of the answers.
+    """Analyze simulated logs of rewards, and print how often the conclusions are wrong.
 
     The exit code is 3 if a rate is worse than promised.
     """

@@ -135,9 +135,9 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Prepare weighted sums of squares of the elements of matrix rows.
+    """Return weighted sums of squares of matrix rows if they are computed in advance; here return 0.
 
-    Do nothing here, as `weighted_squares` computes the sums later.
+    `weighted_squares` computes the sums later.
 
     Return 0. In interpreted code with plain Python numbers, the result may be the sums of all rows a, with
     base = P[k, a] - x[k].

@@ -148,7 +148,7 @@ def _is_function(value: object) -> TypeGuard[types.FunctionType]:
 
 
 def _is_helper(value: object) -> TypeGuard[types.FunctionType]:
-    """Return whether `value` is a Python function from a package that the compilers do not support."""
+    """Return whether `value` is a Python function of a package not supported by the compilers."""
     return _is_function(value) and value.__module__.partition(".")[0] not in _COMPILED
 
 

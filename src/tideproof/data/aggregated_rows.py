@@ -68,7 +68,7 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
 
 def _single_reward_moments(n: Floats) -> MomentSums | None:
-    """Return zero third and fourth moments for rows with one reward each, or None for other rows.
+    """Return zero third and fourth moments if each row summarizes only one reward; otherwise return None.
 
     The moments are sums of powers of deviations from the mean of the row.
     """

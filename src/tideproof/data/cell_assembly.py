@@ -1,4 +1,4 @@
-"""Check groups of rows from any data source, and merge them into statistics of each arm in each environment.
+"""Merge groups of rows from any data source into statistics of the rewards by arm and environment.
 
 Checks and their error messages are shared by all sources. Sums of third and fourth powers of deviations are
 converted between two reference points: about a point that is `off` below the mean, the deviations of n

@@ -159,7 +159,7 @@ class ColumnSpec:
         return replace(self, arm=arm, reward=reward, wide=())
 
     def unpivoted(self, arm: str, reward: str) -> ColumnSpec:
-        """Return the column specification for a wide table that was split after its rewards were transformed.
+        """Return the column specification of a wide table that is now in long form, with transformed rewards.
 
         The rewards are winsorized, or replaced by their logarithms, before the split.
         """

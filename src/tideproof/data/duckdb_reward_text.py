@@ -46,7 +46,7 @@ def number_sql(run: Query, files: Files, name: str, decimal: str) -> str:
 
 
 def _count_kinds(run: Query, files: Files, text: str, word: str) -> ColumnText:
-    """Count the entries of a text column that are truth values, other words, or numbers with a comma."""
+    """Count the entries of each kind in a text column: truth values, other words, numbers with a comma."""
     comma = f"contains({text}, ',')"
     truth = _in_sql(word, (*TRUE, *FALSE))
     others = f"NOT {_in_sql(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"

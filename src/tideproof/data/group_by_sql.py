@@ -295,7 +295,7 @@ def _all_finite(groups: Columns) -> bool:
 
 
 def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0) -> Groups:
-    """Refuse or skip rows with missing values, and return the groups of the other rows."""
+    """Return the groups of rows without missing values; raise an error if missing values are not allowed."""
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))

@@ -31,7 +31,7 @@ _SHOWN = 3  # entries without a number that an error names
 
 
 class ColumnText(NamedTuple):
-    """Counts of the kinds of text in a column, from which its number format is detected.
+    """Counts of the entries of each kind in a text column, from which its number format is detected.
 
     Attributes
     ----------

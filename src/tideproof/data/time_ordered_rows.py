@@ -1,4 +1,4 @@
-"""Rows ordered by time, for logs without environments; rewards of an arm at the same time are merged.
+"""Sort the rows of logs without environments by time; rewards of an arm at the same time are merged.
 
 Times are seconds since 1970, or plain numbers if the column does not hold times. If a log has too many rows,
 times are rounded down to bins of equal length, by the database engine if there is one.
@@ -122,7 +122,10 @@ def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
 
 
 def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[bool, float]:
-    """Check a log before sorting by time; return whether times are timestamps, and their unit in seconds."""
+    """Return the kind and the unit of a log's times; raise an error if the log cannot be sorted by time.
+
+    The results are whether the times are timestamps, and their unit in seconds.
+    """
     check_rows(survey.rows)
     if request.missing == "refuse":
         check_missing(request.names, survey.missing, survey.rows)

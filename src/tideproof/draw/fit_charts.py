@@ -36,7 +36,7 @@ _NAME_HEIGHT = 17.0
 
 
 class ArmInfo(NamedTuple):
-    """One arm of a chart: adjusted mean with its interval, raw mean, and whether it may be the best arm."""
+    """Data of one arm in a chart: adjusted mean with interval, raw mean, and whether it may be the best."""
 
     name: str
     mean: float
@@ -74,7 +74,7 @@ def _describe_arm(arm: ArmInfo, axis: Axis) -> str:
 
 
 class ShiftInfo(NamedTuple):
-    """One environment of a chart: its number of rewards, and its estimated shift with an interval, if any."""
+    """Data of one environment in a chart: number of rewards, and estimated shift with its interval."""
 
     environment: str
     n: int
@@ -83,7 +83,7 @@ class ShiftInfo(NamedTuple):
 
 
 class ChangeInfo(NamedTuple):
-    """Abrupt jump of the shifts over time: its position between points of a chart, and its description."""
+    """Data of an abrupt jump of the shifts in a chart: its position and its description."""
 
     position: float
     description: str
@@ -175,7 +175,7 @@ def _describe_gap(gap: GapInfo, axis: Axis) -> str:
 
 
 class MeetingsInfo(NamedTuple):
-    """Arms of a chart, and the pairs of arms that were compared directly in shared environments.
+    """Data of a chart that shows which pairs of arms were compared directly in shared environments.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 
 
 def _limits(facets: list[Facet]) -> tuple[float, float]:
-    """Return the two ends of a chart's y axis, so that all curves with a confidence band fit.
+    """Return the two ends of a chart's y axis, chosen to show curves with their confidence bands.
 
     A curve without a band is exact, and may leave the axes if other curves have bands. A band may also leave
     the axes far below its curve.

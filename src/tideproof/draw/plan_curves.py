@@ -1,4 +1,4 @@
-"""Chart of error rates against the budget, with the smallest budgets at which they are below a limit."""
+"""Chart of error rates against the budget, with the smallest budgets that keep the allowed error rate."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _programs: dict[Any, Kernel | None] = {}
 
 
 def compiled_asks(spec: PolicySpec, n: int, *arguments: Any) -> Kernel | None:
-    """Return a compiled function that chooses the arms of many pulls at once, or None.
+    """Return a compiled function that chooses the arms of many pulls at once, if compiling is worthwhile.
 
     The result is None if compiling fails or is not worthwhile. Interpreting is faster for few pulls.
     Compiling is impossible without the `lab` extra, or for a kernel that the compiler does not support.

@@ -59,7 +59,7 @@ def lease_of(settings: ExperimentSettings) -> Lease:
 
 
 def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dict[str, float]:
-    """Check the options of an experiment that limit the time until a reward, and return them.
+    """Validate the options of an experiment that limit the time until a reward, and return them.
 
     `default` must be a valid reward.
     """

@@ -71,7 +71,7 @@ class SharedLog(Protocol):
         ...
 
     def pickled(self) -> tuple[Any, ...]:
-        """Return the function and its arguments by which another process opens the experiment."""
+        """Return the function, with its arguments, that another process calls to open the experiment."""
         ...
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class ExperimentBase:
         self._lock = threading.RLock()
 
     def _share(self, log: SharedLog) -> None:
-        """From now on, read and write events in this log, which several processes share."""
+        """Connect the experiment to an event log that several processes share."""
         self._shared = log
 
     def _forget_environment(self) -> None:

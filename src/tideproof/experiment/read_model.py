@@ -73,7 +73,7 @@ class ExperimentStatus(NamedTuple):
 
 
 class SingleRewards:
-    """Store of the environment and the arm of each pull, from which all rewards are copied quickly.
+    """Cache of the environment and the arm of each pull, so that all rewards can be copied quickly.
 
     The third and fourth moments of cells are computed from the copies. Only intervals for skewed rewards need
     these moments, so the state does not keep them. Pulls that were read once are not read again.
@@ -380,7 +380,7 @@ def _left_out(fit: Fit) -> tuple[str, ...]:
 
 
 def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
-    """Return options for a fit by a policy's noise model: several alternatives, the preferred one first.
+    """List the sets of fit options that correspond to a policy's noise model, the preferred one first.
 
     >>> from tideproof.policies.policy_registry import policy
     >>> [each["variance"] for each in fit_options(policy("contrast", noise="by-arm", interaction="auto"))]

@@ -115,10 +115,11 @@ def _confidence_level(found: Recommendation) -> str:
 
 
 def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> str:
-    """Return the selected arm's lead over the runner-up as text, in the words of the verdict on a log.
+    """Return the selected arm's lead over the runner-up as text.
 
-    A recommendation stores advantages, which are positive for a better arm in both directions. The text
-    shows the difference of the rewards, which is negative where low rewards are better.
+    The words are those of the verdict on a log. A recommendation stores advantages, which are positive for a
+    better arm in both directions. The text shows the difference of the rewards, which is negative where low
+    rewards are better.
     """
     difference, low, high = found.margin or 0.0, found.low, found.high
     if found.direction == "minimize":

@@ -216,7 +216,7 @@ class TellMethods(ExperimentBase):
 def _new_rewards(
     book: Book, numbers: Sequence[int], rewards: Sequence[float], keys: Sequence[str | None]
 ) -> list[_NewReward]:
-    """Check given rewards, and return those that have not been recorded before."""
+    """Validate the rewards of pulls, and return those that have not been recorded before."""
     if len(numbers) != len(rewards):
         raise InputError(
             f"pulls and rewards must have the same length, not {len(numbers)} and {len(rewards)}"

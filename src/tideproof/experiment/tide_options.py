@@ -21,14 +21,14 @@ NO_LABEL = 1  # the label of all pulls of an experiment without labels
 
 
 def checked_name(tide: Any) -> Tide:
-    """Return the tide option if it is one of the allowed names, or raise an error."""
+    """Return the given name of a tide model, such as `"hidden"`, or raise an error if it is unknown."""
     if not isinstance(tide, str) or tide not in TIDES:
         raise InputError(f"tide must be {join_names(map(repr, TIDES), 'or')}, not {describe_value(tide)}")
     return cast(Tide, str(tide))
 
 
 def allowed_for(spec: PolicySpec) -> str:
-    """Describe the deviations, such as unequal noise, that a policy's model allows.
+    """Return as text which deviations from the standard model, such as unequal noise, a policy allows for.
 
     The text is empty for most policies.
 
@@ -47,7 +47,7 @@ def allowed_for(spec: PolicySpec) -> str:
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: Rewards, confidence: float | None) -> dict[str, Any]:
-    """Check that the option `tide` suits the other options, and return it as it is stored.
+    """Validate the option `tide` against the other options, and return it as it is stored.
 
     Nothing is stored for `"labels"`.
 
@@ -78,7 +78,7 @@ def _check_hidden_tide(tide: str, spec: PolicySpec, rewards: Rewards, confidence
 
 
 def checked_option(tide: Any) -> None:
-    """Raise an error if a saved tide option is not one of the allowed names."""
+    """Raise an error if a saved experiment has an unknown tide model (model of the shifts)."""
     if tide not in TIDES:
         allowed = join_names(map(repr, TIDES), "or")
         raise InputError(f"unknown tide {tide!r} of an experiment: it must be {allowed}")

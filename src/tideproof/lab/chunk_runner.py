@@ -84,7 +84,7 @@ def run_plan(
 def _tallies(
     chosen: Engine, plan: SimulationPlan, replications: int, pool: Executor, check: Callable[[], None]
 ) -> Iterator[tuple[int, ReplicationSums]]:
-    """Yield the size and the summed results of each chunk of replications, always in the same order.
+    """Yield the number of replications and the summed results of each chunk, always in the same order.
 
     Rounding is therefore always the same.
     """

@@ -44,7 +44,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Combine the counts of each policy and the comparisons of pairs of policies in one tuple of sums."""
+        """Return sums of simulation results, from counts by policy and comparisons of pairs of policies."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,

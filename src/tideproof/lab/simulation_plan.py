@@ -93,7 +93,7 @@ class _UnloadablePlan(NamedTuple):
 
 
 def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()) -> SimulationPlan:
-    """Check the arguments of a simulation and return its plan."""
+    """Return the plan of a simulation; raise an error if an argument is not allowed."""
     arms = as_world(world).arms
     specs = as_policies(policies)
     if not specs:

@@ -148,7 +148,7 @@ def pull_efficiency(arms: int, size: float, pulls: int) -> float:
 
 
 def _environment_information(arms: int, length: int, start: Ints) -> Floats:
-    """Return an environment's expected information on arm differences, for each arm it may begin with.
+    """Return the information on arm differences from one environment, by the arm with which it begins.
 
     The information of L pulls, n_i of arm i, is L - sum n_i^2/L. The environment has `length` pulls. `start`
     holds positions in the round of arms at which it may begin.

@@ -114,7 +114,7 @@ def make_question(
     error: Any = 0.05,
     spell: Callable[[str], str] = str,
 ) -> Question:
-    """Check the parameters of a planned test and return them as a `Question`.
+    """Return the parameters of a planned test as a `Question`; raise an error if one is not allowed.
 
     `spell` returns the name under which users know a parameter: as in Python, on the command line or in a
     form.

@@ -1,4 +1,4 @@
-"""Check that the functions `ask` and `select` of a policy (its kernels) return a valid arm."""
+"""Run-time check that the functions `ask` and `select` of a policy (its kernels) return a valid arm."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _SLOT_WORDS: dict[tuple[str, ...], tuple[str, ...]] = {("means",): ("cells", "pe
 
 
 def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
-    """Return the statistics that a policy lists in `reads`, or raise an error that names an unknown one."""
+    """Return the names of statistics in a policy's `reads`; raise an error if a name is unknown."""
     if not isinstance(reads, (set, frozenset)):
         raise InputError(
             f"`reads` of {owner} must be a set of words, such as frozenset({{'fit'}}), not {reads!r}"

@@ -73,7 +73,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the wrapped policy, then stop if the calibrated rule says that the leader is the best arm."""
+    """Update the wrapped policy; stop the run if the calibrated rule finds that the leader is best."""
     watched_tell(params.inner, state.inner, data, slot, arm, n, draw)
     watch = state.watch
     if watch.stopped[0] == 0:

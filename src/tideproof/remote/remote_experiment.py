@@ -280,7 +280,7 @@ class RemoteExperiment:
         return Recommendation(**fields, chance=lambda: chance)
 
     def copy(self) -> Experiment:
-        """Return a copy of the experiment in memory, without the salt for hashing unit ids."""
+        """Return an in-memory copy of the experiment, without the salt for hashing unit IDs."""
         text = self._calls.text(f"{self._path}/export")
         events, _ = parse(text, repr(self.name))
         return Experiment.from_state(rebuild_state(events, None), time.time)

@@ -116,7 +116,7 @@ def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterat
 
 
 def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
-    """Describe a logged event in words: each arm's share of the next batch was computed."""
+    """Describe a logged event in words: each arm's share of the next units (visitors) was computed."""
     shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
     yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)

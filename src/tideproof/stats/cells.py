@@ -43,7 +43,7 @@ class UnitRewards(NamedTuple):
 
 
 class CovariateSlope(NamedTuple):
-    """Regression slopes of rewards on covariates that were used to adjust the rewards.
+    """Record of the regression slopes with which rewards were adjusted for covariates.
 
     Attributes
     ----------
@@ -117,9 +117,9 @@ class Cells:
         return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
 
     def weighted(self, weight: Floats) -> Cells:
-        """Return the same arm-by-environment means with other least-squares weights.
+        """Return a copy of the data in which least squares uses other weights.
 
-        The result has no variance around these means.
+        The copy has the same arm-by-environment means, and no variance around them.
         """
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
@@ -146,7 +146,7 @@ class Cells:
         )
 
     def seen(self) -> Cells:
-        """Return the same data without the arms that have no rewards."""
+        """Return a copy of the data without the arms that have no rewards."""
         left, arm = np.unique(self.arm, return_inverse=True)
         logs = None if self.logs is None else self.logs.seen()
         return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)

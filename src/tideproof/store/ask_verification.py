@@ -15,7 +15,7 @@ from tideproof.store.backend import ExperimentLog, LogEntry
 
 
 class RecomputedAsks(NamedTuple):
-    """Comparison of the arms in an event log with the arms that the policy chooses when it runs again.
+    """Result of comparing the arms in an event log with those that the policy chooses when it runs again.
 
     Attributes
     ----------

@@ -76,9 +76,9 @@ def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEn
 
 
 def _opened() -> e.Opened:
-    """Return an event that starts a new session of an experiment.
+    """Return an event after which new pull IDs begin with a new random prefix.
 
-    The ID of the session is part of all later pull IDs.
+    The event begins a new session, whose ID is the prefix.
     """
     return e.Opened(time.time(), None, new_session())
 
@@ -109,7 +109,7 @@ def copy_all(source: Backend, target: Backend, show: Callable[[float], None]) ->
 def _whole(backend: Backend, name: str) -> ExperimentContents:
     """Return all stored data of an experiment, for a copy.
 
-    A last log entry is added, which starts a new session.
+    A last log entry is added, after which pull IDs begin with a new prefix.
     """
     log = find_log(backend, name)
     answers = log.read_answers()  # read before the events, so that each answer's event is among them
@@ -120,7 +120,7 @@ def _whole(backend: Backend, name: str) -> ExperimentContents:
 
 
 def start_session(log: ExperimentLog, events: int) -> None:
-    """Append an entry that starts a new session to the copy of an event log.
+    """Give the copy of an experiment its own prefix of pull IDs, by an entry in its event log.
 
     New pulls of copy and original then have different ids.
 
@@ -137,7 +137,7 @@ def start_session(log: ExperimentLog, events: int) -> None:
 
 
 def _end(last: LogEntry) -> tuple[LogEntry, Writer]:
-    """Return a log entry that starts a new session of an experiment.
+    """Return a log entry after which new pull IDs begin with a new random prefix.
 
     It follows the entry `last`. Its writer is returned, too.
     """

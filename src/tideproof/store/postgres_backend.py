@@ -168,7 +168,7 @@ class PostgresLog:
         return self._salt("seq <= %s", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt for hashing unit IDs in the database rows that an SQL condition selects.
+        """Return the newest salt for hashing unit IDs among the database rows that meet an SQL condition.
 
         The result is "" if there is none.
         """

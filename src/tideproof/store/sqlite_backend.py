@@ -133,7 +133,7 @@ class SqliteLog:
         return self._salt("seq <= ?", upto)
 
     def _salt(self, where: str, seq: int) -> str:
-        """Return the newest salt for hashing unit IDs in the database rows that an SQL condition selects.
+        """Return the newest salt for hashing unit IDs among the database rows that meet an SQL condition.
 
         The result is "" if there is none.
         """

@@ -115,7 +115,7 @@ def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) 
 
 
 class _Check:
-    """Check of one stored experiment for damage; each step relies on the ones before."""
+    """Steps that check one stored experiment for damage; each step relies on the ones before."""
 
     def __init__(self, show: Callable[[int], None]) -> None:
         self.faults: list[str] = []

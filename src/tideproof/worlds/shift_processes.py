@@ -22,7 +22,7 @@ class Shift(WorldPart):
     """Base class of shift processes, which determine the shift of each environment."""
 
     def bounds(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible shift."""
+        """Return the smallest and the largest shift that this process can produce."""
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:

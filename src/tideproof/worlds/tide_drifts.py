@@ -22,7 +22,7 @@ class Drift(WorldPart):
     """Base class of drifts: an amount for each pull, added to the shift of the environment."""
 
     def bounds(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible drift of the shifts."""
+        """Return the smallest and the largest amount that this drift can add to a shift."""
         return self._bounds()
 
     def _bounds(self) -> tuple[float, float]:

@@ -248,7 +248,10 @@ def as_world(value: Any) -> World:
 
 
 def _require_deviations(name: str, value: Any, arms: int) -> float | tuple[float, ...]:
-    """Check standard deviations for a simulated world, one number or one per arm, and return them."""
+    """Return the standard deviations of a simulated world, or raise an error if they are not valid.
+
+    `value` is one number, or one number for each arm.
+    """
     if np.ndim(value) == 0:
         return require_finite(name, value, 0.0)
     if len(value) != arms:

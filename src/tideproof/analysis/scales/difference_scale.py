@@ -38,7 +38,7 @@ class DifferenceScale:
         self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
 
     def shown(self, values: Floats) -> Floats:
-        """Return `values` unchanged, because differences are shown to users as they are."""
+        """Return differences between arms unchanged, because this is the form that users read."""
         return values
 
     def means(self, confidence: float) -> dict[str, Floats]:

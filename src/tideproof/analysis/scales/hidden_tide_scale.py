@@ -13,7 +13,7 @@ from tideproof.stats.variance.equal_variance_test import Spread, unequal_varianc
 
 
 class HiddenTideScale:
-    """Differences of arm means after an estimated hidden tide is removed."""
+    """Comparison of arms by differences of means, after an estimated hidden tide is removed."""
 
     name: Literal["difference"] = "difference"
     exact = False
@@ -22,7 +22,7 @@ class HiddenTideScale:
         self._followed, self.found = followed, followed.found
 
     def shown(self, values: Floats) -> Floats:
-        """Return `values` unchanged, because differences are shown to users as they are."""
+        """Return differences between arms unchanged, because this is the form that users read."""
         return values
 
     def means(self, confidence: float) -> dict[str, Floats]:

@@ -1,4 +1,4 @@
-"""Logs given as columns in memory, which are plain sequences or NumPy arrays."""
+"""Group the rows of logs that are given as columns in memory: plain sequences or NumPy arrays."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _group_summaries(
 def _group_observations(
     frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: ColumnSpec
 ) -> Cells:
-    """Group rows with one reward each by arm and environment, after counting missing and infinite values."""
+    """Group rows with one reward each by arm and environment; raise an error if rewards are infinite."""
     import narwhals as nw
 
     labels, values = columns[: len(request.labels)], columns[len(request.labels) :]

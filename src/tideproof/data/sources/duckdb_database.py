@@ -1,4 +1,4 @@
-"""Tables and queries in DuckDB files, and the choice of a table in any database."""
+"""Open tables and queries of DuckDB files, and choose a table in a database of any kind."""
 
 from __future__ import annotations
 

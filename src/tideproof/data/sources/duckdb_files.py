@@ -217,7 +217,7 @@ class FileSource:
         return self._table(self.files.using(types=_types_sql(types)), self.types | types, request)
 
     def _announced(self, name: str, decimal: str) -> str:
-        """Return the SQL type as which a numeric column of a CSV file is read in the first attempt."""
+        """Return the SQL type with which DuckDB first tries to read a numeric column of a CSV file."""
         sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 

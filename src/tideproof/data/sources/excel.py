@@ -1,4 +1,4 @@
-"""Sheets of Excel and OpenDocument files; the first row that is not empty holds the names of the columns."""
+"""Read sheets of Excel and OpenDocument files; the first row that is not empty names the columns."""
 
 from __future__ import annotations
 

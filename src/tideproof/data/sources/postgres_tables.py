@@ -1,4 +1,7 @@
-"""Tables and queries of a PostgreSQL database, which groups the rows itself in a read-only transaction."""
+"""Read tables and queries of a PostgreSQL database, where SQL groups the rows by arm and environment.
+
+All statements run in a read-only transaction.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class EventLog(MutableSequence[Event]):
         del self._events[index]  # only the newest events are ever removed
 
     def insert(self, index: int, value: Event) -> None:
-        """Add an event at the end of the event log, the only allowed position."""
+        """Insert an event, which is possible only at the end of the event log."""
         assert index == len(self)
         self._events.append(value)
 

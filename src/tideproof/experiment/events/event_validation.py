@@ -135,7 +135,7 @@ def _check_corrected(state: State, event: e.Corrected) -> None:
 
 
 def _is_held_back(state: State, pull: int) -> bool:
-    """Return whether a pull has a reward that does not count yet.
+    """Return whether the reward of a pull is held back until the time limit of the pull ends.
 
     The pull is pending until its time limit ends; then the reward counts.
     """

@@ -121,7 +121,7 @@ def describe_policy(spec: PolicySpec) -> dict[str, Any]:
 
 
 def unregistered(spec: PolicySpec) -> Policy | None:
-    """Return the policy if it is not registered, else None.
+    """Return the policy if `load` cannot find it by its name, else None.
 
     The caller of `load` must pass such a policy.
     """

@@ -48,7 +48,7 @@ class EnvironmentArrays(NamedTuple):
 
 
 class SlotView(NamedTuple):
-    """Statistics of one environment, in the two forms in which they are stored and read."""
+    """Statistics of one environment, as arrays and in the form that numerical kernels read."""
 
     memory: Memory[Slot]
     kernels: Any

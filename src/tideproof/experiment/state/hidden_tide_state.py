@@ -223,7 +223,7 @@ class HiddenTideState(PolicyState):
     # -- changes by events
 
     def expect(self, row: int, arm: int) -> None:
-        """Count a new pending pull."""
+        """Add one to the number of pending pulls of an arm in an environment."""
         self.pending.count(row, arm)
         self._counts_pending = False
 

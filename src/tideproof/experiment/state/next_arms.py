@@ -1,4 +1,4 @@
-"""Choices of the next arms by a policy, from statistics that include pending pulls."""
+"""Code that lets a policy choose the next arms, from statistics that include pending pulls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AskDraft(NamedTuple):
 
 
 class NextArms:
-    """Choice of the next arms by a policy.
+    """Methods that let a policy choose the next arms.
 
     The seed and the number of a pull determine the random draws. `first` and `step` are numbers of pulls.
     """

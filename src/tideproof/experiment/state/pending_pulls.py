@@ -100,7 +100,10 @@ class PendingPulls(SavedFields):
     # -- changes
 
     def count(self, row: int, arm: int) -> int | None:
-        """Count a new pending pull; return the index of its arm, or None if the arm is not active."""
+        """Add one to the number of pending pulls of an arm in an environment.
+
+        Return the index of the arm, or None if the arm is not active.
+        """
         self._rewards.environments.rows.pending[row, arm] += 1
         position = self._rewards.arm_index.get(arm)
         if position is not None:
@@ -109,14 +112,17 @@ class PendingPulls(SavedFields):
         return position
 
     def add(self, row: int, arm: int) -> None:
-        """Count a new pending pull; the design matrix is updated before the next choice."""
+        """Add one to the number of pending pulls of an arm in an environment.
+
+        The design matrix is updated before the next choice.
+        """
         position = self.count(row, arm)
         if position is not None:
             self._new.append([row, position])
             self._sums.changed.add(row)
 
     def add_chosen(self, row: int, positions: list[int]) -> None:
-        """Count newly chosen pulls as pending.
+        """Add newly chosen pulls to the numbers of pending pulls of their arms.
 
         The last of them is added to the design matrix later. The others were added to it while the arms were
         chosen.
@@ -133,7 +139,10 @@ class PendingPulls(SavedFields):
             self._sums.changed.add(row)
 
     def remove(self, row: int, arm: int, n: int) -> None:
-        """Subtract `n` pending pulls whose rewards were recorded or will not arrive."""
+        """Subtract `n` from the number of pending pulls of an arm in an environment.
+
+        Their rewards were recorded or will not arrive.
+        """
         self._rewards.environments.rows.pending[row, arm] -= n
         position = self._rewards.arm_index.get(arm)
         if position is not None:
@@ -161,7 +170,7 @@ class PendingPulls(SavedFields):
         self._outdated |= Outdated.DESIGN
 
     def finish(self) -> None:
-        """Finish applying an event: if the design matrix is outdated, update the sums that determine it.
+        """Update the normal equations after an event, if the design matrix with pending pulls is outdated.
 
         That happens after each event and not at reads, so that a replay gives exactly the same numbers.
         """
@@ -171,7 +180,7 @@ class PendingPulls(SavedFields):
     # -- the statistics
 
     def look_ahead(self) -> None:
-        """Update the statistics that include pending pulls."""
+        """Bring the policy's statistics that include pending pulls up to date."""
         if Outdated.ESTIMATES in self._outdated:
             self._update_slots()
             self._update_rest()
@@ -180,7 +189,9 @@ class PendingPulls(SavedFields):
             self._add_new()
 
     def make_ready(self) -> None:
-        """Update the design matrix before an ask event is replayed, as the original ask did.
+        """Update the design matrix of the least-squares fit before an ask (a choice of arms) is replayed.
+
+        The original ask did the same.
 
         If the rest can be computed later to the same bits, it is postponed until the statistics are read.
         Mostly another reward arrives before, and the work is saved.
@@ -203,7 +214,7 @@ class PendingPulls(SavedFields):
         return plain and Outdated.DESIGN not in self._outdated and any(self.counts)
 
     def _complete_postponed(self) -> None:
-        """Complete a postponed update of the statistics.
+        """Complete a postponed update of the statistics that include pending pulls.
 
         Only asks may have happened in the meantime.
         """
@@ -323,7 +334,7 @@ class PendingPulls(SavedFields):
                 fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
 
     def _notify_policy(self) -> None:
-        """Inform the policy of pending pulls.
+        """Call the policy's function that reacts to new pulls, for all pending pulls.
 
         They come in one batch if the policy can merge them, else arm by arm.
         """

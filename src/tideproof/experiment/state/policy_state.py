@@ -89,7 +89,7 @@ class PolicyState(SavedFields):
         return self.rewards.fit
 
     def known(self) -> tuple[int, Ints]:
-        """Return the number of rewards, and which of the arms can be compared with each other.
+        """Return the number of rewards, and the group of comparable arms to which each arm belongs.
 
         Only active arms count. The second result has the number of a group of comparable arms for each arm.
         """
@@ -133,11 +133,14 @@ class PolicyState(SavedFields):
     # -- choices of the policy
 
     def look_ahead(self) -> None:
-        """Update the statistics that include pending pulls."""
+        """Bring the policy's statistics that include pending pulls up to date."""
         self.pending.look_ahead()
 
     def make_ready(self) -> None:
-        """Update the design matrix before an ask event is replayed, as the original ask did."""
+        """Update the design matrix of the least-squares fit before an ask (a choice of arms) is replayed.
+
+        The original ask did the same.
+        """
         self.pending.make_ready()
 
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
@@ -167,7 +170,10 @@ class PolicyState(SavedFields):
     # -- changes by events
 
     def expect(self, row: int, arm: int) -> None:
-        """Count a new pending pull; the design matrix is updated before the next choice."""
+        """Add one to the number of pending pulls of an arm in an environment.
+
+        The design matrix is updated before the next choice.
+        """
         self.pending.add(row, arm)
 
     def take(
@@ -237,10 +243,10 @@ class PolicyState(SavedFields):
         self.pending.rebuild()
 
     def finish(self) -> None:
-        """Finish applying an event by the updates that follow any kind of event.
+        """Finish applying an event: update the data on pending pulls and on an anytime-valid test.
 
-        They concern data of pending pulls, and start points of the e-process if due. The data are sums that
-        determine the design matrix. The start points are the e-process checkpoints.
+        The data on pending pulls are sums that determine the design matrix. The data on the test are the
+        e-process checkpoints, at which it may start; one is added if it is due.
         """
         self.pending.finish()
         checkpoints, rewards = self.checkpoints, self.rewards

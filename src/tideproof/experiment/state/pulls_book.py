@@ -125,7 +125,7 @@ class Book:
         self.current = label
 
     def take_label(self) -> None:
-        """Set the tide option to `"labels"` if it is still `"auto"`."""
+        """Change the option `tide` (model of the shifts) to `"labels"` if it is still `"auto"`."""
         if self.tide == "auto":
             self.tide = "labels"
 

@@ -121,7 +121,10 @@ class RecordedRewards(SavedFields):
         return True
 
     def notify(self, slot: Any, position: int, n: int, step: int) -> None:
-        """Inform the policy that its statistics have changed, with `n` new pulls of an arm."""
+        """Call the policy's function that reacts to `n` new pulls of an arm.
+
+        The statistics include these pulls already. `n` is 0 after a recorded reward was replaced.
+        """
         draw = self.draw(TELL, step)
         self.program.notice(self.params, self.run.state, self.run.data, slot, position, n, draw)
 
@@ -222,7 +225,7 @@ class RecordedRewards(SavedFields):
         return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
     def known(self) -> tuple[int, Ints]:
-        """Return the number of rewards, and which of the arms can be compared with each other.
+        """Return the number of rewards, and the group of comparable arms to which each arm belongs.
 
         Only active arms count. The second result has the number of a group of comparable arms for each arm.
         """

@@ -22,7 +22,7 @@ class RecomputedPendingPulls(PendingPulls):
     """Pending pulls, and statistics that include them and are computed anew after each change."""
 
     def look_ahead(self) -> None:
-        """Update the statistics that include pending pulls."""
+        """Bring the policy's statistics that include pending pulls up to date."""
         if Outdated.ESTIMATES not in self._outdated:
             return
         rewards, run, cells = self._rewards, self.run, self._cells()
@@ -55,12 +55,12 @@ class RecomputedPendingPulls(PendingPulls):
         """Do nothing: the effect of pending pulls is computed again after each ask."""
 
     def add(self, row: int, arm: int) -> None:
-        """Count a new pending pull."""
+        """Add one to the number of pending pulls of an arm in an environment."""
         super().add(row, arm)
         self.note_rewards(row)
 
     def add_chosen(self, row: int, positions: list[int]) -> None:
-        """Count chosen pulls as pending."""
+        """Add newly chosen pulls to the numbers of pending pulls of their arms."""
         super().add_chosen(row, positions)
         self.note_rewards(row)
 

@@ -20,7 +20,7 @@ from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, degrees
 
 
 class ProofCheckpoints(NamedTuple):
-    """Immutable list of the checkpoints at which an e-process may start, with the arms that it compares.
+    """Immutable list of checkpoints at which an e-process (an anytime-valid test of arms) may start.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ProofCheckpoints(NamedTuple):
 
     @classmethod
     def begin(cls, arms: Sequence[int]) -> ProofCheckpoints:
-        """Return an empty list of checkpoints for an e-process that compares these arms."""
+        """Return an empty list of start points for an e-process (an anytime-valid test) of these arms."""
         return cls(tuple(arms), allocate(EProcess, len(arms)))
 
     @classmethod
@@ -49,15 +49,15 @@ class ProofCheckpoints(NamedTuple):
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def with_active(self, active: Sequence[int]) -> ProofCheckpoints:
-        """Return the e-process checkpoints if they suit the active arms, else an empty list.
+        """Return the start points of the e-process if it compares an active arm, else an empty list.
 
-        They can be used if there is a checkpoint and at least one of the arms is compared.
+        The start points (checkpoints) can be used if there is one and the e-process compares an active arm.
         """
         goes_on = self.proof.view.moments[0] > 0 and not set(active).isdisjoint(self.arms)
         return self if goes_on else ProofCheckpoints.begin(active)
 
     def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
-        """Return the arms that newly became comparable with the arms of the e-process.
+        """Return the arms that can now, but could not before, be compared with the arms of the e-process.
 
         Retired arms are not returned. `group` has the number of the comparable group of each active arm; 0 is
         no group.
@@ -96,7 +96,7 @@ class ProofCheckpoints(NamedTuple):
         return wider
 
     def is_due(self, fit: Any) -> bool:
-        """Return whether the next checkpoint of the e-process may be due.
+        """Return whether necessary conditions for another start point of the e-process hold.
 
         `fit` is the fit of the active arms.
         """

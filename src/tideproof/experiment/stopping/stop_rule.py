@@ -51,7 +51,7 @@ _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many 
 
 
 class StopCheck(NamedTuple):
-    """Result of one check of a stopping rule: the arm found to be the best, or None.
+    """Result of one evaluation of a stopping rule: the arm found to be the best, or None.
 
     It also has the name of the rule. `costly` says whether the check read all rewards or all environments.
     """
@@ -79,7 +79,10 @@ class StopRule(NamedTuple):
     normal: bool
 
     def check(self, state: State, fit: Callable[[], Fit]) -> StopCheck:
-        """Check whether one arm is the best with the required confidence; `fit` computes a fit if needed."""
+        """Evaluate the rule: find out whether one arm is the best with the required confidence.
+
+        `fit` computes a fit if one is needed.
+        """
         numbers, rule = state.policy_state, self.current(state.book)
         if not STOPPING_RULES[rule].calibrated:
             return _check_proven(numbers, self._error(rule))
@@ -108,7 +111,7 @@ class StopRule(NamedTuple):
         )
 
     def _max_checks(self, state: State) -> int:
-        """Return how often the stopping rule is expected to be checked in the whole experiment.
+        """Return how often the stopping rule is expected to be evaluated in the whole experiment.
 
         It counts checks up to the largest number of pulls for which the rule is valid, and assumes the mean
         batch size so far.
@@ -146,7 +149,7 @@ class StopRule(NamedTuple):
 
 
 class StopCheckSchedule:
-    """Schedule of the checks of a stopping rule, from the result of its last check."""
+    """Schedule that says when to evaluate a stopping rule again, given its last result."""
 
     def __init__(self) -> None:
         self._last_state: tuple[float, ...] = ()
@@ -154,13 +157,13 @@ class StopCheckSchedule:
         self._sure = False  # whether an arm was surely best at the last check
 
     def is_due(self, state: State) -> bool:
-        """Return whether enough has changed since the last check of the stopping rule to check it again."""
+        """Return whether enough has changed to evaluate the stopping rule again."""
         if self._sure:  # the event was undone since
             return True
         return self._now(state) != self._last_state and state.policy_state.fit.told[0] >= self._next
 
     def note(self, state: State, found: StopCheck) -> None:
-        """Remember the result of the last check of the stopping rule."""
+        """Store the result of the last evaluation of the stopping rule."""
         numbers, told = state.policy_state, int(state.policy_state.fit.told[0])
         self._last_state, self._sure = self._now(state), found.arm is not None
         self._next = 0
@@ -187,7 +190,7 @@ def _used_pulls(book: Book) -> int:
 
 
 def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
-    """Check by the stopping rule `"proven"` whether the leading arm is the best.
+    """Evaluate the stopping rule `"proven"`: find out whether the leading arm is the best.
 
     A theorem bounds the error probability of this rule.
     """
@@ -207,7 +210,7 @@ def _check_proven(numbers: PolicyState, error: float) -> StopCheck:
 
 
 def _check_by_scores(numbers: PolicyState, deviate: float, fit: Callable[[], Fit]) -> StopCheck:
-    """Check the calibrated stopping rule by tests that are valid for rare events and skewed amounts."""
+    """Evaluate the calibrated stopping rule by tests that are valid for rare events and skewed amounts."""
     nothing = StopCheck(None, "calibrated")
     if least_lead(numbers.fit, leader_of(numbers.fit), None) < _HOPE * deviate:
         return nothing
@@ -255,7 +258,7 @@ def check_rule(settings: ExperimentSettings) -> None:
 def checked_rule(
     given: tuple[float | None, str | None], spec: PolicySpec, rewards: Rewards, arms: int, budget: int | None
 ) -> dict[str, Any]:
-    """Check the stopping options of a new experiment, and return them as they are stored."""
+    """Validate the stopping options of a new experiment, and return them as they are stored."""
     confidence, rule = given
     if confidence is None:
         if rule is not None:

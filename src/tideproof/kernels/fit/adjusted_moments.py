@@ -120,9 +120,9 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return an arm's share of an environment's rewards, minus 1 if it is arm i.
+    """Return arm k's share of the rewards in an environment, minus 1 if k equals i.
 
-    The share is that of arm k after `n` more rewards of `arm`.
+    The share is that after `n` more rewards of `arm`.
     """
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size

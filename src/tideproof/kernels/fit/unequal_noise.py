@@ -183,7 +183,7 @@ def pull_noise(fit, slot, arm):
 
 @kernel
 def _begin(fits):
-    """Initialise the noise variances of all arms and the evidence for each model, unless done before."""
+    """Initialise the noise variances of all arms and the evidence for each model, once only."""
     if fits.noise[0] == 0.0:
         for i in range(fits.noise.size):
             fits.noise[i] = noise_before(i)

@@ -133,7 +133,7 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
 
 
 def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
-    """Return the arguments of a short trial run of a policy on the GPU.
+    """Return the arguments of a short run that tests whether the GPU program of a policy works.
 
     They are the last arguments of `_play`: budgets, first replication, and selected arms.
     """
@@ -179,7 +179,7 @@ def _comparison() -> Any:
 
 
 def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
-    """Compare two policies by budget: how often both select a wrong arm, how far opportunity costs differ.
+    """Return by budget how often two policies both select a wrong arm, and how far their costs differ.
 
     The results are the number of replications in which both selections are wrong, and the sum of the squared
     differences of their opportunity costs.

@@ -149,7 +149,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the policy after a pull: its initial round robin or, later, the leading arm and its rivals."""
+    """After each pull, recompute the leading arm and the weights of its rivals.
+
+    Until the initial round robin is complete, only record the pull.
+    """
     if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or degrees_of_freedom(data.fit) <= 0:

@@ -70,9 +70,9 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the policy after a pull: advance to the challenger, or choose the next leader and challenger.
+    """After each pull, switch between the leader and its challenger; once both were pulled, choose both anew.
 
-    A batch of n rewards counts as n pulls.
+    A batch of n rewards counts as n pulls. The initial round robin comes first.
     """
     if state.planned[0] == 1:
         state.half[0] = (state.half[0] + n) % 2

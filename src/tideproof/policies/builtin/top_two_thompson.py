@@ -88,7 +88,10 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Update the policy after a pull: choose the next arm, by round robin at first and at random later."""
+    """After each pull, draw the next arm at random, based on the posterior distribution of arm means.
+
+    Until the initial round robin is complete, only record the pull.
+    """
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and degrees_of_freedom(data.fit) > 0:

@@ -96,7 +96,7 @@ def _random_designs(seed: int) -> Iterator[RandomDesign]:
 
 
 def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
-    """Return the error of the identity: raw means = true means + weighted shifts + averaged noise."""
+    """Return the rounding error of the identity: raw mean = true mean + weighted shifts + averaged noise."""
     counts, pulls = drawn.counts, drawn.counts.sum(axis=0)
     environment, arm = np.nonzero(counts)
 

@@ -1,4 +1,4 @@
-"""Verdicts on the claims of a reproduced paper, derived from simultaneous confidence intervals.
+"""Decide from simultaneous confidence intervals whether the claims of a reproduced paper hold.
 
 A claim is a list of parts, and a part is a list of comparisons. All intervals of a claim hold together with
 probability 99.9 % (Bonferroni: each of m has the confidence level 1 - 0.001/m), so that the probability of
@@ -144,7 +144,7 @@ class ClaimVerdict:
 
 
 def judge(claim: Claim, found: Mapping[str, Any]) -> ClaimVerdict:
-    """Check a claim of a reproduced paper against simulations, with simultaneous confidence intervals.
+    """Decide whether a claim of a reproduced paper holds, by simultaneous confidence intervals.
 
     All intervals of the claim hold together at the confidence level FAMILY.
     """

@@ -1,4 +1,4 @@
-"""The figures of the reproduced paper: the data, the caption and the picture of each figure."""
+"""List of the figures of the reproduced paper, with functions that compute their data and draw them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PICTURES = ("pdf", "svg", "png")  # file formats of each figure
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the reproduced paper, with its data, caption and picture.
+    """Definition of a figure of the reproduced paper: texts, and functions that compute its data and draw it.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ def paired_sum(parts: Iterable[tuple[float, KeptSelections]], level: float) -> M
 
 
 def mean_with_interval(values: Floats, reach: float, level: float) -> Measurement:
-    """Return the mean of mostly zero numbers with its confidence interval.
+    """Return a mean with a confidence interval that is reliable even if most of the numbers are zero.
 
     The values lie between -`reach` and `reach`. The interval is normal with z^2 values added at each end. It
     therefore keeps its coverage where few values differ from zero, and where none does.
@@ -178,7 +178,7 @@ def difference_across_worlds(
 def difference_to_ser3(
     study: Study, label: str, sweep: Study, of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Compare a policy's error rate with that of the policy SER3, for about equally many pulls.
+    """Return differences in error rate between a policy and SER3, interpolated to equal numbers of pulls.
 
     The results are differences in error rate (or opportunity cost): the policy minus SER3. There is one
     difference for each variant of SER3, at the average number of its pulls. The policy is measured at the

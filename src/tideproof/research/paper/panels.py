@@ -1,4 +1,4 @@
-"""The simulations of the reproduced paper, called panels: each is a world with policies and budgets.
+"""Definitions of the reproduced paper's simulations (panels): each is a world with policies and budgets.
 
 Figures and claims name the panels they need, and each panel is simulated once. The paper does not state its
 budgets. Here, five arms go up to 500 pulls (1,000 in figure 2) and ten arms up to 1,000.

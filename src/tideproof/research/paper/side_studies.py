@@ -61,7 +61,9 @@ def initialisation(seed: int, replications: int) -> Table:
 
 
 def bounds(seed: int, replications: int) -> Table:
-    """Return the terms of the confidence bounds of two variants of the policy LinLUCB after simulated runs.
+    """Return a table of the terms in the confidence bounds of the policy LinLUCB after simulated runs.
+
+    Two variants of LinLUCB are simulated.
 
     `unbiased` is RSS/(N - K - J + 1), `pooled` RSS/(N - K), both for sigma^2 = 1. `exploration` is the
     exploration term of the reduced variant divided by that of LinLUCB on the same data, sqrt(pooled /

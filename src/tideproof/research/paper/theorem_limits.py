@@ -1,4 +1,4 @@
-"""Compute how variances of estimates behave as environments are added, for the paper's Theorem 1."""
+"""Compute exact variances of estimates as environments are added, to check a paper's Theorem 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform 
 
 
 def theorem_quantities(seed: int, replications: int) -> Table:
-    """Return a table of the exact variances and bounds in a reproduced paper's Theorem 1 and its proof.
+    """Compute the variances of estimates, and their bounds, that a paper's Theorem 1 makes claims about.
 
     They are computed on all designs, as environments are added. The noise has the standard deviation 1.
     """
@@ -37,7 +37,7 @@ def theorem_quantities(seed: int, replications: int) -> Table:
 
 
 def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the variances, weights and bounds in the proof of a paper's Theorem 1, for a pair of arms.
+    """Compute for a pair of arms the variances, weights and bounds that appear in a paper's proof.
 
     `counts` are the pulls by environment and arm. The proof assumes bounds v* and w*. Here they are the
     smallest and the largest variance or covariance of shift estimators.

@@ -71,7 +71,7 @@ def calibrate(
 def _run_in_chunks(
     tasks: Sequence[tuple[Callable[..., Any], Setting]], logs: int, workers: int, progress: bool
 ) -> dict[tuple[Callable[..., Any], Setting], list[Any]]:
-    """Run every task on chunks of simulated logs in parallel; return the results of each task in order."""
+    """Run functions on chunks of simulated logs in parallel; return the results of each function in order."""
     chunks = [(first, min(first + _CHUNK, logs)) for first in range(0, logs, _CHUNK)]
     watch = progress_bar("simulating", len(tasks) * logs, "logs") if progress else nullcontext(lambda _: None)
     with watch as show, processes(workers) as pool:

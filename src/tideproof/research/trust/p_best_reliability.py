@@ -55,7 +55,7 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def allowed(self) -> float:
-        """Largest allowed difference between predicted probabilities of being best and observed shares."""
+        """Tolerated difference between predicted probabilities of being best and observed shares."""
         return 0.02 if self.spread is None else 0.06
 
 

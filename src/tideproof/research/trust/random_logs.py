@@ -110,7 +110,10 @@ def _random_split(rng: Random, J: int, K: int) -> Floats:
 
 
 def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
-    """Return the arms' shares of traffic if an environment has two neighbouring arms and a random one."""
+    """Return the arms' shares of traffic if each environment contains only two or three of the arms.
+
+    Each environment contains two arms with neighbouring indices and an arm that is drawn at random.
+    """
     share = np.zeros((J, K))
     for j in range(J):
         share[j, [j % K, (j + 1) % K, int(rng.integers(K))]] = 1.0

@@ -197,7 +197,7 @@ async def take_back(id: str, request: Request, key: Admin) -> Response:
 
 
 def _page_parts(analysis: FitReport) -> dict[str, Any]:
-    """Return the analysis of an uploaded log, with its tables and charts, in the words of web pages."""
+    """Return the analysis of an uploaded log for a web page, which calls the arms "variants"."""
     names = [*analysis.fit.cells.arms, *analysis.fit.cells.environments]
     answers, notes, warnings = (
         [with_variants(text, names) for text in texts]
@@ -308,7 +308,7 @@ def _is_own_page(path: str) -> bool:
 
 
 def _error_text(error: Exception, labels: Mapping[str, str] | None = None) -> str:
-    """Return the message to show for an error in a submitted form, whose fields it names by their labels."""
+    """Return the message for an error in a submitted form; it names the fields by their labels."""
     text = str(error)
     if isinstance(error, Problem):
         text = error.detail

@@ -193,7 +193,7 @@ def _info(pull: Pull) -> m.PullInfo:
 
 
 def _columns(rows: Sequence[tuple[Any, Any, Any]]) -> tuple[list[Any], ...]:
-    """Split rows of three values into three lists, one for each column."""
+    """Convert a list of three-part items from a request to three lists, one for each part."""
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 

@@ -102,7 +102,7 @@ def _read_inputs(run: Experiment) -> ViewInputs:
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the data for the web page of an experiment, with the words of web pages.
+    """Return the data for the web page of an experiment, which calls the arms "variants".
 
     This does not count as an interim analysis.
     """

@@ -114,7 +114,7 @@ def name_by_labels(text: str) -> str:
 
 
 def name_by_methods(text: str) -> str:
-    """Replace the names of options in a message by calls of Python functions that have these options.
+    """Replace options in a message, such as `scale='auto'`, by a Python call with these options.
 
     The method `fit` of an experiment `run` has a few of the options; the function `tp.fit` has all.
 
@@ -148,7 +148,10 @@ def name_fields(text: str, labels: Mapping[str, str]) -> str:
 
 
 def _call(options: str) -> str:
-    """Return a call of Python with these options; an option without a value stays as it is."""
+    """Return a Python call with these options, such as `run.fit(scale='auto')`.
+
+    An option without a value stays as it is.
+    """
     found = _ONE_OPTION.findall(options)
     if not found:
         return options

@@ -29,13 +29,13 @@ def with_variants(text: str, names: Iterable[object] = ()) -> str:
 
 
 def columns_with_variants(columns: Iterable[Column], names: Iterable[object] = ()) -> list[Column]:
-    """Replace the word "arm" in the headers of a table."""
+    """Replace the word "arm" by "variant" in the headers of a table."""
     names = list(names)
     return [column._replace(header=with_variants(column.header, names)) for column in columns]
 
 
 def cards_with_variants(cards: Iterable[Card], names: Iterable[object] = ()) -> list[Card]:
-    """Replace the word "arm" in the titles and explanations of charts."""
+    """Replace the word "arm" by "variant" in the titles and explanations of charts."""
     names = list(names)
     return [
         card._replace(title=with_variants(card.title, names), words=with_variants(card.words, names))
@@ -44,7 +44,7 @@ def cards_with_variants(cards: Iterable[Card], names: Iterable[object] = ()) -> 
 
 
 def _replace(text: str) -> str:
-    """Replace the word "arm" in a text, with its article."""
+    """Replace the word "arm" and its article by "variant" and its article in a text."""
 
     def variant(found: re.Match[str]) -> str:
         article = f"{found[1]} " if found[1] else ""

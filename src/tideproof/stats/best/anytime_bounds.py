@@ -52,7 +52,7 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return an anytime-valid critical z-score for each single pair of arms: (k, k).
+        """Return the anytime-valid critical z-score for testing each pair of arms on its own: (k, k).
 
         The probability of an error is alpha at most for each pair. `C` is the covariance of the arms, and
         `freedom` holds the degrees of freedom of each pair.

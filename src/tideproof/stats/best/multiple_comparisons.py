@@ -68,7 +68,7 @@ class Pairs(Protocol):
         """
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms have enough rewards to exclude one of them as the best by a test."""
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the upper confidence bound of arm i's effect minus arm k's, theta_i - theta_k.
@@ -113,7 +113,7 @@ class ReversedPairs(Pairs):
         return self._pairs.deviate(k, i, gap)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms have enough rewards to exclude one of them as the best by a test."""
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
         return self._pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -161,9 +161,9 @@ class ArmGroup:
 
     @property
     def one_sided(self) -> float:
-        """Confidence level of one-sided comparisons with the best arm; higher if there are only two arms.
+        """Confidence level of one-sided comparisons with the best arm.
 
-        Of two arms both may be excluded as the best.
+        It is higher if there are only two arms, because both of them may be excluded as the best.
         """
         return self.confidence if self.size > 2 else 0.5 + 0.5 * self.confidence
 
@@ -195,7 +195,7 @@ class ArmGroup:
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
-        """Return the critical z-score for excluding each arm as the best, for each other arm: (k, k).
+        """Return the critical z-score of each comparison of one arm with another: (k, k).
 
         Each row belongs to an arm that may be excluded; for a single look they are Dunnett's constants, and
         NaN for arms that are not in `which`.

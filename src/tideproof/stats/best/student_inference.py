@@ -231,11 +231,11 @@ def _excess(chance: Callable[[float], float], confidence: float, d: float) -> fl
 
 
 def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
-    """Return each arm's confidence level at which Dunnett's critical value is the given one.
+    """Return the confidence level of a given Dunnett critical value, for each arm as the control.
 
-    It is the probability that no other arm's t statistic against the arm exceeds the given value.
+    It is the probability that no other arm's t statistic against the control exceeds the given value.
 
-    For arm i the value is `d[i]`. The result is NaN for arms that are not in `which`.
+    For arm i as the control the value is `d[i]`. The result is NaN for arms that are not in `which`.
 
     It inverts `dunnett_constants`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
     """
@@ -253,7 +253,7 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
 def _dunnett_functions(
     C: Floats, freedom: Floats, which: Ints
 ) -> Iterator[tuple[int, Callable[[float], float]]]:
-    """Yield, for each arm, the distribution function of the largest t statistic of another arm against it.
+    """Yield, for each arm as the control, the distribution function of the other arms' largest t statistic.
 
     Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
     are integrated over the lattice of `probabilities_of_best` and its mirror image.

@@ -160,7 +160,7 @@ class WaldPairs(Pairs):
         return normal_from_student(t, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True, because this test of two arms needs no minimum number of informative rewards."""
+        """Return True, because this test of two arms needs no minimum number of rewards other than 0."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:

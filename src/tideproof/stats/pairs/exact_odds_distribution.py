@@ -29,7 +29,10 @@ _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are
 
 
 class _Outcomes(NamedTuple):
-    """Possible numbers of events (rewards of 1) of one arm in each environment, in ascending order."""
+    """Numbers of events that one arm can have in each environment, given the total of two arms there.
+
+    Events are rewards of 1. The numbers of each environment are in ascending order.
+    """
 
     environment: Ints
     first: Ints
@@ -67,7 +70,7 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
 
 
 def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
-    """Select a statistic of arms i and k in the environments where both arms have rewards.
+    """Select the means, or another statistic, of arms i and k in environments where both have rewards.
 
     `values` has one value for each cell. The shape of the result is (2, environments).
     """
@@ -79,7 +82,7 @@ def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
 
 
 def _list_outcomes(low: Floats, high: Floats) -> _Outcomes:
-    """List how many rewards of 1 an arm can have in each environment, given the environment's total.
+    """Return all numbers of rewards of 1 that an arm can have in each environment, from `low` to `high`.
 
     The numbers of each environment are in ascending order.
 
@@ -161,10 +164,10 @@ def _normalisers(outcomes: _Outcomes, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolve(outcomes: _Outcomes, wanted: float) -> _TotalDistribution:
-    """Return the distribution of an arm's number of rewards of 1, tilted so that its mean is near `wanted`.
+    """Return the distribution of one arm's total number of rewards of 1, for one odds ratio.
 
-    The log odds ratio is chosen such that the mean is about `wanted`. The distributions of the environments
-    are convolved pairwise, as a tree.
+    The odds ratio is chosen such that the mean of the distribution differs from `wanted` by less than a tenth
+    of its standard deviation. The distributions of the environments are convolved pairwise, as a tree.
 
     All terms are positive, so no precision is lost in the tails.
     """

@@ -58,7 +58,7 @@ class ExactPairs(Pairs):
         return normal_quantile(below) if below > 0.0 else -math.inf
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
         return self._tests.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:

@@ -45,7 +45,9 @@ _MANY = 100  # With more arms, pairs are tested in batches.
 
 
 class Events(NamedTuple):
-    """Number of rewards of each arm that carry information on arms, such as the ones among 0/1 rewards.
+    """Record of how many events (rewards other than 0, such as purchases) each arm has.
+
+    Only environments shared with other arms count.
 
     If both attributes are None, events need not be counted, and no minimum number applies.
 
@@ -59,7 +61,10 @@ class Events(NamedTuple):
     amounts: Floats | None = None
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms together have enough informative rewards to rule out one as the best."""
+        """Return whether two arms together have enough events (rewards other than 0) for a reliable test.
+
+        If the rewards are 0/1, the arms need enough zeros, too.
+        """
         if self.kinds is not None:
             return bool(np.all(self.kinds[i] + self.kinds[k] >= FEWEST_EVENTS))
         both, rarer = self.worth(i, k)
@@ -86,7 +91,7 @@ class Events(NamedTuple):
 
 
 def count_events(c: Cells) -> Events:
-    """Count the informative rewards (events) of each arm in the environments shared with other arms."""
+    """Return how many events (rewards other than 0) each arm has in environments shared with other arms."""
     met = np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
         return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))
@@ -171,7 +176,7 @@ class BinaryRewards:
         self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the variance and third central moment of 0/1 rewards that have these means."""
+        """Return the variance and third central moment of 0/1 rewards with the given means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
         variance[variance < _ROUNDING] = 0.0  # Otherwise a test would depend on rounding.
@@ -223,7 +228,7 @@ class PairTests(Pairs):
 
     @property
     def quick(self) -> bool:
-        """Whether many pairs of arms are tested at once, which is quick."""
+        """True if many pairs of arms can be tested in one vectorised computation."""
         return self._grid is not None
 
     @cached_property
@@ -248,7 +253,7 @@ class PairTests(Pairs):
         return normal_from_student(z, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
         return self._events.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -267,7 +272,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
-            """Return a number that is 0 if `gap` is the upper confidence bound of two arms' difference.
+            """Evaluate the function whose zero is the upper confidence bound of the difference of two arms.
 
             It is -z minus the z-score for a difference `gap`.
             """

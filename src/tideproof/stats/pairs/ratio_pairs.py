@@ -180,9 +180,9 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
 
 
 def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Return the estimates of the arms' log ratios that are reported.
+    """Choose between the maximum likelihood estimates and the smoothed estimates of the arms' log ratios.
 
-    They are maximum likelihood estimates or, where needed, smoothed ones.
+    The chosen estimates are reported.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
     arms with events are infinite, the estimate with half events added is reported, which is finite.

@@ -122,10 +122,10 @@ def to_matrix(cells: Cells, values: Floats) -> Floats:
 
 
 class PowerSums:
-    """Precomputed sums over all other arms, from which the test of each pair of arms gets its variance.
+    """Precomputed sums over arms, from which the variance of each pair's test statistic follows.
 
-    They are sums of cell values x times powers of the test direction w. `power[p][x]` is the sum of x w^p
-    for each pair and environment, (B, J).
+    They are sums, over all arms except the two of the pair, of cell values x times powers of the test
+    direction w. `power[p][x]` is the sum of x w^p for each pair and environment, (B, J).
     """
 
     def __init__(self, batch: PairBatch, x: list[Floats]) -> None:
@@ -321,7 +321,7 @@ def upper_bounds(
     """
 
     def excess(gap: Floats) -> Floats:
-        """Return numbers that are 0 if `gap` holds the upper confidence bounds of differences between arms.
+        """Evaluate the functions whose zeros are the upper confidence bounds of differences between arms.
 
         They are -z minus the z-scores of the candidate differences.
         """

@@ -162,7 +162,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
 
 
 def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
-    """Return the baseline log odds at which each environment has about `T` expected rewards of 1.
+    """Solve for the baseline log odds of each environment, given its expected number `T` of rewards of 1.
 
     They are the lambda of the model, (J,). Newton's method is applied to the logit of the mean, where the
     slope is below 1; steps are at most twice the difference.

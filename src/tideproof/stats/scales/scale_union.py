@@ -64,7 +64,7 @@ class ScaleUnion(Pairs):
         return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True if two arms have enough informative rewards for a test to rule out one as the best."""
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
         return self._shown.pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
@@ -110,7 +110,7 @@ def _scale(found: Estimate) -> Any:
 
 
 def _tests(found: Estimate) -> Pairs:
-    """Return an estimate's tests of pairs of arms.
+    """Return the tests of pairs of arms that belong to an estimate of the arm effects.
 
     For very large data these are the quicker Wald tests.
     """

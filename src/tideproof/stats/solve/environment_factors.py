@@ -162,7 +162,7 @@ def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats
 
 
 def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
-    """Return the normal-equation matrix of the arms and one environment factor, with the other eliminated."""
+    """Return the normal-equation matrix of the arms and one factor, after eliminating the other factor."""
     columns = c.K + int(small.max()) + 1
     total = np.zeros((columns, columns))
     np.add.at(total, (c.arm, c.K + small), c.weight)

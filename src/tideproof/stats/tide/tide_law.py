@@ -110,7 +110,10 @@ def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
     parts = _studied_rows(rows, effort.studied)
 
     def tried(some: Iterable[TideLaw]) -> dict[TideLaw, float]:
-        """Return log posterior probabilities of tide models, up to a constant, given parts of the log."""
+        """Return the logarithm of the posterior probability of each tide model, given some of the rewards.
+
+        The logarithms have a common unknown constant.
+        """
         return {
             law: math.log(law.prior) + sum(fit_law(program, part, arms, law, 3).evidence for part in parts)
             for law in some
@@ -159,7 +162,7 @@ def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
 
 
 def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
-    """Return the parts of the log on which many models of the tide are tried first.
+    """Return the stretches of a reward log on which many models of the tide are tried first.
 
     They are the whole log if it is short, otherwise a few stretches of successive rows.
     """

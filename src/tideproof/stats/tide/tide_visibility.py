@@ -1,4 +1,4 @@
-"""Check of whether rewards are suitable for estimating a hidden tide from single rows of a log.
+"""Functions that decide whether a hidden tide can be estimated from the single rewards of a log.
 
 The filter treats noise as approximately normal and takes large deviations for jumps. If most rewards are
 equal and a few are large, as with revenue, each large reward looks like a jump up and a jump down, and the

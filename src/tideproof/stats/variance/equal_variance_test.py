@@ -82,9 +82,9 @@ def unequal_variances(c: Cells) -> Spread:
 
 
 def _log_variances(c: Cells) -> Cells:
-    """Return a data set with the unbiased log variance of each arm in each environment as its values.
+    """Return a data set of the log variances of rewards: one for each arm in each environment.
 
-    Their weights are the inverse sampling variances of the log variances.
+    The estimates are unbiased. Their weights are the inverse sampling variances of the log variances.
     """
     from scipy.special import polygamma, psi
 

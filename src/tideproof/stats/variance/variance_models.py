@@ -151,7 +151,7 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
 def uniform_estimate(
     mu: Floats, covariance: Floats, adjusted: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
-    """Combine estimates into an `Estimate` with the same degrees of freedom for all of them."""
+    """Return an `Estimate` of arm effects and shifts that all have the same degrees of freedom."""
     K, J = mu.size, adjusted.shift.size
     both, of_arm, of_environment = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
     return Estimate(mu, covariance, both, lambda: adjusted, of_arm, of_environment, pairs, component)
@@ -292,7 +292,7 @@ def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool =
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
-    """Mark noise variances of arm-by-environment means as derived from a single estimate.
+    """Return noise variances of arm-by-environment means, marked as derived from a single estimate.
 
     Their errors are therefore dependent.
     """
@@ -371,7 +371,7 @@ def _pooled_by_environment(c: Cells) -> Pools:
 
 
 def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
-    """Return pools of data with the noise variance of each pool.
+    """Estimate the noise variance of each pool of data, such as the data of one arm.
 
     A pool without a positive noise variance gets the overall one.
     """

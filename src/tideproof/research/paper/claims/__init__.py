@@ -1,4 +1,4 @@
-"""The claims of a reproduced paper that simulations can check, in the order of its sections."""
+"""List of the claims of a reproduced paper that simulations can check, in the order of its sections."""
 
 from tideproof.research.paper.claim_verdicts import Claim
 from tideproof.research.paper.claims import (

@@ -1,4 +1,4 @@
-"""Claims of a reproduced paper that compare its policy LinLUCB with benchmark policies.
+"""Definitions of a reproduced paper's claims that compare its policy LinLUCB with benchmark policies.
 
 They are in section 5.1, figure 4 and the appendix.
 """
@@ -75,9 +75,9 @@ def _beats_all(names: Sequence[str], of: ErrorMeasure) -> Check:
 
 
 def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | None = None) -> Check:
-    """Return a function that checks if a policy errs more often in one simulated world than in another.
+    """Return a function that computes how much more often a policy errs in one world than in another.
 
-    It checks several pairs of worlds.
+    The function compares several pairs of worlds.
     """
 
     def check(found: Found, level: float) -> list[ClaimPart]:
@@ -145,7 +145,7 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Check a paper's claim that error rate and opportunity cost agree on the better of two policies.
+    """Return measurements of whether error rate and opportunity cost agree on the better of two policies.
 
     Where one of the two measures decides which policy is better, the other must agree.
     """
@@ -179,10 +179,10 @@ def _differences(
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Check if two measures, such as error rate and opportunity cost, agree on which policy is better.
+    """Return differences of policies in one measure, made positive where another measure agrees in sign.
 
-    The results are the differences by the second measure, positive where their sign agrees with the first.
-    Comparisons that `first` does not decide are left out.
+    The measures are error rate and opportunity cost. The results are the differences by the second measure,
+    positive where their sign agrees with the first. Comparisons that `first` does not decide are left out.
     """
     compared = []
     for one, other in zip(first, second, strict=True):

@@ -1,4 +1,4 @@
-"""Claims of a reproduced paper on raw means and least-squares estimates: identities, bias, normality.
+"""Definitions of a reproduced paper's claims on the bias and distribution of estimates of arm means.
 
 Raw means are the subject of section 2.3, and least squares of sections 3.1, 4 and 5.2.
 """

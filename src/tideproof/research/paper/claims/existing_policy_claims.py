@@ -1,4 +1,7 @@
-"""Claims of a reproduced paper on the effect of shifts on existing policies (its section 2.3, figure 2)."""
+"""Definitions of a reproduced paper's claims on how shifts affect existing bandit policies.
+
+They are in section 2.3 and figure 2.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Check a paper's claim that adaptive policies err more than round robin and improve more slowly."""
+    """Return measurements of whether adaptive policies err more than round robin and improve more slowly."""
     study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
@@ -108,7 +111,7 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Check a paper's two explanations for the high error rate of the policy PSS.
+    """Return measurements that test two explanations for the high error rate of the policy PSS.
 
     PSS errs more often than the policy SR (successive rejects).
     """

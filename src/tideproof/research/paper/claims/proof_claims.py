@@ -1,4 +1,7 @@
-"""Definitions of the claims in the paper's proof of Theorem 1, with rules that decide whether each holds."""
+"""Definitions of the claims in a reproduced paper's proof, with rules that decide whether each holds.
+
+It is the proof of Theorem 1.
+"""
 
 from __future__ import annotations
 

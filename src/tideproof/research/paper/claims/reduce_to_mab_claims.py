@@ -1,4 +1,4 @@
-"""Claims of a reproduced paper on standard bandit policies applied to rewards minus estimated shifts.
+"""Definitions of a reproduced paper's claims on bandit policies that use rewards minus estimated shifts.
 
 The claims are in section 5.2, figure 5 and the conclusion. Some are about stationary worlds.
 """
@@ -54,7 +54,7 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return the data for computing how much shifts increase a policy's error rate.
+    """Return a policy's selections with and without shifts, from which the effect of shifts is computed.
 
     The difference between the error rates with and without shifts is a sum of two weighted terms. Each term
     is a weight with the policy's kept selections.
@@ -90,7 +90,7 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """Check a paper's claim that shifts increase errors more in short environments than in long ones.
+    """Return measurements of whether shifts increase errors more in short environments than in long ones.
 
     Both gaps subtract the same errors without shifts, which therefore cancel.
     """

@@ -1,6 +1,6 @@
-"""Claims of a reproduced paper about the pulls that least squares needs, and about its policy LinLUCB.
+"""Definitions of a reproduced paper's claims on which pulls least squares needs to compare all arms.
 
-The former are in section 3.2, the latter in section 4 and appendix A.
+They are in section 3.2. Other claims are about the pulls of its policy LinLUCB, in section 4 and appendix A.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Return a function that checks if an event never happens in runs of the policy LinLUCB.
+    """Return a function that computes the share of runs of the policy LinLUCB in which an event happens.
 
     The event is named `quantity`. Every world and every phase of a run is checked.
     """

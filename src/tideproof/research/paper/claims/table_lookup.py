@@ -15,7 +15,7 @@ ROUNDING = 1e-6  # bound on the rounding error of a quantity that is exactly zer
 
 
 def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    """Return the table rows whose named columns have the given values; raise an error if there are none."""
+    """Return the table rows that match all `wanted` column values; raise an error if there is no such row."""
     rows = [row for row in table if all(row[name] == value for name, value in wanted.items())]
     if not rows:
         raise LookupError(f"no row with {wanted}")
@@ -34,7 +34,7 @@ def identity_errors(found: Found, quantity: str) -> list[Comparison]:
 
 
 def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return a variance (or similar quantity) of a test design after `J` environments.
+    """Return an exactly known quantity, such as the variance of an estimate, after `J` environments.
 
     It was computed exactly, by formula.
     """
@@ -42,7 +42,7 @@ def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
 
 
 def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return a variance (or similar quantity) by test design and number of environments.
+    """Return a quantity, such as the variance of an estimate, by test design and number of environments.
 
     It was computed exactly, by formula.
     """
@@ -61,7 +61,7 @@ def ratios(found: Found, above: str, below: str) -> list[Comparison]:
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return the ratio of a variance (or similar quantity) after many environments to that after few."""
+    """Return a quantity, such as the variance of an estimate, after many environments relative to few."""
     return exact_measurement(
         exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
     )

@@ -1,6 +1,6 @@
-"""Claims of a reproduced paper about the consistency of estimates: its Theorem 1 and a conjecture.
+"""Definitions of a reproduced paper's claims on the consistency of estimates, with rules to decide each.
 
-They are in section 3.1 and appendix B.
+The claims are its Theorem 1 and a conjecture, in section 3.1 and appendix B.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return how far the named variances or covariances are from a limit that a paper conjectures.
+    """Return how far variances or covariances of estimates are from a limit that a paper conjectures.
 
     It is the largest of the distances. The limit is sigma^2/m_1, with m_1 pulls in the first environment.
     """
