@@ -88,7 +88,10 @@ class RowSurvey(NamedTuple):
 
 
 def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: int) -> TimeOrderedRows:
-    """Return the rows of a log in memory ordered by time; the column named as environment holds the times."""
+    """Return the rows of a log in memory, ordered by time.
+
+    The environment column of `request` holds the times.
+    """
     request = request.among(data)
     arm, time, reward = check_time_columns(request)
     names, index = index_column(data[arm], arm)

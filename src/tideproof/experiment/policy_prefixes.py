@@ -96,7 +96,7 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
 
 
 def _without_prefix(prefix: str, spec: PolicySpec, options: dict[str, Any]) -> PolicySpec:
-    """Return the policy whose name remains when a prefix, such as `hidden:`, is removed.
+    """Remove a prefix, such as `hidden:`, from the name of a policy, and return the policy of that name.
 
     It gets the given options. A custom label is kept.
     """

@@ -51,7 +51,7 @@ def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the statistics of which a policy must declare at least one to read a given attribute.
+    """List the statistics that contain an attribute; a policy that reads it must declare one of them.
 
     `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
     in `reads` already allow the attribute.

@@ -1,4 +1,4 @@
-"""Simulate the policy LinLUCB; compute the distribution of its estimates and how its environments begin.
+"""Simulate the policy LinLUCB, and compute the distribution of its estimates.
 
 A policy that uses rewards makes its design (the pulls of each arm in each environment) depend on the noise.
 The guarantees of least squares assume a fixed design and may then fail. Each distribution is therefore

@@ -20,7 +20,7 @@ def in_chunks(
     workers: int | None,
     size: int,
 ) -> Iterator[tuple[Cell, list[Found]]]:
-    """Run a simulation in chunks for each kind of log or world, and yield each kind with its results.
+    """Run a simulation for each of several settings, in parallel chunks; yield each setting with its results.
 
     A cell is a simulated combination, such as a kind of log. `play` gets a cell, the number of the first run
     and the number after the last run. `size` is the number of runs of a chunk. `workers` defaults to one for
