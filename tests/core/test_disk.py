@@ -9,7 +9,7 @@ import sys
 import time
 from collections import namedtuple
 from enum import IntEnum
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import tideproof as tp
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import hole, kernel, link
 from tideproof.core.program_cache import (
+    DiskCache,
     ProgramPacking,
     UnhashableValue,
     attach_disk_cache,
@@ -308,3 +309,21 @@ def test_every_policy_is_kept_under_its_own_name():
             for trace in (False, True):
                 seen[fingerprint(replicate, PolicySpec(policy, rule).fill(trace))] = name, rule.name, trace
     assert len(seen) == sum(2 * len(tp.policy(name).policy.selections) for name in tp.policy_names())
+
+
+@pytest.mark.parametrize(
+    ("lifted", "dynamic", "stored"), [([], False, 1), (["loop"], False, 0), ([], True, 0)]
+)
+def test_programs_that_refer_to_others_are_not_stored(tmp_path, lifted, dynamic, stored):
+    """numba cannot read back a program with lifted loops, nor one with addresses of this process."""
+
+    class Cache(DiskCache):
+        def path(self, arguments, codegen):
+            return tmp_path / "program.bin"
+
+    packing = SimpleNamespace(pack=lambda result: b"code")
+    result = SimpleNamespace(
+        lifted=lifted, library=SimpleNamespace(has_dynamic_globals=dynamic), codegen=None
+    )
+    Cache(tmp_path, "program", packing).save_overload((), result)
+    assert len(list(tmp_path.iterdir())) == stored

@@ -1,7 +1,7 @@
 """The linker: copies, holes, and states cut from two buffers."""
 
 import types
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -277,3 +277,11 @@ def test_references_are_walked_once_for_each_kernel_on_any_way_to_it():
         ("scaled", "SCALE"),
     ]
     assert {g.__name__ for g, _, _ in walk_references(there, {})} == {"there", "back"}  # a cycle has an end
+
+
+def test_one_bad_side_of_an_array_is_enough_to_refuse_it():
+    class Crooked(NamedTuple):
+        table: Annotated[np.ndarray, np.float64, "K", "J"]
+
+    with pytest.raises(InputError, match=r"Crooked\.table"):
+        allocate(Crooked, arms=3)

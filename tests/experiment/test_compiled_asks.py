@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tideproof.core.kernel_array_access import PLAIN_REPLACEMENTS, Matrix, wrap_
 from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.experiment import compiled_asks
 from tideproof.experiment.state.environment_rows import EnvironmentTable
+from tideproof.kernels.choose import batch_asks
 from tideproof.policies.policy_spec import PolicySpec
 
 POLICIES = (
@@ -187,3 +189,18 @@ def test_the_slots_used_last_stay_in_memory():
     again.memory.view.counts[1] = 5.0
     assert slots[43].memory.view.counts[1] == 5.0
     assert places.slot(44) is not slots[44]  # it made room
+
+
+@pytest.mark.parametrize("answer", [-1, 3, 7])
+def test_a_batch_ends_where_the_policy_names_no_arm(monkeypatch, answer):
+    """A policy that stops answers -1; an index of no arm is as invalid. Arms so far count, the rest do not."""
+    expected = []
+    monkeypatch.setattr(
+        batch_asks, "ask", lambda params, state, data, slot, draw: 1 if int(draw.step) < 2 else answer
+    )
+    monkeypatch.setattr(batch_asks, "expect", lambda *arguments: expected.append(arguments[4]))
+    arms, zero = np.full(5, -9), np.uint64(0)
+    pulls = SimpleNamespace(pulls=np.zeros(3))
+    assert batch_asks.ask_many(None, None, pulls, None, zero, zero, zero, arms) == 2
+    assert arms.tolist() == [1, 1, -9, -9, -9]
+    assert expected == [1, 1]

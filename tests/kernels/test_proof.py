@@ -15,6 +15,7 @@ from tideproof.kernels.fit.e_process import (
     CHECKPOINTS,
     EProcess,
     add_to_e_process,
+    contrast_bounds,
     least_evidence,
     store_checkpoint,
 )
@@ -175,3 +176,13 @@ def test_cholesky_without_an_arm_and_without_what_was_not_seen():
     assert found[seen] == pytest.approx(np.linalg.solve(inner, x[seen]))
     assert found[0] == found[3] == 0.0
     assert forward(A, np.eye(5)[3], y) == math.inf
+
+
+def test_an_interval_that_excludes_all_differences_shrinks_to_the_least_contradicted_one():
+    """With alpha far above 1, all evidence is enough; the means differ by 10, and the noise is 1."""
+    random = np.random.default_rng(11)
+    run = Run(2)
+    for step in range(80):
+        run.tell(step % 2, step // 8, 10.0 * (step % 2 == 0) + random.normal())
+    low, high = contrast_bounds(run.proof, run.fit, 0, 1, 1e9)
+    assert 9.0 < low <= high < 11.0

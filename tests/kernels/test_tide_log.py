@@ -119,3 +119,18 @@ def test_compiled_and_interpreted_are_the_same_to_the_bit(monkeypatch):
     assert np.array_equal(kept[0].variance, kept[1].variance)
     assert np.array_equal(kept[0].jumped, kept[1].jumped)
     assert kept[0].jumped.sum() == pytest.approx(2.0, abs=0.3)  # there are two jumps
+
+
+def test_weights_of_paths_add_up_to_one_also_after_rows_of_several_rewards():
+    random = np.random.default_rng(6)
+    size = 30
+    grouped = rows(
+        random.integers(3, size=size),
+        random.normal(size=size) + 8.0 * (np.arange(size) // 10),
+        n=np.full(size, 3.0),
+        squares=random.chisquare(2, size=size),
+    )
+    kept = empty_path_record(size, 4)
+    fit_law(follow_log, grouped, 3, TideLaw(0.01, 0.05, 66.0), 4, kept)
+    np.testing.assert_allclose(kept.weight.sum(axis=1), 1.0, **CLOSE)
+    assert (kept.weight > 0.0).sum(axis=1).max() > 1  # there is more than one path

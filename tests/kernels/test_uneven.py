@@ -186,6 +186,19 @@ def test_the_noise_of_arms_is_learned_in_short_environments_too(length):
     np.testing.assert_allclose(np.log(found), np.log([1.0, 1.0, 9.0, 0.25]), atol=0.6)
 
 
+def test_a_mean_of_rewards_teaches_as_much_noise_as_the_rewards():
+    """Batches of four: the noise of their mean is a quarter, and its share in the residual is, too.
+
+    By the likelihood of 4,000 rewards variances are known to 10 %: six standard errors.
+    """
+    random, cells = np.random.default_rng(3), Cells(by_arm=True, fits=1)
+    for t in range(1000):
+        arm = int(random.integers(ARMS))
+        cells.tell(arm, t // 5, 9.0 * (t // 5) + (1.0, 1.0, 3.0, 0.5)[arm] * random.normal(size=4))
+    found = np.array(cells.fit.fits.noise) / cells.fit.fits.noise[0]
+    np.testing.assert_allclose(np.log(found), np.log([1.0, 1.0, 9.0, 0.25]), atol=0.6)
+
+
 def test_equal_noise_is_found_equal():
     assert np.abs(np.log([learn((2.0,) * ARMS, 10, 400, seed) for seed in range(10)])).mean() < 0.15
 

@@ -290,3 +290,11 @@ def test_groups_are_compared_each_by_itself():
     assert found.bridge == ["B", "D", "E"]
     with pytest.raises(NotComparable):
         _ = found.candidates
+
+
+def test_many_arms_get_bonferroni_by_their_own_degrees_of_freedom():
+    K, which = 501, np.array([3, 500])
+    freedom, d = np.linspace(5.0, 200.0, K), np.linspace(3.0, 4.0, K)
+    found = dunnett_probabilities(np.eye(K), freedom, d, which)
+    assert found[which] == pytest.approx(1.0 - 500 * stdtr(freedom[which], -d[which]), rel=1e-12)
+    assert np.isnan(np.delete(found, which)).all()

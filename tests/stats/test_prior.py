@@ -125,3 +125,13 @@ def test_a_recommendation_says_its_prior():
     assert usual.p_best < flat.p_best
     with pytest.raises(InputError, match="prior must be"):
         run.recommend(prior="none")
+
+
+def test_a_difference_that_is_known_exactly_leaves_probabilities_finite():
+    """Arms 1 and 2 have no uncertainty between them: one principal variance is 0."""
+    with np.errstate(all="raise"):
+        chance, error = exchangeable_probabilities(np.array([0.5, 0.0, 1.0]), np.diag([1.0, 0.0, 0.0]), 20.0)
+    assert chance.sum() == pytest.approx(1.0, abs=1e-6)
+    assert chance[1] == pytest.approx(0.0, abs=1e-6)
+    assert 0.2 < chance[0] < chance[2]
+    assert error < 0.01
