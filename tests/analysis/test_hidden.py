@@ -134,6 +134,12 @@ def test_without_a_compiler_long_logs_are_binned_and_that_is_said(log, monkeypat
     assert found.contrast("D", "A").low < 1.5 < found.contrast("D", "A").high
 
 
+def test_the_longest_log_without_bins_is_as_the_guide_says(monkeypatch):
+    for compiler, most in ((object(), 2_000_000), (None, 5_000)):
+        monkeypatch.setattr(log_without_environments, "find_spec", lambda name, found=compiler: found)
+        assert log_without_environments.most_rows() == most
+
+
 def days(seed, wave, n=400):
     """Draw rewards every 15 minutes, a shift a day and, inside days, a wave of a given height."""
     random = np.random.default_rng(seed)

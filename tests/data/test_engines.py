@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import shutil
 import warnings
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -91,6 +92,22 @@ def test_environments_of_several_columns(tmp_path, monkeypatch, engine):
         cells(EVERYWHERE[engine](holes, tmp_path), "variant", "day:n", "sales")
     found = cells(EVERYWHERE[engine](holes, tmp_path), "variant", "day:n", "sales", missing="drop")
     assert (found.n.sum(), found.dropped) == (599, 1)
+
+
+@pytest.mark.parametrize(("columns", "values"), [(70, 2), (8, 256), (40, 3)])
+def test_environments_with_more_combinations_of_labels_than_numbers(columns, values):
+    """More than 2**64 combinations of arms and labels: no 64-bit number tells them all apart."""
+    assert 2 * values**columns > 2**64
+    names = [f"c{i}" for i in range(columns)]
+    rows = [[int(i == j) for i in range(columns)] for j in range(columns)] + [
+        [i] * columns for i in range(values)
+    ]
+    rows = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+    data: dict[str, Any] = {name: [row[i] for row in rows] * 2 for i, name in enumerate(names)}
+    data |= {"arm": ["A"] * len(rows) + ["B"] * len(rows), "y": np.arange(2.0 * len(rows))}
+    found = cells(data, "arm", ":".join(names), "y")
+    assert (found.J, found.n.tolist()) == (len(rows), [1.0] * 2 * len(rows))
+    assert sorted(found.mean.tolist()) == list(range(2 * len(rows)))
 
 
 @pytest.mark.parametrize("engine", EVERYWHERE)

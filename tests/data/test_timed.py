@@ -126,3 +126,31 @@ def test_too_many_arms():
     data = {"arm": list(range(60)), "ts": list(range(60)), "y": [1.0] * 60}
     with pytest.raises(InputError, match="up to 50 arms, not 60"):
         timed(data)
+
+
+@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize(
+    ("first", "seconds"),
+    [
+        (1e8, 1e8),  # March 1973
+        (99_999_999_999, 99_999_999_999.0),
+        (1e11, 1e8),  # the same moment in milliseconds
+        (1e14, 1e8),
+        (1e17, 1e8),
+    ],
+)
+def test_the_unit_of_numbers_follows_from_the_first_of_them(first, seconds, file, tmp_path):
+    """Seconds end at 1e11, milliseconds at 1e14, microseconds at 1e17: each bound belongs to the finer unit."""
+    data = {"arm": ["A", "B"], "ts": [int(first), int(2 * first)], "y": [1.0, 2.0]}
+    if file:
+        pd.DataFrame(data).to_csv(path := tmp_path / "log.csv", index=False)
+        data = path
+    found = timed(data)
+    assert found.clock
+    assert found.time == pytest.approx([seconds, 2.0 * seconds])
+
+
+def test_numbers_outside_the_range_of_times_are_an_order():
+    for first, last in ((99_999_999, 2e8), (1e8, 1e20)):
+        found = timed({"arm": ["A", "B"], "ts": [first, last], "y": [1.0, 2.0]})
+        assert (found.clock, found.time.tolist()) == (False, [first, last])

@@ -191,6 +191,23 @@ def test_the_slots_used_last_stay_in_memory():
     assert places.slot(44) is not slots[44]  # it made room
 
 
+def test_statistics_of_several_environments_are_computed_at_once():
+    """Rows 4, 0 and 2 of five are filled; row 4 has no rewards, so row 0 is the first with rewards."""
+    places = EnvironmentTable(3, 3, lambda view: view)
+    for label in "abcde":
+        places.row(label)
+    n = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
+    mean = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 6.0], [0.0, -4.0, 0.0]])
+    assert places.fill(np.array([4, 0, 2]), n, mean) == 1
+    slots = [places.slot(row).memory.view for row in range(5)]
+    assert [slot.counts.tolist() for slot in slots] == [[1, 0, 3], [0] * 3, [0, 2, 0], [0] * 3, [0] * 3]
+    assert [float(slot.size[0]) for slot in slots] == [4.0, 0.0, 2.0, 0.0, 0.0]
+    assert [float(slot.each[0]) for slot in slots] == [0.25, 0.0, 0.5, 0.0, 0.0]
+    assert [float(slot.mean[0]) for slot in slots] == [5.0, 0.0, -4.0, 0.0, 0.0]
+    assert [int(slots[row].arm[0]) for row in (0, 2)] == [2, 1]  # the arm with most rewards
+    assert [int(slot.first[0]) for slot in slots] == [1, 0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("answer", [-1, 3, 7])
 def test_a_batch_ends_where_the_policy_names_no_arm(monkeypatch, answer):
     """A policy that stops answers -1; an index of no arm is as invalid. Arms so far count, the rest do not."""

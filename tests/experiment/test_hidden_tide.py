@@ -275,6 +275,36 @@ def test_the_cost_of_a_late_reward_is_proportional_to_its_delay(late, monkeypatc
     assert late <= len(steps) <= 4 * late / 3 + SPACING
 
 
+@pytest.mark.parametrize(("place", "repeated"), [(63, 16), (48, 16), (47, 32), (1, 64)])
+def test_a_corrected_reward_repeats_the_steps_since_a_multiple_of_sixteen(place, repeated, monkeypatch):
+    steps = []
+
+    def counted(program):
+        return program._replace(take=lambda *args: steps.append(1) or program.take(*args))
+
+    replace_kernels(monkeypatch, counted)
+    run = play(hidden(budget=1000, policy="round-robin+ols"), 64)
+    run.recommend()
+    steps.clear()
+    run.correct(run.history()["pull"][place], 0.5)
+    run.recommend()
+    assert len(steps) == repeated
+
+
+def test_an_extension_applies_to_earlier_rewards_too():
+    """The policy has the same numbers as if its budget had been the larger one from the start."""
+    run = hidden(budget=60)
+    for step in range(40):
+        run.tell(run.ask(), float(step * step % 7))
+    run.recommend()
+    before = memory(run)
+    run.extend(200)
+    first, *others, last = run.events()
+    assert type(last) is e.Extended
+    assert memory(run) == memory(replay_events([first, last, *others]))
+    assert memory(run) != before
+
+
 def test_equal_and_enormous_rewards_give_no_probability():
     run = hidden(budget=400)
     for _ in range(40):

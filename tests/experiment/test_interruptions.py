@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+from experiments import experiment, saved_state
 from faults import (
     CALLS,
     POLICIES,
@@ -90,6 +91,44 @@ def test_a_hundred_signals_in_another_process():
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
+
+
+def applied(state):
+    return state.events[0], len(state.events), state.book.paused, state.policy_state.buffers()
+
+
+@pytest.mark.parametrize("policy", ["contrast", "hidden:linlucb"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state, interrupt: state.read(interrupt),
+        lambda state, interrupt: state.add(e.Paused(1.0, None, "")),
+        lambda state, interrupt: state.ask(1, 2, 1.0, None, None),
+    ],
+)
+def test_a_change_that_ends_halfway_is_undone_by_the_next_access(policy, change, monkeypatch):
+    """The interruption comes after numbers and pulls have changed and before the call has ended."""
+    run = experiment(policy=policy, tide="hidden") if "hidden" in policy else busy(policy)
+    for _ in range(5):
+        run.tell(run.ask(), 1.0)
+    state = saved_state(run)
+    state.update_policy_state()
+    before = applied(state)
+
+    def interrupt(*_):
+        state.book.paused = True
+        state.policy_state.memory.floats[:] = 7.0
+        raise Interrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(state.policy_state), "finish", interrupt)
+        patch.setattr(type(state.book), "ask", interrupt)
+        with pytest.raises(Interrupt):
+            change(state, interrupt)
+    assert applied(state) != before
+    state.fold()
+    state.update_policy_state()
+    assert applied(state) == before
 
 
 @faults

@@ -143,3 +143,23 @@ def test_an_interrupted_deferred_update_is_made_again(monkeypatch, tmp_path):
     armed.clear()
     assert next_arm(again, "second") == next_arm(run, "second")
     assert saved_numbers(again) == saved_numbers(run)
+
+
+@pytest.mark.parametrize("policy", ["contrast", "reduce:sequential-halving"])
+def test_an_extension_applies_to_pulls_that_were_already_pending(policy):
+    """A choice before the extension, which reads the pending pulls, changes nothing after it."""
+    found, before = [], None
+    for looks in (True, False):
+        run = tp.Experiment(ARMS, budget=60, policy=policy, seed=3)
+        for step in range(30):
+            pull = run.ask(environment=step // 5)
+            run.tell(pull, ARMS.index(pull.arm) + step * step % 7)
+        run.ask(n=4, environment=5)
+        if looks:
+            run.shares(environment=6, n=1)
+            before = saved_numbers(run)
+        run.extend(400)
+        run.shares(environment=6, n=1)
+        found.append(saved_numbers(run))
+    assert found[0] == found[1]
+    assert found[0] != before  # so the budget matters to this policy

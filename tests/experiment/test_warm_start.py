@@ -100,6 +100,15 @@ def test_an_aggregated_log_with_dates():
     assert event.cells == ((0, "2026-11-16", 10, 1.0, 36.0), (1, "2026-11-16", 20, 2.0, 171.0))
 
 
+def test_the_largest_number_of_rewards_is_the_largest_exact_one():
+    log = {"arm": ["A", "B"], "day": ["x", "x"], "y": [1.0, 2.0], "sd": [1.0, 1.0]}
+    run = tp.Experiment(["A", "B"], budget=None)
+    with pytest.raises(tp.errors.InputError, match=f"at most {2**53}, not {2.0**53 + 2.0!r}"):
+        run.warm_start(log | {"n": [2**53 + 2, 1]}, **NAMES, n="n", sd="sd")
+    run.warm_start(log | {"n": [2**53, 1]}, **NAMES, n="n", sd="sd")
+    assert [cell[2] for cell in run.events()[-1].cells] == [2**53, 1]
+
+
 NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
 
 

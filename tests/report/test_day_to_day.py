@@ -42,6 +42,15 @@ def test_the_warning_points_to_interactions_and_the_report_answers():
     assert "reward = arm + environment + interaction of the two + noise." in page
 
 
+def test_arms_are_named_in_the_order_of_how_often_they_lead():
+    fit = fitted(omega=1.6, days=30, variance="interaction")
+    times = {row["arm"]: row["environments_led"] for row in fit.interaction.arms}
+    assert times["C"] > times["B"] > times["A"] + 2.0
+    assert fit.best == "C"
+    text = f"B in about {times['B']:.0f} and A in about {times['A']:.0f}. Probability"
+    assert text in interaction_sentences(fit)[1]
+
+
 def test_none_open_and_untold_are_said_as_such():
     calm = fitted(omega=0.0, variance="interaction")
     said = interaction_sentences(calm)[0]

@@ -1,5 +1,6 @@
 """The demonstration shop as its command runs it: days before the page opens, the rest beside it, guests who look."""
 
+import math
 import re
 import sys
 import time
@@ -96,6 +97,15 @@ def test_guests_look_and_the_printed_key_changes(begin, capsys):
         guest.close()
 
     begin(check, "--days", "1", "--no-browser")
+
+
+def test_the_tide_is_an_s_curve_with_weekends():
+    """From 0 to 4 and halfway on day 9; weekends add 0.6."""
+    weekends = {day: 0.6 if day in (5, 6, 12, 13, 19, 20) else 0.0 for day in range(21)}
+    found = [demo_shop.tide(day) - weekend for day, weekend in weekends.items()]
+    assert found == pytest.approx([2.0 + 2.0 * math.tanh((day - 9) / 6.0) for day in range(21)], rel=1e-12)
+    assert demo_shop.tide(9) == 2.0
+    assert demo_shop.tide(12) == pytest.approx(4.0 * math.e / (1.0 + math.e) + 0.6, rel=1e-12)
 
 
 def test_days_and_seconds_without_options(monkeypatch):

@@ -194,6 +194,21 @@ def test_all_flags_at_once_and_nothing_new(here):
     assert len(changed.json()["flags"]) == 3
 
 
+def test_followers_hear_of_new_pulls_only(here, monkeypatch):
+    visitors(here, "buttons")
+    visitors(here, "titles")
+    woken = []
+    monkeypatch.setattr(here.app.state.service.notifier, "notify", woken.append)
+    bulk(here)
+    assert woken == ["buttons", "titles"]
+    bulk(here)
+    evaluate(here)
+    assert woken == ["buttons", "titles"]  # ann keeps her arms
+    evaluate(here, "bob", "titles")
+    bulk(here, "bob")
+    assert woken == ["buttons", "titles", "titles", "buttons"]
+
+
 def followed(here, uri, until, **headers):
     """Return what a stream sends until enough is there."""
 

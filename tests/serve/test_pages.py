@@ -606,6 +606,17 @@ def test_a_page_counts_the_pulls_that_are_used(here):
         assert "40 of 400 pulls used (1 cancelled or expired)" in look(here, path).text
 
 
+def test_a_page_shows_the_share_of_the_budget_that_is_used(here):
+    run = played(here, "shop")
+    for budget, share, said in ((400, 0.1, "10 %"), (60, 2 / 3, "66 %"), (40, 1.0, "100 %")):
+        run.extend(budget)
+        (progress,) = here.app.state.service.views.get(run, "shop")["progress"]
+        assert (progress.name, progress.share) == ("budget", pytest.approx(share))
+        assert f">{said}</progress>" in look(here, "/experiments/shop").text
+    run.extend(None)
+    assert here.app.state.service.views.get(run, "shop")["progress"] == []
+
+
 def test_a_file_may_be_so_large_only(begin):
     here = begin(upload_bytes=1000)
     assert drop(here, LOG[:900]).status_code in (200, 400)

@@ -105,6 +105,12 @@ def test_with_keys_it_may_be_seen(app):
     assert server.create_first_key(service, "0.0.0.0") is None
 
 
+@pytest.mark.parametrize(("longest", "wait"), [(30.0, 30), (1.9, 1), (0.05, 1)])
+def test_a_stop_waits_as_long_as_a_request_may_take_and_at_least_a_second(app, longest, wait):
+    made = server.make_server(app, Settings(log_format="off", request_seconds=longest))
+    assert made.config.timeout_graceful_shutdown == wait
+
+
 def test_a_port_that_is_taken():
     taken = server.open_socket("127.0.0.1", 0)
     with taken, pytest.raises(tp.errors.InputError, match="cannot listen on"):

@@ -89,6 +89,21 @@ def test_the_description_says_who_and_how(app):
                     assert said["components"]["schemas"][name]["examples"], name
 
 
+def test_each_part_of_a_path_is_described(app):
+    described = {
+        (path, each["name"]): each["description"]
+        for path, methods in app.openapi()["paths"].items()
+        for operation in methods.values()
+        for each in operation.get("parameters", ())
+        if each["in"] == "path"
+    }
+    assert described.pop(("/v1/keys/{id}", "id")) == "ID of the API key."
+    webhooks = {description for (_, name), description in described.items() if name == "id"}
+    assert webhooks == {"ID of the webhook."}
+    experiments = {description for (_, name), description in described.items() if name != "id"}
+    assert experiments == {"Name of the experiment, percent-encoded."}
+
+
 def _names(schema):
     parts = schema.get("oneOf", [schema])
     return [part["$ref"].rpartition("/")[2] for part in parts]

@@ -149,7 +149,8 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
     here = begin(webhook_targets="any")
     service = here.app.state.service
     whole = service.sender.send_pending
-    broken = iter([True])
+    broken, logged = iter([True]), []
+    monkeypatch.setattr(webhook_sender.LOG, "error", lambda text, exc_info, extra: logged.append(exc_info))
 
     def look():
         if next(broken, False):
@@ -168,6 +169,7 @@ def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
     used_up(here)
     here.run(live())
     assert len(receiver.got) == 1
+    assert [repr(error) for error in logged] == ["RuntimeError('something unexpected')"]
     assert "webhooks" not in {thread.name for thread in threading.enumerate()}
 
 

@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 from hidden_tide_logs import rounds
+from tideproof.kernels.fit.tide_likelihood import SAME, USUAL, TimedRows
 from tideproof.stats.tide import tide_law
-from tideproof.stats.tide.hidden_tide_estimate import follow_tide, moment_labels, move_codes
-from tideproof.stats.tide.tide_curve import TideCurve, find_jumps
+from tideproof.stats.tide.hidden_tide_estimate import TidePieces, follow_tide, moment_labels, move_codes
+from tideproof.stats.tide.tide_curve import TideCurve, find_jumps, smooth_tide
 
 ARMS = 4
 WORLDS = ["none", "general", "cannot sample all", ("walk", 0.1), ("wave", 150)]
@@ -176,3 +177,51 @@ def test_names_of_moments():
     ):
         assert moment_labels(noon, True, span=span) == [f"2024-05-02 {name}"]
     assert moment_labels(np.array([3.0, 17.5, -2.0]), False) == [3, 17.5, -2]
+
+
+def test_a_point_in_time_is_a_piece_and_a_fraction_of_its_moments():
+    """Pieces of two, four and three moments: the fourth moment is a quarter into the second piece."""
+    piece, three = np.repeat([0, 1, 2], [2, 4, 3]), np.ones(3)
+    pieces = TidePieces(piece, np.array([0, 2, 6]), three, three, three)
+    found = [pieces.where(moment) for moment in range(9)]
+    assert found == pytest.approx([0, 1 / 2, 1, 5 / 4, 6 / 4, 7 / 4, 2, 7 / 3, 8 / 3])
+
+
+@pytest.mark.parametrize("step", [0.5, -4.0, 1000.0])
+def test_two_moments_are_smoothed_as_in_closed_form(step):
+    """One normal law with a jump in between and one without; even the largest jump leaves finite numbers."""
+    noise, law, n = 2.0, tide_law.TideLaw(drift=0.3, chance=0.1, size=8.0), np.array([4.0, 2.0])
+    reward = np.array([5.0, 5.0 + step])
+    rows = TimedRows(np.zeros(2, np.int64), n, reward, np.zeros(2), np.full(2, USUAL))
+    fit = tide_law.LawFit(0.0, np.zeros(1), np.zeros((1, 1)), noise)
+    found = smooth_tide(rows, np.array([0.0, 1.0]), np.zeros(1), noise, [tide_law.WeightedLaw(law, 1.0, fit)])
+    walk = noise * np.array([law.drift, law.drift + law.size])  # variance of the tide's step
+    apart = walk + noise / n[0] + noise / n[1]  # and of the difference of the two rewards
+    chance = np.log([1.0 - law.chance, law.chance]) + stats.norm.logpdf(step, scale=np.sqrt(apart))
+    chance = np.exp(chance - chance.max()) / np.exp(chance - chance.max()).sum()
+    share = noise / n[0] / apart  # of the difference that is an error of the first reward
+    level = reward[0] + share * step
+    variance = noise / n[0] * (1.0 - share)
+    assert found.level[0] == pytest.approx(chance @ level)
+    assert found.variance[0] == pytest.approx(chance @ (variance + (level - chance @ level) ** 2))
+    assert found.jump[1] == pytest.approx(step * walk[1] / apart[1])
+    assert found.jump[0] == 0.0
+
+
+def test_rewards_of_one_moment_count_by_their_number_mean_and_squares():
+    """Two rows a moment, of two arms, give the curve of one row with their mean and its squared deviations."""
+    noise, law, mu = 1.0, tide_law.TideLaw(drift=0.1, chance=0.1, size=8.0), np.array([0.0, 10.0])
+    tide = np.array([[-2.0, 2.0], [1.0, 2.0], [6.0, 3.0], [5.0, 9.0]])
+    fit = tide_law.LawFit(0.0, mu, np.zeros((2, 2)), noise)
+    weighted = [tide_law.WeightedLaw(law, 1.0, fit)]
+    single = TimedRows(
+        np.tile([0, 1], 4), np.ones(8), (tide + mu).ravel(), np.zeros(8), np.tile([USUAL, SAME], 4)
+    )
+    squares = np.array([8.0, 0.5, 4.5, 8.0])
+    merged = TimedRows(np.zeros(4, np.int64), np.full(4, 2.0), tide.mean(axis=1), squares, np.full(4, USUAL))
+    found = smooth_tide(single, np.repeat(np.arange(4.0), 2), mu, noise, weighted)
+    want = smooth_tide(merged, np.arange(4.0), np.zeros(1), noise, weighted)
+    assert found.n.tolist() == want.n.tolist()
+    assert found.first.tolist() == [0, 2, 4, 6]
+    for name in ("level", "variance", "chance", "jump"):
+        assert getattr(found, name) == pytest.approx(getattr(want, name))

@@ -14,7 +14,7 @@ from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
-from tideproof.stats.variance.interaction_reml import reml
+from tideproof.stats.variance.interaction_reml import reml, secant_root
 from tideproof.stats.variance.variance_models import MODELS, estimate
 
 # Machines: the productivity of six workers on three machines (Milliken, Johnson 1984), in Pinheiro and Bates
@@ -250,6 +250,21 @@ def test_a_hollow_before_the_peak_is_crossed():
     cells = Cells([0, 1], list(range(32)), arm, environment, n[environment, arm], mean, squares)
     ours = reml(cells, solve(cells))
     assert np.append(ours.omega2, ours.sigma2) == pytest.approx(brute_force(cells), rel=1e-4)
+
+
+@pytest.mark.parametrize("guess", [1e-6, 0.5, 2.9, 50.0, 1e8])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x - 3.0,
+        lambda x: x**2 - 9.0,  # bent upwards
+        lambda x: np.log((1.0 + x) / 4.0),  # bent downwards
+        lambda x: (x - 1.0) ** 2 - 4.0,  # falls before it rises
+        lambda x: (x - 3.0) / (1.0 + x**2),  # has a peak above its root
+    ],
+)
+def test_the_root_3_is_found_from_near_and_from_far(f, guess):
+    assert secant_root((0.0, f(0.0)), guess, f) == pytest.approx(3.0, rel=1e-7)
 
 
 def test_shifts_however_large_and_units_do_not_matter():

@@ -1,5 +1,7 @@
 """Many pairs of arms at once: the same numbers as one by one, and as comparisons of few arms."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
-from tideproof.stats.pairs.vectorised_pair_tests import upper_bounds
+from tideproof.stats.pairs.vectorised_pair_tests import PairBatch, PairBatchTests, to_matrix, upper_bounds
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import estimate
 
@@ -75,6 +77,21 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
     assert together[0] == pytest.approx(alone[0], abs=1e-8)
     assert together[1] == pytest.approx(alone[1], rel=1e-5, abs=1e-7, nan_ok=True)
     assert np.isfinite(together[0]).mean() > 0.9
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+@pytest.mark.parametrize(("kind", "scale"), SCALES)
+def test_pairs_that_are_tested_together_are_not_tested_alone_again(kind, scale, gap):
+    """What a batch leaves unknown is tested one by one, which is right but slow: hardly anything may be left."""
+    pairs: Any = ESTIMATES[scale](log(kind)).pairs
+    i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
+    cells, grid = pairs.scale.cells, pairs.scale.grid(pairs.law)
+    batch = PairBatch.of(cells, pairs.scale.P, i, k)
+    found = PairBatchTests(to_matrix(cells, cells.n), grid, batch).deviates(np.full(i.size, gap))
+    known = np.isfinite(found)
+    assert known.mean() > 0.9
+    alone = [pairs.deviate(a, b, gap) for a, b in zip(i[known].tolist(), k[known].tolist(), strict=True)]
+    assert found[known] == pytest.approx(alone, abs=1e-8)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

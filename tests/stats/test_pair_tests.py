@@ -19,7 +19,7 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs.difference_pairs import additive_pairs, clip_rates, move_apart
 from tideproof.stats.pairs.odds_pairs import estimate_odds
-from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, BinaryRewards
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, BinaryRewards, PairTests
 from tideproof.stats.pairs.ratio_pairs import ratio_pairs
 from tideproof.stats.solve.adjusted_means import wilson_intervals
 from tideproof.stats.solve.least_squares import solve
@@ -298,6 +298,22 @@ def test_moving_two_arms_apart_leaves_their_weighted_mean_and_the_others():
     assert moved[2] == 2.0
     assert move_apart(theta, 0, 1, 0.0, np.zeros(3))[0] == pytest.approx(3.0)
     assert theta.tolist() == [1.0, 5.0, 2.0]
+
+
+@pytest.mark.parametrize(("ones", "beyond"), [([30, 20], math.inf), ([0, 20], -math.inf)], ids=["up", "down"])
+def test_a_limit_is_searched_up_to_a_billion_first_steps_away(ones, beyond):
+    """The first step is z standard errors: far too short a one is made up for, up to a factor of 2^30."""
+    pairs = pairs_on("ratio", binary(np.array([[60, 60]]), np.array([ones])))
+    limit, gap, C = pairs.upper(0, 1, 1.96), pairs.gap(0, 1), pairs.covariance
+    away = abs(limit - (gap if math.isfinite(gap) else 0.0))
+    error = math.sqrt(C[0, 0] + C[1, 1] - 2.0 * C[0, 1])
+
+    def found(steps):
+        short = PairTests(pairs.scale, pairs.law, C * (away / (1.96 * error * steps)) ** 2)
+        return short.upper(0, 1, 1.96)
+
+    assert found(0.9 * 2**30) == pytest.approx(limit, abs=1e-5)
+    assert found(1.1 * 2**30) == beyond
 
 
 def test_limits_of_a_rate_are_wilsons():

@@ -185,3 +185,13 @@ def test_few_cells_that_nothing_checks_are_not_torn():
     assert np.isnan(found.z).all()
     assert not found.environments.any()
     assert not found.torn
+
+
+@pytest.mark.parametrize("off", [-16.0, 16.0])
+def test_wrong_cells_are_found_where_all_others_fit_exactly(off):
+    """Two groups of arms without any noise: all is 0 in the larger one, and two cells are wrong in the other."""
+    n, mean = np.zeros((12, 12)), np.zeros((12, 12))
+    n[:8, :8] = n[8:, 8:] = 1.0
+    mean[8, 9], mean[10, 11] = off, -off
+    found = robust_means(n, mean, np.zeros_like(n))
+    assert np.argwhere((n > 0.0) & ~found.kept).tolist() == [[8, 9], [10, 11]]

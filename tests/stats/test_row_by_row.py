@@ -92,3 +92,10 @@ def test_arms_are_put_level_whatever_the_tide_does(arms):
 
 def test_rewards_that_are_all_one_number_are_left_to_others():
     assert not too_coarse(np.arange(100) % 2, np.full(100, 7.0))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_only_steps_from_one_arm_to_another_put_arms_level(first):
+    """In long runs of one arm, most steps say nothing about it. Two arms meet halfway between 7 and 71."""
+    arm = np.repeat(np.arange(8) + first, 9) % 2
+    assert level_arms(arm, 64.0 * arm + 7.0) == pytest.approx(np.full(72, 39.0))

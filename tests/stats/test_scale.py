@@ -12,6 +12,7 @@ from scipy.special import bdtr, bdtrc
 
 import oracles
 from multiplicative_logs import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
+from tideproof.analysis import scale_choice
 from tideproof.analysis.scale_choice import choose_scale
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
@@ -157,6 +158,47 @@ def test_odds_are_found_where_rates_are_high():
     assert choice.tests["ratio"].p < 1e-4
     assert "ratios (p < 0.0001) and differences (p < 0.0001) but not odds ratios" in choice.sentence
     assert choice.sentence.endswith("compared by odds ratios.")
+
+
+LARGER = ": differences between arms are larger where rewards are higher"
+RARE, FREQUENT = (
+    from_events(np.full((3, 2), 400), np.array([9, 5, 7])[:, None] * times + [0, 2]) for times in (1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "found", "middle", "name"),
+    [
+        (RARE, {"difference": (3.0, 0.01)}, f"differences (p = 0.01) but not ratios{LARGER}", "ratio"),
+        (RARE, {"difference": (-3.0, 0.01)}, "differences (p = 0.01) but not ratios", "ratio"),
+        (RARE, {"ratio": (3.0, 0.01)}, "ratios (p = 0.01) but not differences", "difference"),
+        (
+            FREQUENT,
+            {"difference": (3.0, 0.01)},
+            "differences (p = 0.01) but not ratios or odds ratios",
+            "ratio",
+        ),
+        (
+            FREQUENT,
+            {"difference": (3.0, 0.01), "ratio": (3.0, 0.01)},
+            "ratios (p = 0.02) and differences (p = 0.01) but not odds ratios",
+            "odds",
+        ),
+    ],
+)
+def test_the_sentence_says_where_differences_are_larger_unless_odds_are_possible(
+    monkeypatch, cells, found, middle, name
+):
+    """The tests are given: only in a comparison with ratios does the sign say where differences are larger."""
+
+    def known(cells, scale, other):
+        return scale_choice.ScaleTest(*found.get(scale, (0.0, 1.0)))
+
+    monkeypatch.setattr(scale_choice, "run_scale_test", known)
+    choice = choose_scale(cells)
+    start = f"Tests of the scale (whether shifts add or multiply) reject {middle}. Arms are compared by "
+    assert choice.sentence.startswith(f"{start}{SCALE_PROPERTIES[name].plural}.")
+    assert choice.name == name
 
 
 def test_one_environment_tells_nothing_and_conversions_are_compared_by_ratios():

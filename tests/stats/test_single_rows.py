@@ -107,3 +107,21 @@ def test_what_is_left_of_zeros_is_zero():
     for reward in np.random.default_rng(0).uniform(1.0, 90.0, 50):
         c = with_ends(np.array([0, 0, 0, 0, 1]), np.zeros(5, int), np.array([0.0, 0.0, 0.0, reward, 1.0]))
         assert remove_row(c, 0, reward).mean[0] == remove_row(c, 0, reward).squares[0] == 0.0
+
+
+@pytest.mark.parametrize("same", [0.1, 3.3, -0.7])
+@pytest.mark.parametrize("other", [7.3, -7.3])
+def test_equal_rewards_that_remain_have_their_value_as_mean_and_no_variance(same, other):
+    """Without the correction, rounding leaves a mean beside the value and a sum of squares above 0."""
+    for count in range(2, 9):
+        reward = np.array([same] * count + [other, 1.0])
+        c = with_ends(np.array([0] * (count + 1) + [1]), np.zeros(count + 2, int), reward)
+        found = remove_row(c, 0, other)
+        assert (found.n[0], found.mean[0], found.squares[0]) == (count, same, 0.0)
+
+
+def test_rewards_that_remain_and_vary_keep_their_variance():
+    """The correction of rounding errors must not reach rewards that differ from each other."""
+    reward = np.array([1.0, 2.0, 6.0, 5.0])
+    found = remove_row(with_ends(np.array([0, 0, 0, 1]), np.zeros(4, int), reward), 0, 6.0)
+    assert (found.n[0], found.mean[0], found.squares[0]) == (2.0, 1.5, 0.5)

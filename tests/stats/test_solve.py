@@ -228,6 +228,17 @@ def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
     assert covariance == pytest.approx(direct.P @ middle @ direct.P, rel=1e-11, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("arms", "environments", "factored"), [(32, 8, True), (31, 8, False), (32, 9, False)]
+)
+def test_covariances_are_factored_from_four_arms_for_each_environment_on(
+    arms, environments, factored, monkeypatch
+):
+    monkeypatch.setattr(least_squares, "_MANY", 10)
+    design = Cells.design(np.ones((environments, arms)))
+    assert (least_squares.factor_inverse(design) is not None) == factored
+
+
 def test_ratios_of_many_arms_in_few_environments(monkeypatch):
     random = np.random.default_rng(5)
     n = random.integers(0, 6, (8, 60)).astype(float)

@@ -67,6 +67,26 @@ def test_the_file_is_a_store_itself(tmp_path):
     check_refold(copy)
 
 
+def test_others_cannot_read_a_copy_that_is_being_made(tmp_path):
+    """Whatever a user's umask allows, a copy gets the permissions of the store only when it is whole."""
+    run = opened(tmp_path)
+    play(run, 20)
+    (tmp_path / "shop.db").chmod(0o640)
+    seen = set()
+
+    def look(share, doing):
+        seen.update((doing, path.stat().st_mode & 0o777) for path in tmp_path.glob(".b.db.*"))
+
+    before = os.umask(0)
+    try:
+        backup(url_of(tmp_path), str(tmp_path / "b.db"), look)
+    finally:
+        os.umask(before)
+    assert {doing for doing, _ in seen} >= {"copying"}
+    assert {mode for _, mode in seen} == {0o600}
+    assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o640
+
+
 def test_others_write_meanwhile(tmp_path):
     run = opened(tmp_path)
     play(run, 300)

@@ -146,6 +146,27 @@ def test_who_waits_too_long_is_told_so(postgres):
     check_refold(run)
 
 
+def test_a_command_fetches_only_what_others_appended(postgres, monkeypatch):
+    run, other = opened(postgres), opened(postgres)
+    database, fetched = database_of(run), []
+    begin = database.begin
+
+    def counted(*statements):
+        rows = begin(*statements)
+        fetched.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(database, "begin", counted)
+    play(run, 2)
+    play(other, 3)
+    play(run, 2)
+    run.once("ask", run.ask, unit="visitor", environment="x")
+    run.once("again", run.ask, unit="visitor", environment="x")  # an answer, but no event
+    run.note("and on")
+    assert fetched[1:] == [0, 0, 0, 6, 0, 0, 0, 0, 0, 0]
+    check_refold(run)
+
+
 # -- bad input: one clear line each
 
 

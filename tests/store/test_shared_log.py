@@ -21,6 +21,8 @@ from store.stores import (
 from tideproof.experiment.events.event_log import EventLog
 from tideproof.store import log_replay
 from tideproof.store.ask_verification import recompute_asks
+from tideproof.store.store_check import fsck
+from tideproof.store.store_urls import open_backend
 
 
 def busy(run):
@@ -125,6 +127,35 @@ def test_a_key_makes_a_repeat_harmless(place):
         run.once("many", run.ask, environment="x", n=10**6)
     assert len(run.once("many", run.ask, environment="x", n=1)) == 1  # what failed was not done
     check_refold(other)
+
+
+def test_the_order_in_which_arguments_are_named_does_not_matter_to_a_key(place):
+    run, other = opened(place), opened(place)
+    pulls = run.once("job", run.ask, environment="x", n=2)
+    assert other.once("job", other.ask, n=2, environment="x") == pulls
+    assert run.pending_pulls() == pulls
+
+
+def test_a_key_is_kept_even_if_its_command_wrote_no_event(place):
+    run, other = opened(place), opened(place)
+    pull = run.ask(unit="visitor", environment="x")
+    events = run.events()
+    assert run.once("again", run.ask, unit="visitor", environment="x") == pull  # the unit keeps its pull
+    assert other.once("again", other.ask, unit="visitor", environment="x") == pull
+    assert [(each.key, each.seq) for each in log_of(run).read_answers()] == [("again", len(events))]
+    with pytest.raises(tp.errors.InputError, match="'again' was already used for"):
+        other.once("again", other.ask, unit="visitor", environment="y")
+    assert other.events() == events
+    check_refold(run)
+
+
+def test_after_a_reload_the_list_of_experiments_has_the_current_budget(place):
+    run, other = opened(place, budget=100), opened(place, budget=100)
+    other.extend(200)
+    shared_log_of(run).may_differ = True  # as after a commit whose outcome is unknown: loads the log again
+    assert run.remaining == 200
+    run.extend(100)
+    assert [each["budget"] for each in tp.experiments(url_of(place)).to_dicts()] == [100]
 
 
 class Torn:
@@ -285,3 +316,11 @@ def test_who_waits_gives_way_after_each_event_and_who_has_the_lock_does_not(plac
     play(run, 5)
     play(other, 1)
     assert len(gave_way) == 10
+
+
+def test_a_budget_that_is_changed_back_is_stored(place):
+    run, other = opened(place, budget=100), opened(place, budget=100)
+    other.extend(200)
+    run.extend(100)
+    assert [each["budget"] for each in tp.experiments(url_of(place)).to_dicts()] == [100]
+    assert fsck(open_backend(url_of(place)), "prices").all_faults == []

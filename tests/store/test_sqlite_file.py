@@ -10,6 +10,8 @@ import tideproof as tp
 from store.stored_store import SQLITE_FILE, check
 from store.stores import check_refold, database_of, memory_of, opened, play, url_of
 from tideproof.store import sqlite_schema
+from tideproof.store.sqlite_backend import SqliteBackend
+from tideproof.store.sqlite_connection import SqliteConnection
 
 
 def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
@@ -18,6 +20,28 @@ def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
                                                        "wal_autocheckpoint", "application_id")}  # fmt: skip
     assert read == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0, "wal_autocheckpoint": 1000,
                     "application_id": sqlite_schema.APPLICATION}  # fmt: skip
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_new_connection_waits_a_minute_for_others(tmp_path, read_only):
+    opened(tmp_path).close()
+    database = SqliteConnection(str(tmp_path / "shop.db"), read_only)
+    assert database.connection.pragma("busy_timeout") == 60_000  # milliseconds
+    database.close()
+
+
+def test_a_store_that_was_copied_shows_what_comes_later(tmp_path):
+    """A copy ends its read transaction: otherwise the next one fails, or has what the first one had."""
+    run = opened(tmp_path)
+    source = SqliteBackend(str(tmp_path / "shop.db"), read_only=True)
+    for number in range(1, 4):
+        run.note("news")
+        source.copy_to(str(tmp_path / f"{number}.db"), lambda share: None)
+        copy = SqliteBackend(str(tmp_path / f"{number}.db"))
+        for each in (source, copy):
+            assert [found.events for found in each.list_experiments()] == [number + 1]
+        copy.close()
+    source.close()
 
 
 @pytest.mark.parametrize(

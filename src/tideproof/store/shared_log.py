@@ -177,6 +177,7 @@ class SharedEventLog:
             self._load()
         before, self.may_differ = self._position, True
         self._position = log_replay.catch_up(self.log, self._inner.state, before, between)
+        self._about = _summary_parts(self._inner.state)  # others store a new summary with what they change
         self.may_differ = False
 
     def catch_up_and_yield(self) -> None:
@@ -191,7 +192,6 @@ class SharedEventLog:
         self._inner.replace_state(loaded.state)
         self._inner = run.internals
         self._position = loaded.position
-        self._about = _summary_parts(loaded.state)
         self.may_differ = False
 
     def _join_group(self) -> CommitGroup:

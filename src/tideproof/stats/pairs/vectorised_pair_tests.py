@@ -132,10 +132,9 @@ class PowerSums:
         rows, others = np.arange(batch.i.size), batch.w.copy()
         others[rows, batch.i] = others[rows, batch.k] = 0.0
         self.power = [[each.sum(axis=1) - sum(batch.of_pair(each)) for each in x]]
-        weight = others
-        for p in (1, 2, 3):
+        squared = others * others
+        for weight in (others, squared, squared * others):
             self.power.append([weight @ each.T for each in x])
-            weight = weight * others if p < 3 else weight
 
     def second(self, x: int, centre: Floats) -> Floats:
         """Return sums over the other arms of squared coefficients in the test of each pair of arms.

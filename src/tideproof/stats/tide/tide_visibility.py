@@ -67,8 +67,6 @@ def level_arms(arm: Ints, reward: Floats) -> Floats:
 
 def _has_isolated_rows(level: Floats) -> bool:
     """Return whether many rewards stand out from both neighbours in time, mostly in the same direction."""
-    if level.size < 3:
-        return False
     far = FAR_STEPS * float(np.median(np.abs(np.diff(level)))) / 0.6745
     before, here, after = level[:-2], level[1:-1], level[2:]
     up = here - np.maximum(before, after) > far
