@@ -293,7 +293,7 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     log, read, starts = log_of(fresh), log_of(fresh).read, []
     monkeypatch.setattr(log, "read", lambda after, upto=None: starts.append(after) or read(after, upto))
     assert bytes_of(memory_of(fresh)) == bytes_of(memory_of(run))
-    assert 0 not in starts  # nobody needed the old events
+    assert 0 not in starts  # the old events were not fetched
     assert fresh.history() is not None
     assert fresh.events() == run.events()
     assert starts.count(0) == 1

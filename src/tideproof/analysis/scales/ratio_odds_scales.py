@@ -33,8 +33,9 @@ class MultiplicativeScale:
 
     of_odds = False
 
-    def __init__(self, cells: Cells, solution: Solution, found: Estimate, tests: PairTests) -> None:
-        self._cells, self._solution, self._tests = cells, solution, tests
+    def __init__(self, cells: Cells, solution: Solution, found: Estimate) -> None:
+        assert isinstance(found.pairs, PairTests)
+        self._cells, self._solution, self._tests = cells, solution, found.pairs
         self.found = found
 
     def shown(self, values: Floats) -> Floats:
@@ -81,9 +82,7 @@ class RatioScale(MultiplicativeScale):
     exact = False
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
-        found = estimate_ratio(cells, solution)
-        assert isinstance(found.pairs, PairTests)
-        super().__init__(cells, solution, found, found.pairs)
+        super().__init__(cells, solution, estimate_ratio(cells, solution))
 
     def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted means, with bounds above 0.
@@ -100,12 +99,10 @@ class OddsScale(MultiplicativeScale):
     of_odds = True
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
-        found = estimate_odds(cells, solution)
-        assert isinstance(found.pairs, PairTests)
-        super().__init__(cells, solution, found, found.pairs)
+        super().__init__(cells, solution, estimate_odds(cells, solution))
         self.exact = few_enough(cells)
         if self.exact:
-            self.found = replace(found, pairs=ExactPairs(found.pairs))
+            self.found = replace(self.found, pairs=ExactPairs(self._tests))
 
     def means(self, confidence: float) -> dict[str, Floats]:
         """Return standard errors and confidence intervals of adjusted rates, which stay between 0 and 1."""
