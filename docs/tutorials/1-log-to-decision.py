@@ -71,8 +71,8 @@ print(Path("log.csv").read_text()[:132])
 # Tests of the scale (whether shifts add or multiply) reject neither differences nor
 # ratios; arms are compared by differences. The verdict and the intervals of
 # comparisons are also valid if arms are compared by ratios.
-# The raw mean ranks free first. The period-weighted mean (average over environments,
-# weighted by traffic) ranks 2.90 first.
+# free has the best raw mean. 2.90 has the best period-weighted mean (average over
+# environments, weighted by traffic).
 # ```
 #
 # The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). The rest of this page is how it

@@ -41,7 +41,7 @@ def test_why_there_is_no_winner(log, standing, doubt, best, runner_up, candidate
     assert (shown["standing"], shown["doubt"], shown["best"]) == (standing, doubt, best)
     assert shown["candidates"] == (list(candidates) or None)
     assert found.verdict.startswith(f"{best} is best" if standing == "winner" else f"{best} leads: ") or (
-        standing == "not_comparable" and found.verdict.startswith("no best arm: 2 groups")
+        standing == "not_comparable" and found.verdict.startswith("no best arm: (A, B) and (C, D) have")
     )
 
 

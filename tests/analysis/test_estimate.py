@@ -465,13 +465,13 @@ APART = (
 def test_arms_that_never_met():
     found = Fit.from_arrays(*APART)
     assert found.groups == [["A", "B"], ["C", "D"], ["E"]]
-    message = r"3 groups of arms share no environment: \(A, B\), \(C, D\) and \(E\); to compare them, collect rewards of B, C and E in the same environment"
+    message = r"\(A, B\), \(C, D\) and \(E\) have no environment in common; to compare them, collect rewards of B, C and E in the same environment"
     with pytest.raises(NotComparable, match=f"^{message}$"):
         _ = found.best
     with pytest.raises(NotComparable, match=f"^A and D cannot be compared: {message}$"):
         found.contrast("A", "D")
     assert found.contrast("B", "A").estimate == pytest.approx(1.25)
-    assert repr(found).startswith("no best arm: 3 groups")
+    assert repr(found).startswith("no best arm: (A, B), (C, D) and (E) have")
     assert found.p_best["A"] + found.p_best["B"] == pytest.approx(1.0)
     assert found.p_best["E"] is None
     assert found.arms["mean"][4] == 9.0

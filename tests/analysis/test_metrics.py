@@ -34,7 +34,7 @@ def test_against_a_control():
     assert "A" not in found.table["arm"]
     wanted = {row["arm"]: row for row in against(fits()["latency"], "A")}["B"]
     assert rows["latency", "B"]["low"] == wanted["low"]
-    assert found.verdict.startswith("B compared with A: no clear difference in clicks (")
+    assert found.verdict.startswith("B compared with A, the control: no clear difference in clicks (")
     assert "; worse in latency (+" in found.verdict
     assert found.harmed == ["latency"]
     assert found.deciding.best == "B"

@@ -186,7 +186,7 @@ def test_a_lead_towards_lower_rewards_is_below_the_runner_up_in_every_text(optio
     numbers = [float(number) for number in re.search(lead + interval, str(found)).groups()]
     assert numbers == pytest.approx([found.margin, -found.high, -found.low], abs=0.5)
     if options:  # the stopping rule uses a stronger test than the interval, which contains 0
-        assert re.fullmatch("A is best, with 90 % confidence" + lead, headline(found))
+        assert re.fullmatch(r"A is best \(90 % confidence\)" + lead, headline(found))
     else:
         assert re.fullmatch("A leads" + lead + interval, headline(found))
     difference = run.fit().contrast("A", "B", picked=True)

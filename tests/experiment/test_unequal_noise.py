@@ -300,8 +300,8 @@ def test_excluded_cells_may_leave_arms_that_cannot_be_compared():
     found = run.recommend()
     assert found.arm is not None
     assert (found.margin, found.low, found.p_best) == (None, None, None)
-    assert "cannot be compared, so no lead can be given" in str(found)
-    assert any("cannot be compared" in remark for remark in run.diagnostics().remarks)
+    assert "have no environment in common, so no lead can be given" in str(found)
+    assert any("have no environment in common" in remark for remark in run.diagnostics().remarks)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -89,19 +89,19 @@ def test_notes_say_what_naive_averages_pick():
     assert balanced == [
         "60 rewards of 3 arms in 4 environments.",
         Fit.from_arrays(*log()).choice.sentence,
-        f"The raw mean and the {PERIOD_MEAN} also rank B first.",
+        f"B also has the best raw mean and the best {PERIOD_MEAN}.",
     ]
     # A ran on the good day, and on the large bad day with few: raw and period-weighted means both prefer it.
     arm = ["A"] * 9 + ["B"] + ["A"] + ["B"] * 9
     both = Fit.from_arrays(arm, [1] * 10 + [2] * 10, [9.0] * 9 + [10.0, 1.0] + [2.0] * 8 + [2.5])
     assert both.best == "B"
-    assert describe_fit(both).notes[-1] == f"The raw mean ranks A first. The {PERIOD_MEAN} ranks B first."
+    assert describe_fit(both).notes[-1] == f"A has the best raw mean. B has the best {PERIOD_MEAN}."
     third = Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0]
     )
     assert third.best == "B"
-    assert f"The raw mean and the {PERIOD_MEAN} rank A first." in describe_fit(third).notes
-    assert f"The raw mean and the {PERIOD_MEAN} rank B first." in describe_fit(Fit.from_arrays(
+    assert f"A has the best raw mean and the best {PERIOD_MEAN}." in describe_fit(third).notes
+    assert f"B has the best raw mean and the best {PERIOD_MEAN}." in describe_fit(Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0], direction="minimize",
     )).notes  # fmt: skip
 

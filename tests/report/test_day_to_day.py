@@ -34,7 +34,7 @@ def test_the_warning_points_to_interactions_and_the_report_answers():
     assert " of 12 environments (95 % confidence interval: " in winner
     assert ". Probability that C leads in a new environment: 0." in winner
     assert questions.startswith(
-        "On average over environments like these, future ones included, C leads and B cannot be excluded. Over"
+        "On average over environments like these, future ones included, C leads, but B cannot be excluded. Over"
     )
     page = html_report(found, "log.csv", "arm = a")
     assert "Which arm leads where" in page

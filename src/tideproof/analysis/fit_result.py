@@ -43,7 +43,8 @@ from tideproof.analysis.scale_choice import (
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.within_label_test import WithinLabelTest
-from tideproof.analysis.words.fit_text import groups_text, summary, verdict
+from tideproof.analysis.words.decision_text import groups_text
+from tideproof.analysis.words.fit_text import summary, verdict
 from tideproof.checks import Direction, Prior
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data import cells_from_arrays
@@ -420,7 +421,7 @@ class Fit:
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
-            raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self)}")
+            raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
         asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest
@@ -541,4 +542,4 @@ class Fit:
     def _check_comparable(self) -> None:
         """Raise an error unless shared environments connect all arms."""
         if len(self.groups) > 1:
-            raise NotComparable(groups_text(self))
+            raise NotComparable(groups_text(self.groups, self.bridge))

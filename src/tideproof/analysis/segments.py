@@ -20,7 +20,7 @@ from tideproof.analysis.log_options import (
     check_option_names,
 )
 from tideproof.analysis.scale_choice import ScaleChoice, resolve_variance, select_scale
-from tideproof.analysis.words.fit_text import anytime_suffix
+from tideproof.analysis.words.decision_text import confidence_text, segments_text
 from tideproof.checks import Direction, require_confidence
 from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
@@ -30,7 +30,7 @@ from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
-from tideproof.text import format_p, join_names
+from tideproof.text import format_p
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,21 +95,8 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally in all segments."""
-        always = anytime_suffix(self.pooled.anytime)
-        sure = f"{100 * self.confidence:g} % confidence for all segments together{always}"
-        winners = self.winners
-        said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
-        if len(winners) > 1:
-            who = f"the winner differs between segments ({sure}): {said}"
-        elif not winners:
-            who = f"no winner in any segment ({sure})"
-        elif len(next(iter(winners.values()))) == len(self.fits):
-            count = len(self.fits)
-            every = {1: "the only segment", 2: "both segments"}.get(count, f"all {count:,} segments")
-            who = f"{next(iter(winners))} is best in {every} ({sure})"
-        else:
-            who = f"winners ({sure}): {said}; no winner in the other segments"
-        return f"{who}{self._alike}"
+        sure = confidence_text(self.confidence, self.pooled.anytime, "for all segments together")
+        return f"{segments_text(self.winners, len(self.fits), sure)}{self._alike}"
 
     @property
     def _alike(self) -> str:

@@ -19,9 +19,9 @@ from tideproof.analysis.log_options import (
 )
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
+from tideproof.analysis.words.decision_text import guardrails_text, leading_control_text, metric_text
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
-from tideproof.text import format_rounded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +65,10 @@ class Metrics:
             return ""
         arm = decision.best
         if arm == self.control:
-            return f"guardrails are not compared, because the control {arm} leads"
-        than = "the best other arm" if self.control is None else self.control
+            return leading_control_text(arm)
         mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
-        said = [_comparison_text(metric, mine[metric], self.fits[metric]) for metric in metrics[1:]]
-        return f"{arm} compared with {than}: {'; '.join(said)}"
+        said = [_metric_comparison(metric, mine[metric], self.fits[metric]) for metric in metrics[1:]]
+        return guardrails_text(arm, self.control, said)
 
     @property
     def harmed(self) -> list[str]:
@@ -184,17 +183,7 @@ def _best_conclusion(row: dict[str, Any], direction: str) -> str:
     return read_interval(low or high, high or low, direction)
 
 
-def _comparison_text(metric: str, row: dict[str, Any], fit: Fit) -> str:
-    """Return the comparison of an arm with the control or the best arm, in one metric, as text.
-
-    `fit` is the fit of that metric.
-    """
-    conclusion = "no clear difference" if row["conclusion"] == "unclear" else row["conclusion"]
-    said = f"{conclusion} in {metric}"
-    if row["estimate"] is None:
-        return said
-    if row["low"] is None:
-        return f"{said} ({row['estimate']:+.3g})"
-    level = f"{100 * fit.confidence:g} % confidence interval"
-    interval = f"{format_rounded(row['low'] + 0.0)} to {format_rounded(row['high'] + 0.0)}"  # never -0
-    return f"{said} ({row['estimate']:+.3g}; {level}: {interval})"
+def _metric_comparison(metric: str, row: dict[str, Any], fit: Fit) -> str:
+    """Return the comparison of an arm with the control or the best arm, in one metric, as text."""
+    bounds = row["low"], row["high"]
+    return metric_text(metric, row["conclusion"], row["estimate"], bounds, fit.confidence)

@@ -18,6 +18,7 @@ import numpy as np
 from tideproof.analysis.arm_comparisons import finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_choice import ScaleChoice
+from tideproof.analysis.words.decision_text import groups_text
 from tideproof.checks import Direction, Prior, require_confidence
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError, NotComparable
@@ -33,7 +34,6 @@ from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.variance.variance_models import Variance
-from tideproof.text import join_groups
 
 
 class ExperimentStatus(NamedTuple):
@@ -350,10 +350,7 @@ def add_evidence(
     if isinstance(fit, Fit):
         found = replace(found, left_out=_left_out(fit))
         if len(fit.groups) > 1:  # the fit excluded cells that the policy used
-            remark = (
-                f"after outlying cells were excluded, {join_groups(fit.groups)} cannot be compared, so no "
-                f"lead can be given"
-            )
+            remark = f"after outlying cells were excluded, {groups_text(fit.groups)}, so no lead can be given"
             return replace(found, remarks=(remark,))
     arm, rival = found.arm, fit.rival(found.arm)
     gap = fit.contrast(arm, rival, picked=True)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideproof.analysis.words.fit_text import lead_text
+from tideproof.analysis.words.decision_text import (
+    STOP_DIGITS,
+    chance_text,
+    confidence_text,
+    confirmation_text,
+    interval_name,
+    lead_text,
+    leader_text,
+    level_text,
+    no_selection_text,
+    winner_text,
+)
 from tideproof.experiment.reward_kinds import REWARD_KINDS
-from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
-from tideproof.text import PLAIN, NumberFormat, format_probability, join_groups, join_names
+from tideproof.text import PLAIN, NumberFormat, format_probability, join_names, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.experiment.recommendation import Recommendation
@@ -37,9 +47,8 @@ def full_sentence(found: Recommendation) -> str:
 
 def selection_text(found: Recommendation) -> str:
     """Return the selected arm, or the reason why there is none, as the end of a message."""
-    missing = _missing_arm(found)
-    if missing:
-        return f"no arm is selected ({missing}{_separate_groups(found)})"
+    if missing := _missing_arm(found, with_groups=True):
+        return f"no arm is selected ({missing})"
     return f"the selected arm is {found.arm}{_confidence_text(found)}"
 
 
@@ -51,17 +60,14 @@ def headline(
     `figures` formats the margin. `progress` says how far an experiment without a winner is, and `state` is
     the state of the experiment.
     """
-    missing = _missing_arm(found)
-    if missing:
-        text = f"{missing}{_separate_groups(found)}"
-        return text[0].upper() + text[1:]
-    rival = f" {found.runner_up}" if found.runner_up is not None else ""
-    text = _winner(found) if found.sure else f"{found.arm} leads"
+    if missing := _missing_arm(found, with_groups=True):
+        return missing[0].upper() + missing[1:]
+    text = _winner(found) if found.sure else leader_text(found.arm)
     if found.margin is not None:
         # The stopping rule uses a stronger test, so an interval that contains 0 would seem to contradict it.
         text += f": {_lead(found, figures, with_interval=not found.sure or (found.low or 0.0) > 0.0)}"
     elif not found.sure:
-        text += rival
+        text = leader_text(found.arm, found.runner_up)
     if progress and not found.sure:
         text += f"; {progress}"
     return text + (f"; {state}" if state in ("paused", "stopped") else "")
@@ -73,45 +79,29 @@ def short_status(found: Recommendation) -> str:
         return _missing_arm(found)
     if found.sure:
         return _winner(found)
-    chance = "" if found.p_best is None else f", best with probability {format_probability(found.p_best)}"
-    return f"{found.arm} leads{chance}"
+    chance = "" if found.p_best is None else f", {chance_text(found.p_best)}"
+    return f"{leader_text(found.arm)}{chance}"
 
 
 def shortest_status(found: Recommendation, state: str) -> str:
     """Return the selected arm with its probability and the state, such as "B (0.982) paused", for a table."""
     text = _missing_arm(found) or str(found.arm)
     if found.arm is not None and found.sure:
-        text += f" (confidence {_confidence_level(found)})"
+        text += f" (confidence {level_text(found.confidence or 0.0, STOP_DIGITS)})"
     elif found.arm is not None and found.p_best is not None:
         text += f" ({format_probability(found.p_best)})"
     return text if state == "running" else f"{text} {state}"
 
 
-def _missing_arm(found: Recommendation) -> str:
+def _missing_arm(found: Recommendation, with_groups: bool = False) -> str:
     """Return the reason why no arm is selected, or an empty text if an arm is selected."""
-    if not found.recorded:
-        return "no rewards yet"
-    if found.arm is not None:
+    if found.recorded and found.arm is not None:
         return ""
-    return "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
-
-
-def _separate_groups(found: Recommendation) -> str:
-    """Return the end of a sentence that says which arms have no environment in common.
-
-    It is empty if all arms can be compared.
-    """
-    if not found.recorded or len(found.groups) == 1:
-        return ""
-    return f": {join_groups(found.groups)} have no environment in common"
+    return no_selection_text(found.recorded, found.groups, with_groups)
 
 
 def _winner(found: Recommendation) -> str:
-    return f"{found.arm} is best, with {_confidence_level(found)} confidence"
-
-
-def _confidence_level(found: Recommendation) -> str:
-    return f"{100.0 * (found.confidence or 0.0):.10g} %"
+    return winner_text(found.arm, confidence_text(found.confidence or 0.0, digits=STOP_DIGITS))
 
 
 def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> str:
@@ -124,9 +114,9 @@ def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> 
     difference, low, high = found.margin or 0.0, found.low, found.high
     if found.direction == "minimize":
         difference, low, high = -difference, _negated(high), _negated(low)
-    always = ", valid at every inspection" if found.anytime else ""
-    interval = f"95 % confidence interval{always}" if with_interval else ""
-    return lead_text(figures, found.direction, str(found.runner_up), difference, low, high, interval)
+    interval = interval_name(0.95, found.anytime) if with_interval else ""
+    rival = quote_if_needed(found.runner_up)
+    return lead_text(figures, found.direction, rival, difference, (low, high), interval)
 
 
 def _negated(x: float | None) -> float | None:
@@ -135,9 +125,8 @@ def _negated(x: float | None) -> float | None:
 
 def _findings(found: Recommendation) -> list[str]:
     """Return the sentences of a recommendation on the selected arm, its lead and its probability."""
-    missing = _missing_arm(found)
-    if missing:
-        return [f"{missing}{_separate_groups(found)}"]
+    if missing := _missing_arm(found, with_groups=True):
+        return [missing]
     texts = [f"select {found.arm}{_confidence_text(found)}"]
     figures = SCALE_PROPERTIES[found.scale].margin_format
     if found.margin is not None:
@@ -146,18 +135,14 @@ def _findings(found: Recommendation) -> list[str]:
     if found.sure and found.low is not None and found.high is not None and found.low <= 0.0:
         texts.append("the stopping rule uses a stronger test than this interval")
     if found.p_best is not None:
-        chance = f"best with probability {format_probability(found.p_best)} ({PRIOR_NAMES[found.prior]})"
-        texts.append(f"the arm is {chance}")
+        texts.append(f"the arm is {chance_text(found.p_best, found.prior)}")
     return texts
 
 
 def _confidence_text(found: Recommendation) -> str:
     if found.confidence is None:
         return ""
-    level = _confidence_level(found)
-    if found.sure:
-        return f", confirmed as the best at confidence level {level} ({found.promise})"
-    return f", not yet confirmed as the best at confidence level {level}"
+    return f", {confirmation_text(found.confidence, found.sure, found.promise)}"
 
 
 def _exclusions(found: Recommendation) -> list[str]:

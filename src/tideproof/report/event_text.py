@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tideproof.analysis.words.decision_text import STOP_DIGITS, confidence_text, winner_text
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
@@ -193,8 +194,8 @@ def _describe_reason(what: str) -> _Description:
 
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: the stopping rule found the best arm."""
-    level = f"{100.0 * event.confidence:.10g} % confidence"
-    yield f"the stopping rule found that {book.arms[event.arm]} is best ({level}, rule: {event.rule})"
+    sure = f"{confidence_text(event.confidence, digits=STOP_DIGITS)}, rule: {event.rule}"
+    yield f"the stopping rule found that {winner_text(book.arms[event.arm], sure)}"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:

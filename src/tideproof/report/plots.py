@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import FitReport, describe_fit
+from tideproof.analysis.words.decision_text import leader_text
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.draw.fit_charts import ArmInfo, draw_arms
 from tideproof.draw.lead_over_time import draw_lead
@@ -64,7 +65,7 @@ def fit_cards(analysis: FitReport) -> list[Card]:
     if lead is not None:
         words = (
             f"The lead of {lead.best} over {lead.rival} after each environment. Red: by raw means, which "
-            f"include the shifts; blue: by adjusted means. Below the dashed line, {lead.rival} leads."
+            f"include the shifts; blue: by adjusted means. Below the dashed line, {leader_text(lead.rival)}."
         )
         found.append(Card("The lead over time", words, draw_lead(lead.leads, lead_axis(fit, lead))))
     arms, *others = cards(analysis)

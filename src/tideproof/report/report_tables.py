@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tideproof.analysis import Fit
 from tideproof.analysis.interaction_summary import InteractionSummary
 from tideproof.analysis.words.analysis_report import FitReport
-from tideproof.analysis.words.fit_text import change_format, comparison_text, contrast_format, mean_format
+from tideproof.analysis.words.fit_text import change_format, contrast_format, control_comparison, mean_format
 from tideproof.report.table_layout import Column
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out
 from tideproof.table import Table
@@ -74,7 +74,7 @@ def arm_columns(analysis: FitReport) -> list[Column]:
     ]
     if analysis.against is not None:
         control, table = analysis.against
-        compared = {row["arm"]: comparison_text(fit, row) for row in table}
+        compared = {row["arm"]: control_comparison(fit, row) for row in table}
         columns.append(
             column(
                 f"against {quote_if_needed(control)}",

@@ -13,6 +13,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.analysis.scale_choice import explain_misfits
+from tideproof.analysis.words.decision_text import CANNOT_BE_EXCLUDED, IS_BEST, raw_mean_text
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
 from tideproof.analysis.words.fit_warnings import (
     all_scales_fail,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.versus_control import ControlComparison
 
 _NAMED = 4  # largest number of cells in a sentence
+_IS_BEST, _CANNOT_BE_EXCLUDED = (f"“{said.capitalize()}”" for said in (IS_BEST, CANNOT_BE_EXCLUDED))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,10 +222,10 @@ def _disagreement_note(fit: Fit) -> list[str]:
     )
     unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
     if decision.doubt is None and (chance[best] or 0.0) < fit.confidence:
-        return [f"{posterior} “Is best” is the result of a test that {rate}."]
+        return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.confidence or unlikely):
         return [
-            f"{posterior} “Cannot be excluded” is the result of a test that {rate}. An arm with a small "
+            f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
             f"probability of being best can therefore still be a candidate."
         ]
     gap = fit.contrast(best, decision.runner_up, picked=True)
@@ -231,7 +233,7 @@ def _disagreement_note(fit: Fit) -> list[str]:
         whose = " and valid for all pairs of arms together" if fit.anytime else ""
         return [
             f"The verdict names {quote_if_needed(best)} as best although the interval of its lead contains "
-            f"0, because they come from different tests. The interval is two-sided{whose}. “Is best” is the "
+            f"0, because they come from different tests. The interval is two-sided{whose}. {_IS_BEST} is the "
             f"result of a one-sided test of all arms that {rate}."
         ]
     return []
@@ -244,18 +246,9 @@ def _raw_mean_note(fit: Fit) -> list[str]:
     """
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
-    if fit.tide is not None:
-        raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
-        return [f"The raw mean {'also ' if raw == fit.best else ''}ranks {quote_if_needed(raw)} first."]
-    raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
-    period_mean = "period-weighted mean (average over environments, weighted by traffic)"
-    if raw == period:
-        also = "also " if raw == fit.best else ""
-        return [f"The raw mean and the {period_mean} {also}rank {quote_if_needed(raw)} first."]
-    return [
-        f"The raw mean ranks {quote_if_needed(raw)} first. The {period_mean} ranks "
-        f"{quote_if_needed(period)} first."
-    ]
+    names = ("raw_mean",) if fit.tide is not None else ("raw_mean", "period_mean")
+    raw, *period = (pick(rows, key=lambda row: row[name])["arm"] for name in names)
+    return [raw_mean_text(raw, fit.best, *period)]
 
 
 def winsorizing_note(threshold: WinsorizingThreshold) -> str:

@@ -10,9 +10,24 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
-from tideproof.checks import Direction
-from tideproof.stats.best.p_best import PRIOR_NAMES
-from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
+from tideproof.analysis.words.decision_text import (
+    Bounds,
+    chance_text,
+    comparison_text,
+    confidence_text,
+    control_text,
+    decision_text,
+    interval_name,
+    lead_text,
+    lift_text,
+    no_best_text,
+    runner_up_text,
+    short_lead_text,
+    too_few_equal_text,
+    too_few_nonzero_text,
+    unbounded_lead_text,
+)
+from tideproof.stats.pairs.pair_tests import count_events
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.text import (
     PERCENT,
@@ -22,7 +37,6 @@ from tideproof.text import (
     format_count,
     format_probability,
     format_rounded,
-    join_groups,
     join_names,
     quote_if_needed,
 )
@@ -65,29 +79,13 @@ def verdict(fit: Fit) -> str:
     """Return one sentence that names the best arm, its lead, and the confidence level."""
     decision = fit.decision
     if decision.doubt == "groups":
-        return f"no best arm: {groups_text(fit)}"
-    best = quote_if_needed(decision.best)
-    leads = f"{best} leads: {lead(fit)}"
-    if decision.doubt == "no degrees of freedom":
-        return f"{leads}; no degrees of freedom are left to estimate the noise, so the confidence is unknown"
-    if decision.doubt == "exact":
-        return (
-            f"{leads}; the fit is exact (arms and environments explain all rewards), so the noise and the "
-            f"confidence are unknown"
-        )
+        return no_best_text(fit.groups, fit.bridge)
     if decision.doubt == "too few events":
         return _too_few_text(fit)
-    sure = f"{100 * fit.confidence:g} % confidence{anytime_suffix(fit.anytime)}"
-    chance = fit.p_best[decision.best]
-    p_best = (
-        ""
-        if chance is None
-        else f"; best with probability {format_probability(chance)} ({PRIOR_NAMES[fit.prior]})"
-    )
-    if decision.doubt is None:
-        return f"{best} is best ({sure}): {lead(fit)}{p_best}"
-    others = [quote_if_needed(arm) for arm in decision.candidates if arm != decision.best]
-    return f"{leads}, but {join_names(others)} cannot be excluded ({sure}){p_best}"
+    sure = confidence_text(fit.confidence, fit.anytime)
+    said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure)
+    chance = fit.p_best[decision.best] if decision.doubt in (None, "several candidates") else None
+    return said if chance is None else f"{said}; {chance_text(chance, fit.prior)}"
 
 
 def lead(fit: Fit) -> str:
@@ -98,65 +96,26 @@ def lead(fit: Fit) -> str:
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), contrast_format(fit)
-    low, high = (None, None) if fit.exact else (found.low, found.high)
-    level = f"{100 * fit.confidence:g} % confidence interval"
-    rival = f"{quote_if_needed(second)}, the runner-up"
+    bounds = (None, None) if fit.exact else (found.low, found.high)
+    level, rival = interval_name(fit.confidence), runner_up_text(second)
     if math.isinf(found.estimate):
-        kind = " in odds" if fit.scale == "odds" else ""
-        said = f"unbounded lead{kind} over {rival}{_unbounded_reason(fit, best, second)}"
-        interval = figures.format_interval(low, high, "+")
-        return f"{said} ({level}: {interval})" if interval else said
-    prefix, lift = SCALE_PROPERTIES[fit.scale].lead_prefix, _lift(fit, found.estimate, low, high)
-    return prefix + lead_text(figures, fit.direction, rival, found.estimate, low, high, level, lift)
-
-
-def lead_text(
-    figures: NumberFormat,
-    direction: Direction,
-    rival: str,
-    difference: float,
-    low: float | None,
-    high: float | None,
-    interval_name: str,
-    lift: str = "",
-) -> str:
-    """Return the lead of an arm over `rival` as text, with the confidence interval of their difference.
-
-    The difference is that of the mean rewards, or a lift. If low rewards are better, the difference of the
-    better arm is negative, and so are the bounds of its interval: the text is then "1.8 below B (95 %
-    confidence interval: -3.1 to -0.6)". Without an `interval_name`, the interval only determines the number
-    of decimals. `lift` is a further text for the parentheses.
-
-    >>> lead_text(PLAIN, "maximize", "C", 1.06, 0.78, 1.35, "95 % confidence interval", "lift +9 %")
-    '+1.06 over C (95 % confidence interval: +0.78 to +1.35; lift +9 %)'
-    >>> lead_text(PLAIN, "minimize", "B", -1.8, -3.1, -0.6, "95 % confidence interval")
-    '1.8 below B (95 % confidence interval: -3.1 to -0.6)'
-    >>> lead_text(PLAIN, "minimize", "B", -1.8, None, None, "95 % confidence interval")
-    '1.8 below B'
-    """
-    if direction == "maximize":
-        said = f"{figures.format_lead(difference, low, high, '+')} over {rival}"
-    else:
-        said = f"{figures.format_lead(-difference, low, high)} below {rival}"
-    interval = figures.format_interval(low, high, "+") if interval_name else ""
-    beside = "; ".join(filter(None, [f"{interval_name}: {interval}" if interval else "", lift]))
-    return f"{said} ({beside})" if beside else said
+        because, ends = _unbounded_reason(fit, best, second), figures.format_interval(*bounds, "+")
+        return unbounded_lead_text(rival, because, level, ends, in_odds=fit.scale == "odds")
+    prefix, lift = SCALE_PROPERTIES[fit.scale].lead_prefix, _lift(fit, found.estimate, bounds)
+    return prefix + lead_text(figures, fit.direction, rival, found.estimate, bounds, level, lift)
 
 
 def _unbounded_reason(fit: Fit, best: Any, second: Any) -> str:
-    """Return the reason why the lead of the best arm is infinite, as the end of a sentence.
-
-    It is empty if neither arm explains it alone.
-    """
+    """Return the reason why the lead of the best arm is infinite; empty if neither arm explains it alone."""
     raw = {row["arm"]: row["raw_mean"] for row in fit.arms}
     if raw[second] == 0.0:
-        return f", because all rewards of {quote_if_needed(second)} are 0"
+        return f"all rewards of {quote_if_needed(second)} are 0"
     if fit.cells.binary and raw[best] == 1.0:
-        return f", because all rewards of {quote_if_needed(best)} are 1"
+        return f"all rewards of {quote_if_needed(best)} are 1"
     return ""
 
 
-def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
+def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
     """Return the lead of the best arm as percent of the runner-up's mean; empty if that has no meaning.
 
     The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
@@ -168,9 +127,8 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
     if any(mean is None or mean <= 0.0 for mean in means.values()):
         return ""
     rival = means[fit.decision.runner_up]
-    low, high = (None if x is None else x / rival for x in (low, high))
-    change = "lift" if fit.direction == "maximize" else "change"
-    return f"{change} {PERCENT.format_estimate(gap / rival, low, high, '+')}"
+    low, high = (None if x is None else x / rival for x in bounds)
+    return lift_text(gap / rival, (low, high), "lift" if fit.direction == "maximize" else "change")
 
 
 def _too_few_text(fit: Fit) -> str:
@@ -178,45 +136,17 @@ def _too_few_text(fit: Fit) -> str:
 
     For 0/1 rewards these are the rarer ones of the rewards 0 and 1, for other rewards those above 0.
     """
-    events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
-    best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
+    events, arms = count_events(fit.cells), fit.cells.arms
+    best, *others = (arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
-        too_few = "too few nonzero rewards to name a best arm"
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
-        both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
-        if both < FEWEST_EVENTS:
-            return (
-                f"{too_few}: the effective number of nonzero rewards of {arms[best]} and {arms[other]} "
-                f"together is {both:.2g}, because few are above 0 or a few large ones dominate; at least "
-                f"{FEWEST_EVENTS} are needed; collect more rewards, or try winsorize=0.999 (--winsorize "
-                f"99.9%)"
-            )
-        return (
-            f"{too_few}: {rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, "
-            f"its expected share of their effective number of nonzero rewards ({both:.2g}) would be "
-            f"{rarer:.2g}; at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {rare}"
-        )
+        both, rarer = events.worth(best, other)
+        rare = arms[events.rarer(best, other)]
+        return too_few_nonzero_text((arms[best], arms[other]), both, rare, rarer)
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
-    counts = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,}" for i in (best, other))
-    rewards = format_count(int(own[best, kind] + own[other, kind]), "reward")
-    return (
-        f"too few rewards equal to {1 - kind} to name a best arm: {arms[best]} and {arms[other]} together "
-        f"have {rewards} equal to {1 - kind} ({' and '.join(counts)}); at least {FEWEST_EVENTS} are needed"
-    )
-
-
-def anytime_suffix(anytime: bool) -> str:
-    """Return a text for a confidence level that is valid at repeated inspections, else an empty text."""
-    return ", valid at every inspection" if anytime else ""
-
-
-def groups_text(fit: Fit) -> str:
-    """Return a sentence on groups of arms that share no environment, and on pulls to connect the groups."""
-    return (
-        f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
-        f"to compare them, collect rewards of {join_names(fit.bridge)} in the same environment"
-    )
+    counts = [(int(own[i, kind]), int(own[i].sum())) for i in (best, other)]
+    return too_few_equal_text(1 - kind, (arms[best], arms[other]), counts)
 
 
 def summary(fit: Fit) -> str:
@@ -257,23 +187,17 @@ def control_sentence(fit: Fit, against: ControlComparison) -> str:
     """Return a sentence on how each arm compares with the control arm, the best arm first."""
     rows = {row["arm"]: row for row in against.table}
     order = [arm for group in fit.ranking for arm in group if arm in rows]
-    said = [f"{arm} {comparison_text(fit, rows[arm])}" for arm in order[:_ARMS]]
-    more = [f"{len(order) - _ARMS:,} more in the table"] if len(order) > _ARMS else []
-    return f"Against {against.control}, the control: {'; '.join([*said, *more])}."
+    said = {arm: control_comparison(fit, rows[arm]) for arm in order[:_ARMS]}
+    return control_text(against.control, said, max(0, len(order) - _ARMS))
 
 
-def comparison_text(fit: Fit, row: dict[str, Any]) -> str:
+def control_comparison(fit: Fit, row: dict[str, Any]) -> str:
     """Return the comparison of an arm with the control arm as text: estimate, interval, lift, conclusion."""
-    if row["estimate"] is None:
-        return "cannot be compared"
-    figures, low, high = contrast_format(fit), row["low"], row["high"]
-    beside = [figures.format_interval(low, high, "+")]
+    lift = ""
     if not fit.lifts and row.get("lift") is not None:
-        lift = PERCENT.format_estimate(row["lift"], row.get("lift_low"), row.get("lift_high"), "+")
-        beside.append(f"lift {lift}")
-    inside = "; ".join(filter(None, beside))
-    number = figures.format_estimate(row["estimate"], low, high, "+")
-    return f"{number}{f' ({inside})' if inside else ''}, {row['conclusion']}"
+        lift = lift_text(row["lift"], (row.get("lift_low"), row.get("lift_high")))
+    numbers = row["estimate"], (row["low"], row["high"])
+    return comparison_text(contrast_format(fit), row["conclusion"], *numbers, lift)
 
 
 def interaction_sentences(fit: Fit) -> list[str]:
@@ -298,7 +222,7 @@ def _size_sentence(fit: Fit, found: InteractionSummary) -> str:
     assert found.sigma is not None
     figures = contrast_format(fit)
     bounds = figures.format_interval(found.low, found.high)
-    interval = f"{100 * fit.confidence:g} % confidence interval: {bounds}"
+    interval = f"{interval_name(fit.confidence)}: {bounds}"
     depend = "differences between arms depend on the environment"
     if found.omega == 0.0:
         return f"There is no sign that {depend}: omega = 0 ({interval})."
@@ -318,7 +242,7 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
     best, days = rows.pop(fit.best), found.environments
     lead = (
         f"{best['arm']} leads in about {best['environments_led']:.0f} of {format_count(days, 'environment')} "
-        f"({100 * fit.confidence:g} % confidence interval: {best['low']:.0f} to {best['high']:.0f})"
+        f"({interval_name(fit.confidence)}: {best['low']:.0f} to {best['high']:.0f})"
     )
     others = sorted(rows.values(), key=lambda row: -float(row["environments_led"]))[:_NAMED]
     rest = join_names(
@@ -334,7 +258,7 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
 
 def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return the sentence on which arm is the best in an average environment and in the observed ones."""
-    average, these = _candidates_text(found.average), _candidates_text(found.observed)
+    average, these = (_average_text(arms) for arms in (found.average, found.observed))
     if average == these:
         return (
             f"On average over environments like these, future ones included, and over the observed ones "
@@ -346,10 +270,9 @@ def _candidates_sentence(fit: Fit, found: InteractionSummary) -> str:
     )
 
 
-def _candidates_text(arms: tuple[object, ...]) -> str:
-    """Return the best arm, with the other arms that may be the best, as text."""
-    first, *others = arms
-    return f"{first} is best" if not others else f"{first} leads and {join_names(others)} cannot be excluded"
+def _average_text(arms: tuple[object, ...]) -> str:
+    """Return the best of the candidates of an average environment, with the other candidates, as text."""
+    return decision_text(arms[0], arms, "several candidates" if len(arms) > 1 else None)
 
 
 def segment_lines(found: Segments) -> list[str]:
@@ -374,13 +297,9 @@ def segment_lines(found: Segments) -> list[str]:
 
 def _segment_text(row: dict[str, Any], fit: Fit) -> str:
     """Return the best arm of one segment of the rows, such as a country, and its lead as text."""
-    if row["best"] is None:
-        return "no best arm, because some arms share no environment"
-    figures, low, high = contrast_format(fit), row["low"], row["high"]
-    interval = figures.format_interval(low, high, "+")
-    estimate = figures.format_estimate(row["estimate"], low, high, "+")
-    lead = f"{estimate} compared with {quote_if_needed(row['runner_up'])}"
-    lead += f" ({interval})" if interval else ""
-    if row["standing"] == "winner":
-        return f"{quote_if_needed(row['best'])} is best: {lead}"
-    return f"no winner; {quote_if_needed(row['best'])} leads: {lead}; candidates: {row['candidates']}"
+    decision = fit.decision
+    if decision.best is None:
+        return no_best_text(fit.groups)
+    rival, numbers = quote_if_needed(decision.runner_up), (row["estimate"], (row["low"], row["high"]))
+    said = short_lead_text(contrast_format(fit), fit.direction, rival, *numbers)
+    return decision_text(decision.best, decision.candidates, decision.doubt, said)

@@ -11,6 +11,7 @@ import numpy as np
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
+from tideproof.analysis.words.decision_text import harm_text
 from tideproof.analysis.words.fit_text import contrast_format
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
@@ -299,9 +300,7 @@ def harm_warning(found: Metrics) -> list[str]:
     """Return a warning if the best arm is worse in a guardrail metric."""
     if not found.harmed:
         return []
-    than = "the best other arm" if found.control is None else f"{found.control}, the control,"
-    guardrails = f"guardrail{'s' if len(found.harmed) > 1 else ''} {join_names(map(repr, found.harmed))}"
-    return [f"{found.deciding.best} is worse than {than} in the {guardrails}."]
+    return [harm_text(found.deciding.best, found.control, found.harmed)]
 
 
 def share_warning(ratio: SampleRatio) -> list[str]:

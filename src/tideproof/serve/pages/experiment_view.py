@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import describe_fit
+from tideproof.analysis.words.decision_text import raw_mean_comparison
 from tideproof.analysis.words.fit_text import ADAPTIVE, contrast_format
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
@@ -190,12 +191,7 @@ def compare_with_raw(raw: str, arm: str | None) -> dict[str, Any]:
 
     Also return whether the two arms differ.
     """
-    if arm is None:
-        return {"raw": f"{raw} has the best raw mean.", "raw_differs": False}
-    if raw == arm:
-        return {"raw": f"{raw} also has the best raw mean.", "raw_differs": False}
-    said = f"{raw} has the best raw mean. After the shifts are removed, {arm} leads."
-    return {"raw": said, "raw_differs": True}
+    return {"raw": raw_mean_comparison(raw, arm), "raw_differs": arm is not None and raw != arm}
 
 
 def format_pulls_used(used: int, budget: int | None, lost: int) -> str:

@@ -1,0 +1,342 @@
+"""Phrases on a decision: which arm is best or leads, by how much, and which arms cannot be excluded.
+
+Texts on logs, experiments, segments and metrics take these phrases from here, so that each has one wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tideproof.checks import Direction, Prior
+from tideproof.stats.best.p_best import PRIOR_NAMES
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS
+from tideproof.text import (
+    PERCENT,
+    NumberFormat,
+    format_count,
+    format_probability,
+    format_rounded,
+    join_groups,
+    join_names,
+    quote_if_needed,
+)
+
+if TYPE_CHECKING:
+    from tideproof.analysis.arm_comparisons import Doubt
+
+Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
+IS_BEST, CANNOT_BE_EXCLUDED = "is best", "cannot be excluded"
+STOP_DIGITS = 10  # a stopping rule may have a confidence level very close to 1
+_PERIOD_MEAN = "period-weighted mean (average over environments, weighted by traffic)"
+_CONCLUSIONS = {"unclear": "no clear difference", "not comparable": "cannot be compared"}
+_UNKNOWN_CONFIDENCE = {
+    "no degrees of freedom": (
+        "no degrees of freedom are left to estimate the noise, so the confidence is unknown"
+    ),
+    "exact": (
+        "the fit is exact (arms and environments explain all rewards), so the noise and the confidence are "
+        "unknown"
+    ),
+}
+
+
+def level_text(confidence: float, digits: int = 6) -> str:
+    """Return a confidence level as text, such as "95 %"."""
+    return f"{100 * confidence:.{digits}g} %"
+
+
+def confidence_text(confidence: float, anytime: bool = False, scope: str = "", digits: int = 6) -> str:
+    """Return the confidence of a statement as text; `scope` names the statements for which it holds.
+
+    >>> confidence_text(0.95, anytime=True), confidence_text(0.9, scope="for all segments together")
+    ('95 % confidence, valid at every inspection', '90 % confidence for all segments together')
+    """
+    return f"{level_text(confidence, digits)} confidence{scope and f' {scope}'}{_anytime_suffix(anytime)}"
+
+
+def interval_name(confidence: float, anytime: bool = False) -> str:
+    """Return the name of a confidence interval, such as "95 % confidence interval"."""
+    return f"{level_text(confidence)} confidence interval{_anytime_suffix(anytime)}"
+
+
+def _anytime_suffix(anytime: bool) -> str:
+    return ", valid at every inspection" if anytime else ""
+
+
+def winner_text(arm: Any, sure: str = "", where: str = "") -> str:
+    """Return the phrase that an arm is best, such as "B is best (95 % confidence)".
+
+    >>> winner_text("B", "95 % confidence", "both segments"), winner_text("B")
+    ('B is best in both segments (95 % confidence)', 'B is best')
+    """
+    return f"{quote_if_needed(arm)} {IS_BEST}{where and f' in {where}'}{sure and f' ({sure})'}"
+
+
+def leader_text(arm: Any, rival: Any = None) -> str:
+    """Return the phrase that an arm leads: "B leads", or "B leads A" with a rival."""
+    return f"{quote_if_needed(arm)} leads{'' if rival is None else f' {quote_if_needed(rival)}'}"
+
+
+def candidates_text(arms: Iterable[Any]) -> str:
+    """Return the phrase that arms may be the best as well: "C and D cannot be excluded"."""
+    return f"{join_names(map(quote_if_needed, arms))} {CANNOT_BE_EXCLUDED}"
+
+
+def decision_text(
+    best: Any, candidates: Iterable[Any], doubt: Doubt | None, lead: str = "", sure: str = ""
+) -> str:
+    """Return a decision in words: the winner, or the leader and the reason why it is not sure to be the best.
+
+    >>> decision_text("B", ["B"], None, "+1 over A", "95 % confidence")
+    'B is best (95 % confidence): +1 over A'
+    >>> decision_text("B", ["B", "C"], "several candidates", "+1 over C", "95 % confidence")
+    'B leads: +1 over C, but C cannot be excluded (95 % confidence)'
+    """
+    by = f": {lead}" if lead else ""
+    if doubt is None:
+        return f"{winner_text(best, sure)}{by}"
+    if doubt in _UNKNOWN_CONFIDENCE:
+        return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
+    others = candidates_text(arm for arm in candidates if arm != best)
+    return f"{leader_text(best)}{by}, but {others}{sure and f' ({sure})'}"
+
+
+def chance_text(probability: float, prior: Prior | None = None) -> str:
+    """Return the probability that an arm is the best, such as "best with probability 0.982"."""
+    said = f"best with probability {format_probability(probability)}"
+    return said if prior is None else f"{said} ({PRIOR_NAMES[prior]})"
+
+
+def confirmation_text(confidence: float, sure: bool, promise: str) -> str:
+    """Return whether a stopping rule has confirmed the best arm; `promise` describes the rule."""
+    said = f"confirmed as the best at confidence level {level_text(confidence, STOP_DIGITS)}"
+    return f"{said} ({promise})" if sure else f"not yet {said}"
+
+
+def lead_text(
+    figures: NumberFormat,
+    direction: Direction,
+    rival: str,
+    difference: float,
+    bounds: Bounds,
+    interval: str,
+    lift: str = "",
+) -> str:
+    """Return the lead of an arm over `rival` as text, with the confidence interval of their difference.
+
+    The difference is that of the mean rewards, or a lift. If low rewards are better, the difference is
+    negative, and so are the bounds of its interval. `interval` is the name of the interval; without a name,
+    it only determines the number of decimals. `lift` is a further text for the parentheses.
+
+    >>> lead_text(NumberFormat(), "maximize", "C", 1.06, (0.78, 1.35), "90 % interval", "lift +9 %")
+    '+1.06 over C (90 % interval: +0.78 to +1.35; lift +9 %)'
+    >>> lead_text(NumberFormat(), "minimize", "B", -1.8, (-3.1, -0.6), "95 % confidence interval")
+    '1.8 below B (95 % confidence interval: -3.1 to -0.6)'
+    >>> lead_text(NumberFormat(), "minimize", "B", -1.8, (None, None), "95 % confidence interval")
+    '1.8 below B'
+    """
+    said = _lead_over(figures.format_lead, direction, rival, difference, bounds)
+    ends = figures.format_interval(*bounds, "+") if interval else ""
+    return said + _parentheses(f"{interval}: {ends}" if ends else "", lift)
+
+
+def short_lead_text(
+    figures: NumberFormat, direction: Direction, rival: str, difference: float, bounds: Bounds
+) -> str:
+    """Return the lead of an arm over `rival` as text for a list, with as many decimals as its interval has.
+
+    >>> short_lead_text(NumberFormat(), "maximize", "B", 1.06, (0.78, 1.35))
+    '+1.06 over B (+0.78 to +1.35)'
+    """
+    said = _lead_over(figures.format_estimate, direction, rival, difference, bounds)
+    return said + _parentheses(figures.format_interval(*bounds, "+"))
+
+
+def runner_up_text(arm: Any) -> str:
+    """Return the name of an arm that is second best, such as "A, the runner-up"."""
+    return f"{quote_if_needed(arm)}, the runner-up"
+
+
+def unbounded_lead_text(rival: str, because: str, interval: str, ends: str, in_odds: bool) -> str:
+    """Return an infinite lead over `rival` as text, with its reason and the `ends` of the named interval."""
+    said = f"unbounded lead{' in odds' if in_odds else ''} over {rival}{because and f', because {because}'}"
+    return said + _parentheses(ends and f"{interval}: {ends}")
+
+
+def _lead_over(
+    format_number: Callable[..., str], direction: Direction, rival: str, difference: float, bounds: Bounds
+) -> str:
+    if direction == "maximize":
+        return f"{format_number(difference, *bounds, '+')} over {rival}"
+    return f"{format_number(-difference, *bounds)} below {rival}"
+
+
+def _parentheses(*parts: str) -> str:
+    inside = "; ".join(filter(None, parts))
+    return f" ({inside})" if inside else ""
+
+
+def groups_text(groups: Iterable[Iterable[Any]], bridge: Iterable[Any] = ()) -> str:
+    """Return the phrase that groups of arms cannot be compared; rewards of `bridge` would connect them.
+
+    >>> groups_text(["AB", "C"])
+    '(A, B) and (C) have no environment in common'
+    """
+    said = f"{join_groups(groups)} have no environment in common"
+    named = join_names(bridge)
+    return f"{said}; to compare them, collect rewards of {named} in the same environment" if named else said
+
+
+def no_best_text(groups: Iterable[Iterable[Any]], bridge: Iterable[Any] = ()) -> str:
+    """Return the phrase that no arm of a log is the best, because groups of arms cannot be compared."""
+    return f"no best arm: {groups_text(groups, bridge)}"
+
+
+def no_selection_text(recorded: int, groups: Sequence[Sequence[Any]], with_groups: bool = False) -> str:
+    """Return the reason why an experiment with `recorded` rewards selects no arm.
+
+    >>> no_selection_text(0, ["AB"]), no_selection_text(3, ["A", "B"], with_groups=True)
+    ('no rewards yet', 'not comparable yet: (A) and (B) have no environment in common')
+    """
+    if not recorded:
+        return "no rewards yet"
+    if len(groups) == 1:
+        return "no arm can be selected"
+    return f"not comparable yet{f': {groups_text(groups)}' if with_groups else ''}"
+
+
+def too_few_equal_text(value: int, arms: Sequence[Any], counts: Sequence[tuple[int, int]]) -> str:
+    """Return the phrase that two arms have too few rewards equal to `value`, which is 0 or 1, to name a best.
+
+    `counts` has for each of them the number of these rewards and of all rewards.
+    """
+    one, other = map(quote_if_needed, arms)
+    rewards = format_count(sum(count for count, _ in counts), "reward")
+    each = " and ".join(f"{count:,} of {total:,}" for count, total in counts)
+    return (
+        f"too few rewards equal to {value} to name a best arm: {one} and {other} together have {rewards} "
+        f"equal to {value} ({each}); at least {FEWEST_EVENTS} are needed"
+    )
+
+
+def too_few_nonzero_text(arms: Sequence[Any], both: float, rare: Any, rarer: float) -> str:
+    """Return the phrase that two arms have too few nonzero rewards; `both` is their effective number.
+
+    If `both` is enough, `rare` is the arm with too little traffic, whose expected share of it is `rarer`.
+    """
+    said, (one, other) = "too few nonzero rewards to name a best arm", map(quote_if_needed, arms)
+    if both < FEWEST_EVENTS:
+        return (
+            f"{said}: the effective number of nonzero rewards of {one} and {other} together is {both:.2g}, "
+            f"because few are above 0 or a few large ones dominate; at least {FEWEST_EVENTS} are needed; "
+            f"collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+        )
+    return (
+        f"{said}: {quote_if_needed(rare)} has too little traffic: if {one} and {other} were equally good, "
+        f"its expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; "
+        f"at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {quote_if_needed(rare)}"
+    )
+
+
+def raw_mean_text(raw: Any, best: Any, period: Any = None) -> str:
+    """Return the sentence on which arm has the best raw mean and, if known, the best period-weighted mean.
+
+    It says "also" if this is the arm that is best after the shifts are removed.
+
+    >>> raw_mean_text("B", "C"), raw_mean_text("B", "B")
+    ('B has the best raw mean.', 'B also has the best raw mean.')
+    """
+    said = f"{quote_if_needed(raw)} {'also ' if raw == best else ''}has the best raw mean"
+    if period is None:
+        return f"{said}."
+    if period == raw:
+        return f"{said} and the best {_PERIOD_MEAN}."
+    return f"{said}. {quote_if_needed(period)} has the best {_PERIOD_MEAN}."
+
+
+def raw_mean_comparison(raw: Any, best: Any) -> str:
+    """Return sentences that compare the leading arm, if there is one, with the arm of the best raw mean."""
+    differs = best is not None and raw != best
+    after = f" After the shifts are removed, {leader_text(best)}." if differs else ""
+    return raw_mean_text(raw, best) + after
+
+
+def comparison_text(
+    figures: NumberFormat, conclusion: str, estimate: float | None, bounds: Bounds, lift: str = ""
+) -> str:
+    """Return the comparison of an arm with the control as text: estimate, interval, lift, conclusion.
+
+    >>> comparison_text(NumberFormat(), "unclear", 0.3, (-0.1, 0.7), "lift +3 %")
+    '+0.30 (-0.10 to +0.70; lift +3 %), no clear difference'
+    """
+    said = _CONCLUSIONS.get(conclusion, conclusion)
+    if estimate is None:
+        return said
+    inside = _parentheses(figures.format_interval(*bounds, "+"), lift)
+    return f"{figures.format_estimate(estimate, *bounds, '+')}{inside}, {said}"
+
+
+def lift_text(lift: float, bounds: Bounds, name: str = "lift") -> str:
+    """Return a relative change of a mean as text, such as "lift +9 %"."""
+    return f"{name} {PERCENT.format_estimate(lift, *bounds, '+')}"
+
+
+def metric_text(
+    metric: str, conclusion: str, estimate: float | None, bounds: Bounds, confidence: float
+) -> str:
+    """Return the comparison of an arm with the control or the best other arm, in one metric, as text."""
+    said = f"{_CONCLUSIONS.get(conclusion, conclusion)} in {metric}"
+    if estimate is None:
+        return said
+    low, high = bounds
+    if low is None or high is None:
+        return f"{said} ({estimate:+.3g})"
+    ends = f"{format_rounded(low + 0.0)} to {format_rounded(high + 0.0)}"  # never -0
+    return f"{said} ({estimate:+.3g}; {interval_name(confidence)}: {ends})"
+
+
+def control_text(control: Any, comparisons: Mapping[Any, str], more: int) -> str:
+    """Return a sentence on how arms compare with the control; `more` is the number of arms it leaves out."""
+    said = [f"{arm} {text}" for arm, text in comparisons.items()]
+    said += [f"{more:,} more in the table"] if more else []
+    return f"Against {_rival(control)}: {'; '.join(said)}."
+
+
+def guardrails_text(arm: Any, control: Any, comparisons: Iterable[str]) -> str:
+    """Return how the best arm of the deciding metric compares with the control in the guardrail metrics."""
+    return f"{arm} compared with {_rival(control)}: {'; '.join(comparisons)}"
+
+
+def leading_control_text(control: Any) -> str:
+    """Return the reason why guardrails are not compared: the control itself leads."""
+    return f"guardrails are not compared, because the control {leader_text(control)}"
+
+
+def harm_text(arm: Any, control: Any, metrics: Sequence[str]) -> str:
+    """Return a sentence that says in which guardrail metrics the best arm is worse than the control."""
+    than = _rival(control) + ("" if control is None else ",")
+    guardrails = f"guardrail{'s' if len(metrics) > 1 else ''} {join_names(map(repr, metrics))}"
+    return f"{arm} is worse than {than} in the {guardrails}."
+
+
+def _rival(control: Any) -> str:
+    return "the best other arm" if control is None else f"{control}, the control"
+
+
+def segments_text(winners: Mapping[Any, Sequence[Any]], count: int, sure: str) -> str:
+    """Return which arm wins in which of `count` segments, as the beginning of a sentence.
+
+    >>> segments_text({"B": ["n", "s"]}, 3, "95 % confidence")
+    'winners (95 % confidence): B in n and s; no winner in the other segments'
+    """
+    said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
+    if len(winners) > 1:
+        return f"the winner differs between segments ({sure}): {said}"
+    if not winners:
+        return f"no winner in any segment ({sure})"
+    [(arm, where)] = winners.items()
+    if len(where) == count:
+        every = {1: "the only segment", 2: "both segments"}.get(count, f"all {count:,} segments")
+        return winner_text(arm, sure, every)
+    return f"winners ({sure}): {said}; no winner in the other segments"
