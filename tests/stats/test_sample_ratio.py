@@ -98,6 +98,12 @@ def test_changes_against_permutations(shape):
     assert np.median([each.df for each in found]) == (K - 1) * (J - 1)
 
 
+def test_an_arm_with_one_row_cannot_change():
+    table = np.full((30, 2), [20, 0])
+    table[7] = [19, 1]
+    assert share_drift(design(table)).p == share_drift(design([[1, 0], [0, 1], [1, 0], [0, 1]])).p == 1.0
+
+
 def test_a_change_of_shares_is_no_alarm_of_the_totals():
     ramp = [[90, 10], [70, 30], [50, 50], [30, 70], [10, 90]]
     found = sample_ratio(design(ramp), None, 1)
@@ -235,6 +241,5 @@ def test_the_report_says_what_is_wrong_with_totals_and_who_is_absent():
     units = sample_ratio(with_units([[90, 30]], lambda u: 3), None, 1)
     said = " ".join(describe_fit(fit, ExtraParts(sample_ratio=units)).warnings)
     assert (
-        "shares of the units, each counted once (p < 1e-6): 0 90 instead of 60 and 1 30 instead of 60"
-        in said
+        "shares of the units, each counted once (p < 1e-6): 0 90 instead of 60 and 1 30 instead of 60" in said
     )

@@ -88,7 +88,7 @@ def _play_part(what: Sequence[CombinedSetting], asked: PartOptions) -> Iterator[
 
 
 PART = LedgerPart(
-    "with combinations of options, at most 5 % of logs with equal arms have a winner",
+    "with combinations of options, at most 5 % of logs with equal arms or correct shares have a false alarm",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),

@@ -55,10 +55,11 @@ def traffic_drift(traffic: TrafficCounts) -> ShareDrift:
     uneven = N**2 / (N - 1.0) * rows.unevenness * columns.unevenness
     variance = 2.0 * N / (N - 3.0) * rows.freedom * columns.freedom + uneven
     third = 8.0 * rows.triples * columns.triples + 4.0 * N * rows.rarity * columns.rarity + 18.0 * uneven
-    chi2 = float(np.sum(statistic[used]))
-    excess = chi2 - float(np.sum(N / (N - 1.0) * free))
-    z = deviate(excess, float(np.sum(variance)), float(np.sum(third)))
-    return ShareDrift(chi2, int(np.sum(free)), normal_tail(z) if np.any(used) else 1.0)
+    chi2, df = float(np.sum(statistic[used])), int(np.sum(free))
+    excess, spread = chi2 - float(np.sum(N / (N - 1.0) * free)), float(np.sum(variance))
+    if spread <= 1e-9 * df:  # every table with these margins has the same statistic, up to rounding
+        return ShareDrift(chi2, df, 1.0)
+    return ShareDrift(chi2, df, normal_tail(deviate(excess, spread, float(np.sum(third)))))
 
 
 class _Margin(NamedTuple):

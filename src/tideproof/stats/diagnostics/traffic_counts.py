@@ -113,10 +113,11 @@ def _find_choices(traffic: TrafficCounts) -> Choices:
 
     If an arm with n of N assignments could be assigned everywhere, with the same share, all orders of the
     assignments are equally probable. Then it is absent from M given ones in a row with a probability of at
-    most (1 - M/N)^n, and n + 1 times this bounds the probability of any such absence. So a rare arm may
-    miss many small environments by chance, but not the first half of a log. Environments that an arm was left
-    out of make other absences less probable, which are therefore checked again. The order of environments
-    matters only for absences from several environments; a large environment is recognized wherever it stands.
+    most (1 - M/N)^n. This is multiplied by the number of absences that are as long, at most: 2 at the
+    beginning or the end of a log, n + 1 elsewhere. So a rare arm may miss many small environments by chance,
+    but not the first half of a log. Environments that an arm was left out of make other absences less
+    probable, which are therefore checked again. The order of environments matters only for absences from
+    several environments; a large environment is recognized wherever it stands.
     """
     K, J = traffic.K, traffic.J
     before = np.concatenate([[0.0], np.cumsum(traffic.sizes)])
@@ -129,10 +130,11 @@ def _find_choices(traffic: TrafficCounts) -> Choices:
     of, start, stop = arm[1:][same], position[:-1][same] + 1, position[1:][same]
     of, start, stop = (x[(stop > start) & (traffic.by_arm[of] > 0.0)] for x in (of, start, stop))
     n, gap, left_out = traffic.by_arm[of], before[stop] - before[start], np.zeros(of.size, np.bool_)
+    absences = np.where((start == 0) | (stop == J), 2.0, n + 1.0)
     possible = np.full(of.size, np.sum(traffic.n))  # N: assignments where the arm could be assigned
     while True:
         with np.errstate(divide="ignore", invalid="ignore"):  # absences that are left out already
-            log_chance = np.log(n + 1.0) + n * np.log1p(-gap / possible)
+            log_chance = np.log(absences) + n * np.log1p(-gap / possible)
         found = ~left_out & (log_chance < np.log(CHANCE_GAP))
         if not np.any(found):
             break
