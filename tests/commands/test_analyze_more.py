@@ -151,6 +151,8 @@ def test_shares_that_were_meant(log):
     counts = frame().variant.value_counts()
     assert f"A {counts['A']:,} instead of 1,500" in said(result)
     assert "Warning: Arms did not receive their intended shares of the traffic (p < 1e-6)" in said(result)
+    lost = run(log, *NAMES, "--reward", "sales", "--expect", "A=1,B=1,C=1,D=1")
+    assert "and D 0 instead of 750; find out why" in said(lost)
 
 
 def test_one_row_that_makes_the_difference(tmp_path):
@@ -195,6 +197,7 @@ BAD = {
     "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares, but there are 3 arms: A, B, C"),
     "no shares": (["--expect", "half"], "--expect must be shares such as 50:50 or A=50,B=50, not 'half'"),
     "share 0": (["--expect", "0:1:1"], "--expect must be shares such as 50:50"),
+    "misspelled share": (["--expect", "A=1,B=1,c=1"], "unknown arm 'c'"),
     "shares of some": (
         ["--expect", "A=1,B=1"],
         "expected shares are needed for all arms; there is none for 'C'",

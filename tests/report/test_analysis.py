@@ -8,6 +8,7 @@ import pytest
 
 from tideproof.analysis import Fit
 from tideproof.analysis.scale_choice import choose_scale
+from tideproof.analysis.words import fit_warnings
 from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.analysis.words.fit_warnings import ALARM, large_reward_sentence
 from tideproof.data import cells_from_arrays
@@ -32,10 +33,10 @@ def quiet(monkeypatch, **results):
         "additivity": lambda self, worst: SimpleNamespace(p=1.0),
         "spread": lambda self: SimpleNamespace(p_arm=1.0, p_environment=1.0),
         "influence": lambda self: Table({"environment": [], "best": []}),
-        "sample_ratio": lambda self: SimpleNamespace(drift_p=1.0),
+        "share_drift": lambda cells: SimpleNamespace(p=1.0),
     }
     for name, result in (calm | results).items():
-        monkeypatch.setattr(Fit, name, result)
+        monkeypatch.setattr(fit_warnings if name == "share_drift" else Fit, name, result)
 
 
 def test_the_table_of_arms():
@@ -183,9 +184,9 @@ def test_a_winner_that_hangs_on_single_environments(monkeypatch):
 
 
 def test_changing_shares_are_a_warning_unless_a_policy_chose_them(monkeypatch):
-    quiet(monkeypatch, sample_ratio=lambda self: SimpleNamespace(drift_p=ALARM))
+    quiet(monkeypatch, share_drift=lambda cells: SimpleNamespace(p=ALARM))
     assert describe_fit(Fit.from_arrays(*log())).warnings == []
-    monkeypatch.setattr(Fit, "sample_ratio", lambda self: SimpleNamespace(drift_p=0.00042))
+    monkeypatch.setattr(fit_warnings, "share_drift", lambda cells: SimpleNamespace(p=0.00042))
     (said,) = describe_fit(Fit.from_arrays(*log())).warnings
     assert said.startswith("The arms' shares of the traffic changed between environments (p = 0.00042). ")
     assert describe_fit(Fit.from_arrays(*log(), adaptive=True)).warnings == []
@@ -199,7 +200,7 @@ def test_a_test_that_cannot_be_made_stops_no_other(monkeypatch):
         monkeypatch,
         additivity=impossible,
         spread=impossible,
-        sample_ratio=lambda self: SimpleNamespace(drift_p=0.0),
+        share_drift=lambda cells: SimpleNamespace(p=0.0),
     )
     assert len(describe_fit(Fit.from_arrays(*log())).warnings) == 1
 
@@ -323,7 +324,7 @@ def test_no_reward_is_blamed_that_is_one_of_a_few_or_of_many_alike():
 
 
 def test_a_space_at_the_end_of_a_label_is_seen_and_said_first(monkeypatch):
-    quiet(monkeypatch, sample_ratio=lambda self, *_: SimpleNamespace(drift_p=0.0))
+    quiet(monkeypatch, share_drift=lambda cells: SimpleNamespace(p=0.0))
     arm, day, reward = log(gap=0.3)
     fit = Fit.from_arrays(np.where(arm == "A", "B ", arm), day, reward)
     found = describe_fit(fit)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc, polygamma, psi
-from scipy.stats import chi2, chi2_contingency, chisquare
 
 import oracles
 from tideproof.analysis import Fit
-from tideproof.errors import InputError, NotComparable, UnknownName
+from tideproof.errors import InputError, NotComparable
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -295,82 +294,6 @@ def test_weighted_additivity_that_cannot_be_tested():
     found = Fit.from_arrays(arm, environment, np.random.default_rng(0).normal(size=32), variance="by-arm")
     with pytest.raises(InputError, match=r"as many parameters as .* cells .*\(4\)"):
         found.additivity()
-
-
-def counts_log(table):
-    arm = np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
-    environment = np.repeat(np.arange(len(table)), [sum(row) for row in table])
-    return arm, environment, np.random.default_rng(0).normal(size=arm.size)
-
-
-def test_sample_ratio_against_scipy():
-    table = [[30, 22, 41], [25, 31, 28], [60, 44, 52], [12, 17, 9]]
-    found = Fit.from_arrays(*counts_log(table)).sample_ratio()
-    each = [chisquare(row) for row in table]
-    assert found.chi2 == pytest.approx(sum(test.statistic for test in each))
-    assert found.df == 8
-    drift = chi2_contingency(table, correction=False)
-    assert (found.drift_chi2, found.drift_p) == pytest.approx((drift.statistic, drift.pvalue))
-    assert found.drift_df == drift.dof
-    assert found.arms["n"] == np.sum(table, axis=0).tolist()
-    assert found.worst["environment"][0] == int(np.argmax([test.statistic for test in each]))
-    shares = {0: 2, 1: 1, 2: 1}
-    want = [chisquare(row, np.sum(row) * np.array([0.5, 0.25, 0.25])).statistic for row in table]
-    assert Fit.from_arrays(*counts_log(table)).sample_ratio(shares).chi2 == pytest.approx(sum(want))
-
-
-def test_sample_ratio_of_each_arm_and_environment():
-    """z: counts are sums of independent multinomials, here with shares 1/2, 1/3 and 1/6."""
-    table = np.array([[30, 22, 41], [25, 31, 28], [60, 44, 52], [12, 17, 9], [30, 20, 10], [31, 19, 10]])
-    share = np.array([3, 2, 1]) / 6
-    found = Fit.from_arrays(*counts_log(table)).sample_ratio(dict(enumerate([3, 2, 1])))
-    size = table.sum(axis=1)
-    assert found.arms["expected"] == pytest.approx(size.sum() * share)
-    z = (table.sum(axis=0) - size.sum() * share) / np.sqrt(size.sum() * share * (1 - share))
-    assert found.arms["z"] == pytest.approx(z)
-    assert found.p == pytest.approx(chi2.sf(found.chi2, 12))
-    each = [chisquare(row, row.sum() * share).statistic for row in table]
-    order = np.argsort(each)[::-1][:5]
-    assert found.worst["environment"] == order.tolist()
-    assert found.worst["chi2"] == pytest.approx(np.array(each)[order])
-    assert found.worst["n"] == size[order].tolist()
-
-
-def test_sample_ratio_among_the_arms_that_were_seen():
-    """C was not shown in the second environment, where A and B share all the traffic, 2 to 1."""
-    table = [[30, 22, 41], [25, 31, 0], [0, 0, 7]]
-    found = Fit.from_arrays(*counts_log(table)).sample_ratio({0: 2, 1: 1, 2: 1})
-    want = np.array([93 / 2 + 56 * 2 / 3, 93 / 4 + 56 / 3, 93 / 4 + 7])
-    assert found.arms["expected"] == pytest.approx(want)
-    variance = [93 / 4 + 56 * 2 / 9, 93 * 3 / 16 + 56 * 2 / 9, 93 * 3 / 16]
-    assert found.arms["z"] == pytest.approx((np.array([55, 53, 48]) - want) / np.sqrt(variance))
-    assert found.df == 2 + 1
-    only = Fit.from_arrays(*counts_log([[3, 0], [0, 2], [0, 5]])).sample_ratio()
-    assert (only.chi2, only.df, only.p) == (0.0, 0, 1.0)
-    assert (only.drift_chi2, only.drift_df, only.drift_p) == (0.0, 0, 1.0)
-    assert only.arms["z"] == [None, None]
-
-
-def test_sample_ratio_with_arms_that_were_not_shown():
-    table = [[30, 22, 41], [25, 31, 0], [60, 44, 0], [12, 17, 9]]
-    found = Fit.from_arrays(*counts_log(table)).sample_ratio()
-    both = [
-        chi2_contingency(part, correction=False)
-        for part in ([table[0], table[3]], [r[:2] for r in table[1:3]])
-    ]
-    assert found.drift_chi2 == pytest.approx(sum(test.statistic for test in both))
-    assert found.drift_df == sum(test.dof for test in both)
-    assert found.df == 2 + 1 + 1 + 2
-
-
-def test_expected_shares_that_are_wrong():
-    found = Fit.from_arrays(*counts_log([[3, 4], [5, 6]]))
-    with pytest.raises(UnknownName, match="unknown arm 'C'"):
-        found.sample_ratio({0: 1, 1: 1, "C": 1})
-    with pytest.raises(InputError, match="there is none for 1"):
-        found.sample_ratio({0: 1})
-    with pytest.raises(InputError, match=r"must be positive, not -0\.5"):
-        found.sample_ratio({0: 1.0, 1: -0.5})
 
 
 def test_averages_say_what_shifts_did():

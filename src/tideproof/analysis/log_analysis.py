@@ -289,7 +289,8 @@ class LogAnalysis:
         if shares is None:
             return None
         if not isinstance(shares, Sequence):
-            return {find_arm(arm, arms): share for arm, share in shares.items()}
+            names = {str(arm): arm for arm in arms}
+            return {names.get(str(arm), arm): share for arm, share in shares.items()}
         if len(shares) != len(arms):
             said, listed = ":".join(f"{share:g}" for share in shares), ", ".join(map(str, arms[:20]))
             name = self.options.spell("expected")

@@ -21,6 +21,7 @@ from tideproof.analysis.words.fit_warnings import (
     failed_additivity,
     fit_warnings,
     harm_warning,
+    share_notes,
     share_warning,
     warn_of_labels,
 )
@@ -118,6 +119,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
         *([] if extra.segments is None else segment_lines(extra.segments)),
     ]
     notes = [
+        *([] if extra.sample_ratio is None else share_notes(extra.sample_ratio)),
         *([] if extra.winsorizing is None else [winsorizing_note(extra.winsorizing)]),
         *fit_notes(fit, misfit, "" if extra.segments is None else extra.segments.by),
     ]

@@ -19,11 +19,12 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
+from tideproof.stats.diagnostics.share_drift import share_drift
 from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import run_scale_test
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out
-from tideproof.text import format_p, format_rounded, join_names
+from tideproof.text import format_count, format_p, format_rounded, join_names
 
 if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
@@ -243,11 +244,10 @@ def _influence_warning(fit: Fit) -> list[str]:
 
 def _traffic_warning(fit: Fit) -> list[str]:
     """Return a warning if the arms' shares of the traffic changed between environments."""
-    test = fit.sample_ratio()
-    if test.drift_p >= ALARM or fit.adaptive:
+    if fit.adaptive or (p := share_drift(fit.cells).p) >= ALARM:
         return []
     return [
-        f"The arms' shares of the traffic changed between environments ({format_p(test.drift_p)}). Adjusted "
+        f"The arms' shares of the traffic changed between environments ({format_p(p)}). Adjusted "
         f"means account for this; raw means do not. If an adaptive policy changed the shares, use "
         f"adaptive=True (--adaptive). If the shares should have been fixed, find out why they changed."
     ]
@@ -304,11 +304,29 @@ def harm_warning(found: Metrics) -> list[str]:
 
 
 def share_warning(ratio: SampleRatio) -> list[str]:
-    """Return a warning if arms did not get their intended shares of the traffic."""
+    """Return a warning if arms did not get their intended shares of all rows, or of all units."""
     if ratio.p >= ALARM:
         return []
-    got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
-    p = format_p(ratio.p)
-    return [
-        f"Arms did not receive their intended shares of the traffic ({p}): {join_names(got)}; find out why."
+    got = [
+        f"{row['arm']} {row['n']:,.0f} instead of {_expected_count(row['expected'])}" for row in ratio.arms
     ]
+    what = "traffic" if ratio.counted == "rows" else "units, each counted once"
+    return [
+        f"Arms did not receive their intended shares of the {what} ({format_p(ratio.p)}): {join_names(got)}; "
+        f"find out why."
+    ]
+
+
+def share_notes(ratio: SampleRatio) -> list[str]:
+    """Return notes on arms that the test of intended shares takes as left out of environments on purpose."""
+    return [
+        f"Arm {row['arm']} is absent from {format_count(row['left_out'], 'environment')}, which chance does "
+        f"not explain. The test of intended shares assumes that it was left out there on purpose."
+        for row in ratio.arms
+        if row["left_out"]
+    ]
+
+
+def _expected_count(x: float) -> str:
+    """Return an expected count as text, with a decimal if it is small."""
+    return f"{x:,.0f}" if x >= 10.0 else f"{x:.1f}"
