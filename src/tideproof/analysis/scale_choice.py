@@ -69,7 +69,7 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
         return ScaleDecision("difference", {}, False, reason)
-    if scale != "difference" and variance != "auto":
+    if scale != "difference" and variance != "auto" and (variance != "by-unit" or scale == "log"):
         raise InputError(
             f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
         )

@@ -34,6 +34,11 @@ class UnitRewards(NamedTuple):
     n: Floats
     mean: Floats
 
+    @property
+    def single(self) -> bool:
+        """True if every unit has one reward, so that rewards are as independent as without units."""
+        return bool(np.all(self.n == 1.0)) and np.unique(self.unit).size == self.unit.size
+
     def of(self, cells: Ints) -> UnitRewards:
         """Select the units' rewards in the given arm-by-environment cells, and renumber these cells."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
@@ -176,6 +181,11 @@ class Cells:
         It is `other_weight` if that is given. The shape is (C,).
         """
         return self.n if self.other_weight is None else self.other_weight
+
+    @cached_property
+    def dependent(self) -> bool:
+        """True if rewards of the same unit, such as a visitor, may depend on each other."""
+        return self.units is not None and not self.units.single
 
     @property
     def positive(self) -> bool:
