@@ -63,7 +63,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
     if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
         return ScaleDecision("difference", {}, False, "All rewards are equal.")
-    if scale == "auto" and variance == "auto":
+    aggregated = variance == "by-unit" and cells.units is not None and cells.units.rows
+    if scale == "auto" and (variance == "auto" or aggregated):
         choice = choose_scale(cells)
         return choice if cells.logs is None else choose_logs(cells, cells.logs, choice)
     if scale == "auto":

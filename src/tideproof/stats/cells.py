@@ -27,12 +27,14 @@ class UnitRewards(NamedTuple):
     ----------
     unit, cell : (parts,) index of the unit, and index of the cell.
     n, mean : (parts,) number of rewards of the unit in the cell, and their mean.
+    rows : whether units are aggregated rows, not named by a column of units.
     """
 
     unit: Ints
     cell: Ints
     n: Floats
     mean: Floats
+    rows: bool = False
 
     @property
     def single(self) -> bool:
@@ -44,7 +46,8 @@ class UnitRewards(NamedTuple):
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
-        return UnitRewards(self.unit[at >= 0], at[at >= 0], self.n[at >= 0], self.mean[at >= 0])
+        kept = at >= 0
+        return UnitRewards(self.unit[kept], at[kept], self.n[kept], self.mean[kept], self.rows)
 
 
 class CovariateSlope(NamedTuple):
