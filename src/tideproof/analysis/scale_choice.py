@@ -70,7 +70,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
         return ScaleDecision("difference", {}, False, reason)
-    if scale != "difference" and variance != "auto" and (variance != "by-unit" or scale == "log"):
+    by_unit = variance == "by-unit" and (scale != "log" or aggregated)
+    if scale != "difference" and variance != "auto" and not by_unit:
         raise InputError(
             f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
         )

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
+from tideproof.analysis.words.unit_text import too_few_unit_events_text, too_few_units_text
 from tideproof.checks import Direction
 from tideproof.stats.best.p_best import PRIOR_NAMES
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
@@ -75,8 +76,10 @@ def verdict(fit: Fit) -> str:
             f"{leads}; the fit is exact (arms and environments explain all rewards), so the noise and the "
             f"confidence are unknown"
         )
+    if decision.doubt == "too few units" and fit.unit_tests is not None:
+        return too_few_units_text(fit, fit.unit_tests)
     if decision.doubt == "too few events":
-        return _too_few_text(fit)
+        return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = f"{100 * fit.confidence:g} % confidence{anytime_suffix(fit.anytime)}"
     chance = fit.p_best[decision.best]
     p_best = (

@@ -60,9 +60,11 @@ def settings() -> list[UnitSetting]:
 def play(setting: UnitSetting, number: int) -> bool | None:
     """Simulate and analyze one log; return whether an arm was named although both are equal."""
     if setting.rewards == "plates":
-        log, columns = draw_plates(setting, number), {"environment": None, "successes": "r", "n": "n"}
+        log = draw_plates(setting, number)
+        columns: dict[str, Any] = {"environment": None, "successes": "r", "n": "n"}
     else:
-        log, columns = draw(setting, number), {"environment": "day", "reward": "reward", "unit": "unit"}
+        log = draw(setting, number)
+        columns = {"environment": "day", "reward": "reward", "unit": "unit"}
     day, compared = log.pop("seen"), False
     for last in np.linspace(0, _DAYS, setting.looks + 1)[1:]:
         seen = {name: column[day < last] for name, column in log.items()}
@@ -100,13 +102,14 @@ def draw_visits(setting: UnitSetting, random: np.random.Generator) -> Ints:
 def _draw_rewards(rewards: str, unit: Ints, units: int, random: np.random.Generator) -> Floats:
     """Draw the reward of each visit."""
     if rewards == "normal":
-        return (random.normal(size=units)[unit] + random.normal(size=unit.size)) / np.sqrt(2.0)
+        sums = random.normal(size=units)[unit] + random.normal(size=unit.size)
+        return np.asarray(sums / np.sqrt(2.0))
     rate = 0.1 if rewards == "conversions" else 0.05
     came = random.random(unit.size) < random.beta(5.0 * rate, 5.0 * (1.0 - rate), units)[unit]
     if rewards == "conversions":
         return came.astype(float)
     size = np.exp(random.normal(size=unit.size) + 0.7 * random.normal(size=units)[unit])
-    return np.where(came, size, 0.0)
+    return np.asarray(np.where(came, size, 0.0))
 
 
 def draw_plates(setting: UnitSetting, number: int) -> dict[str, Any]:

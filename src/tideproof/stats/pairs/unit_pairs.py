@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tideproof.core.kernel_state_arrays import Floats
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import deviate, normal_from_student, pair_variances
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import DifferencePairScale
@@ -33,10 +33,11 @@ from tideproof.stats.pairs.pair_tests import (
 from tideproof.stats.solve.least_squares import Solution, cell_residuals, meat
 from tideproof.stats.variance.cell_variances import CellVariances
 from tideproof.stats.variance.clustered_units import ClusteredCovariance
+from tideproof.stats.variance.unit_scores import units_of_arms
 
 MOST_ARMS_BY_UNIT = 100  # With more arms, faster Student-t tests replace score tests.
 LARGEST_SKEWNESS = 1.0  # With a more skewed score, a few units decide.
-FEWEST_UNITS = 0.0  # Effective number of units of an arm needed to exclude an arm.
+FEWEST_UNITS = 2.0  # Effective number of units of an arm needed to exclude an arm.
 
 
 class UnitRewardMoments:
@@ -107,12 +108,14 @@ class UnitPairTests(PairTests):
         return abs(self._moments(i, k, 0.0)[2]) <= LARGEST_SKEWNESS
 
 
-def by_unit(scale: PairScale, weight: Floats, fitted: Floats, base: Floats | None, rows: int) -> UnitPairTests:
+def by_unit(
+    scale: PairScale, weight: Floats, fitted: Floats, base: Floats | None, rows: int
+) -> UnitPairTests:
     """Return tests of every pair of arms by unit, on a scale of comparison such as differences.
 
     `weight` holds the weights of the cells in the fit, and `fitted` their expected means. The variance of a
-    reward is that of 0/1 rewards, or else proportional to `base`, by default the same for all. It is estimated
-    with `rows` degrees of freedom.
+    reward is that of 0/1 rewards, or else proportional to `base`, by default the same for all. It is then
+    estimated with `rows` degrees of freedom.
     """
     c = replace(scale.cells, other_weight=weight)
     law, freedom = _independent_rewards(c, scale.fitted, base, rows)
@@ -134,8 +137,9 @@ def _independent_rewards(
     used = shape > 0.0
     squares = (c.squares + c.n * (c.mean - fitted) ** 2)[used] / shape[used]
     variance = shape * (float(squares.sum()) / rows if rows else np.nan)
-    nothing = np.zeros(c.n.size), float(rows), *(np.zeros(size) for size in (c.K, c.J, c.K, c.J))
-    return MeasuredRewards(CellVariances(variance, *nothing), None if base is None else fitted), float(rows)
+    arms, environments = np.zeros(c.K), np.zeros(c.J)
+    spreads = CellVariances(variance, np.zeros(c.n.size), float(rows), arms, environments, arms, environments)
+    return MeasuredRewards(spreads, None if base is None else fitted), float(rows)
 
 
 def additive_unit_pairs(c: Cells, s: Solution) -> UnitPairTests:
@@ -153,22 +157,18 @@ def count_unit_events(c: Cells) -> Events:
     assert c.units is not None
     u = c.units
     used = np.flatnonzero(c.compares[c.environment[u.cell]])
-    _, key, at = np.unique(
-        u.unit[used] * c.K + c.arm[u.cell[used]], return_index=True, return_inverse=True
-    )
-    arm = c.arm[u.cell[used[key]]]
-    n = sum_by_index(at, u.n[used], key.size)
-    total = sum_by_index(at, u.n[used] * u.mean[used], key.size)
+    own = units_of_arms(u.unit[used], c.arm[u.cell[used]], u.n[used], c.K)
+    total = sum_by_index(own.at, u.n[used] * u.mean[used], own.n.size)
     if rows.kinds is not None:
-        found = [_effective_number(arm, r, c.K) for r in (total, n - total)]
+        found = [_effective_number(own.arm, r, c.K) for r in (total, own.n - total)]
         return Events(kinds=np.column_stack(found))
     if rows.amounts is None:
         return rows
-    columns = (np.ones(key.size), total, total**2)
-    return Events(amounts=np.column_stack([sum_by_index(arm, x, c.K) for x in columns]))
+    columns = (np.ones(total.size), total, total**2)
+    return Events(amounts=np.column_stack([sum_by_index(own.arm, x, c.K) for x in columns]))
 
 
-def _effective_number(arm: np.ndarray, r: Floats, arms: int) -> Floats:
-    """Return the effective number of equal amounts of each arm, (sum r)^2 / sum r^2, rounded to six digits."""
+def _effective_number(arm: Ints, r: Floats, arms: int) -> Floats:
+    """Return the effective number of equal amounts of each arm, (sum r)^2 / sum r^2, to six digits."""
     squares = sum_by_index(arm, r**2, arms)
     return np.round(sum_by_index(arm, r, arms) ** 2 / np.where(squares > 0.0, squares, 1.0), 6)

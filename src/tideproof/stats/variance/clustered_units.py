@@ -18,7 +18,7 @@ from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import pair_variances, root_between
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.variance.cell_variances import variance_between
-from tideproof.stats.variance.unit_scores import UnitParts, UnitScores
+from tideproof.stats.variance.unit_scores import UnitParts, UnitScores, UnitsOfArms, units_of_arms
 
 _MISFIT = 0.01  # Least assumed variance of the relative errors of the model of equal correlations.
 _LARGEST = 0.999  # Correlations and leverages above are rounding.
@@ -70,8 +70,8 @@ class ClusteredCovariance:
         squares = sum_by_index(pool, model.expected * left, pools)
         self._freedom[seen] = of_pool[seen] ** 2 / squares[seen]
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative = s.observed / (left * ratio[pool])
-            noise = max(2.0, float(np.nanmean(np.where(left > _TINY, relative**2, np.nan))) - 1.0)
+            relative = (s.observed / (left * ratio[pool]))[left > _TINY]
+        noise = max(2.0, float(np.mean(relative**2)) - 1.0) if relative.size else 2.0
         error = np.full(pools, np.inf)
         error[seen] = noise / self._freedom[seen]
         between = max(variance_between(ratio[seen] - 1.0, error[seen]), _MISFIT)
@@ -113,30 +113,32 @@ class ClusteredCovariance:
         return self._rows * float(n.sum()) / squares if squares else self._rows
 
     @cached_property
+    def _members(self) -> UnitsOfArms:
+        """Rewards of each unit in each of its arms."""
+        c, p = self._cells, self._parts
+        return units_of_arms(p.unit, c.arm[p.cell], p.n, c.K)
+
+    @cached_property
     def effective_units(self) -> Floats:
-        """Effective number of units of each arm: the number of units of equal size that vary as much: (K,)."""
-        c, p, rho = self._cells, self._parts, self.model.correlation
-        n = np.zeros((p.units, c.K)) if p.units * c.K < 2**24 else None
-        if n is None:
-            return np.full(c.K, np.inf)
-        np.add.at(n, (p.unit, c.arm[p.cell]), p.n)
-        weight = n * (1.0 + rho * (n - 1.0)) * (n > 0.0)
-        return weight.sum(axis=0) ** 2 / np.maximum((weight**2).sum(axis=0), _TINY)
+        """Effective number of units of each arm: as many equal units would vary as much: (K,)."""
+        own, rho = self._members, self.model.correlation
+        weight = own.n * (1.0 + rho * (own.n - 1.0))
+        total, squares = (sum_by_index(own.arm, x, self._cells.K) for x in (weight, weight**2))
+        return np.asarray(total**2 / np.maximum(squares, _TINY))
 
     @cached_property
     def third(self) -> Floats:
         """Third central moment of a reward in each cell, as it counts in sums over units: (C,)."""
-        c, p, rho = self._cells, self._parts, self.model.correlation
-        variance = self._variance[p.cell]
-        key = p.unit * c.K + c.arm[p.cell]
-        _, first, at = np.unique(key, return_index=True, return_inverse=True)
-        n = sum_by_index(at, p.n, first.size)
-        sums = sum_by_index(at, p.residual / np.sqrt(np.where(variance > 0.0, variance, np.inf)), first.size)
-        factor = self._factor[p.pool[p.unit[first]]]
-        scale = np.sqrt(n * (1.0 + rho * (n - 1.0)))
-        alone, shared = fit_skewness(n, scale, sums / np.sqrt(factor))
-        power = (variance * self._factor[p.pool[p.unit]]) ** 1.5
-        return sum_by_index(p.cell, p.n * power * (alone + shared * n[at] ** 2), c.n.size) / c.n
+        c, p, own = self._cells, self._parts, self._members
+        n, variance = own.n, self._variance[p.cell]
+        deviation = p.residual / np.sqrt(np.where(variance > 0.0, variance, np.inf))
+        pool = p.pool[p.unit]
+        sums = sum_by_index(own.at, deviation / np.sqrt(self._factor[pool]), n.size)
+        scale = np.sqrt(n * (1.0 + self.model.correlation * (n - 1.0)))
+        alone, shared = fit_skewness(n, scale, sums)
+        power = (variance * self._factor[pool]) ** 1.5
+        total = sum_by_index(p.cell, p.n * power * (alone + shared * n[own.at] ** 2), c.n.size)
+        return np.asarray(total / c.n)
 
 
 def fit_skewness(n: Floats, scale: Floats, sums: Floats) -> tuple[float, float]:
@@ -163,6 +165,7 @@ def fit_correlation(s: UnitScores) -> UnitModel:
     """Fit the correlation of rewards of one unit: the sizes of scores then agree with their expectations."""
 
     def model(rho: float) -> UnitModel:
+        """Return the expected sizes of scores for a given correlation."""
         expected = (1.0 - rho) * s.separate + rho * s.joint
         lost = np.minimum(s.leverage, _LARGEST)
         design = float(expected.sum()) / max(float(s.separate.sum()), _TINY)
@@ -172,6 +175,7 @@ def fit_correlation(s: UnitScores) -> UnitModel:
         return UnitModel(rho, expected, kept)
 
     def excess(rho: float) -> float:
+        """Return a sum, increasing in the correlation, that is 0 where sizes agree with expectations."""
         at = model(rho)
         used = at.expected > _TINY
         slope = (s.joint - s.separate)[used] / at.expected[used]

@@ -20,6 +20,7 @@ from tideproof.stats.cells import BLOCK_NUMBERS, Cells, UnitRewards, sum_by_inde
 from tideproof.stats.solve.least_squares import meat
 
 _MANY = 64  # With more arms, all units share one pool: a pool for each arm would take K^3 numbers.
+_TINY = 1e-300
 
 
 class UnitParts(NamedTuple):
@@ -63,6 +64,26 @@ class UnitParts(NamedTuple):
     def units(self) -> int:
         """Number of units."""
         return self.pool.size
+
+
+class UnitsOfArms(NamedTuple):
+    """Pairs of a unit and one of its arms.
+
+    Attributes
+    ----------
+    arm, n : (pairs,) arm, and number of rewards of the unit with this arm.
+    at : (parts,) index of the pair to which each of the given rewards belongs.
+    """
+
+    arm: Ints
+    n: Floats
+    at: Ints
+
+
+def units_of_arms(unit: Ints, arm: Ints, n: Floats, arms: int) -> UnitsOfArms:
+    """Return the pairs of a unit and an arm that have rewards; `n` counts the rewards of each entry."""
+    key, at = np.unique(unit * arms + arm, return_inverse=True)
+    return UnitsOfArms(key % arms, sum_by_index(at, n, key.size), at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +131,9 @@ class UnitScores:
             sizes[0, at] = np.sum((z @ P) * z, axis=1)
             sizes[1, at] = np.add.reduceat(own * variance[cell], first)
             sizes[2, at] = np.sum((G @ P) * G, axis=1)
-            relative = np.add.reduceat(lost, np.searchsorted(visits, first)) / np.maximum(sizes[1, at], 1e-300)
+            relative = np.add.reduceat(lost, np.searchsorted(visits, first)) / np.maximum(
+                sizes[1, at], 1e-300
+            )
             sizes[3, at] = relative + np.add.reduceat(own * weight[cell], first)
             for pool in np.unique(parts.pool[at]):
                 mine = parts.pool[at] == pool

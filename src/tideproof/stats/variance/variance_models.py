@@ -285,7 +285,8 @@ def with_unit_freedom(found: Estimate, c: Cells, tests: Pairs | None = None) -> 
     if not c.dependent:
         return found
     freedom = pairs.freedom
-    of_arm = np.where(np.eye(c.K, dtype=bool), np.inf, freedom).min(axis=1)
+    others = (found.component[:, None] == found.component) & ~np.eye(c.K, dtype=bool)
+    of_arm = np.where(others, freedom, np.inf).min(axis=1)
     of_arm = np.where(np.isfinite(of_arm), of_arm, found.mean_freedom)
     of_environment = _by_environment(c, of_arm)
     return replace(
