@@ -250,8 +250,7 @@ def test_aggregated_rows_have_nothing_of_this():
     data = {"arm": ["A", "B"], "day": [1, 1], "mean": [1.0, 2.0], "n": [5, 5], "sd": [1.0, 1.0], "x": [1, 2]}
     request = ColumnSpec.of("arm", "day", "mean", n="n", sd="sd")
     for wish, words in {
-        ReadOptions(unit="x"): "segments, units and two environment columns need one row",
-        ReadOptions(by="x"): "segments, units and two environment columns need one row",
+        ReadOptions(by="x"): "segments and two environment columns need one row",
         ReadOptions(covariates=("x",)): "covariates require a table with one row for each reward",
         ReadOptions(winsorize=0.5): "winsorize needs one row for each reward",
     }.items():

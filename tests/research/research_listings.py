@@ -157,6 +157,7 @@ PLAYED = {
     "interactions": ([0, 33, 61], 4, {}),
     "wrong_cells": ([0, 3], 30, {}),
     "times": ([3, 29, 58], 2, {}),
+    "combinations": ([4, 11, 12], 20, {}),
 }
 PANELS = {name: partial(panel, name) for name in panels()}
 CLAIM_PARTS = {one.name: partial(claim, one) for one in CLAIMS}

@@ -35,7 +35,9 @@ from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
 Standing = Literal["winner", "open", "not_comparable"]
-Doubt = Literal["no degrees of freedom", "exact", "too few events", "several candidates", "groups"]
+Doubt = Literal[
+    "no degrees of freedom", "exact", "too few events", "too few units", "several candidates", "groups"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,8 @@ class Decision:
         Empty if arms cannot be compared.
     doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
-        cannot be estimated. "too few events": confidence intervals are not reliable. "several candidates":
+        cannot be estimated. "too few events", "too few units": confidence intervals are not reliable, because
+        few rewards are above 0, or few units have most of the rewards. "several candidates":
         the data do not separate the best arms. "groups": no chain of shared environments connects all arms.
     """
 

@@ -116,8 +116,9 @@ def fit(
         Columns of numbers that were known before the arm was assigned, such as earlier spending. Their effect
         is removed from the rewards (CUPED), which makes intervals shorter.
     unit
-        Column of the user or unit ID, where a unit gives several rewards. Standard errors are clustered by
-        it.
+        Column of the user or unit ID, where a unit gives several rewards. Tests and intervals allow for
+        rewards of a unit that depend on each other. Without it, aggregated rows are units if several have the
+        same arm and environment.
     winsorize
         Winsorizing quantile, such as 0.999: rewards above this quantile of all rewards are replaced by it.
     adaptive

@@ -55,6 +55,7 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
+from tideproof.stats.pairs.unit_pairs import UnitPairTests
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.scales.scale_union import ScaleUnion
@@ -355,7 +356,18 @@ class Fit:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
-        return decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
+        found = decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
+        tests = self.unit_tests
+        if found.doubt != "too few events" or tests is None:
+            return found
+        few_units = any(not tests.enough_units(best, other) for other in others)
+        return replace(found, doubt="too few units") if few_units else found
+
+    @property
+    def unit_tests(self) -> UnitPairTests | None:
+        """Tests of pairs of arms by unit, such as visitor; None if rewards are taken as independent."""
+        pairs = self._estimate.pairs
+        return pairs if isinstance(pairs, UnitPairTests) else None
 
     @property
     def verdict(self) -> str:

@@ -63,13 +63,15 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
     if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
         return ScaleDecision("difference", {}, False, "All rewards are equal.")
-    if scale == "auto" and variance == "auto":
+    aggregated = variance == "by-unit" and cells.units is not None and cells.units.rows
+    if scale == "auto" and (variance == "auto" or aggregated):
         choice = choose_scale(cells)
         return choice if cells.logs is None else choose_logs(cells, cells.logs, choice)
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
         return ScaleDecision("difference", {}, False, reason)
-    if scale != "difference" and variance != "auto":
+    by_unit = variance == "by-unit" and (scale != "log" or aggregated)
+    if scale != "difference" and variance != "auto" and not by_unit:
         raise InputError(
             f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
         )

@@ -19,7 +19,7 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.errors import InputError, describe_value
-from tideproof.stats.cells import Cells, bernoulli_moments, sum_by_index
+from tideproof.stats.cells import Cells, UnitRewards, bernoulli_moments, sum_by_index
 from tideproof.stats.scales.reward_logarithms import logs_may_help
 from tideproof.text import format_count
 
@@ -225,11 +225,26 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         )
         ends = groups.ends and merge_ranges(cell, groups.ends, pair.size)
     found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+    if request.n:
+        found = replace(found, units=aggregated_row_units(groups, cell))
     if tails is None and found.binary:
         tails = MomentSums(*bernoulli_moments(n, mean)[1:])
     if ends is not None:
         found = replace(found, low=ends.low, high=ends.high)
     return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
+
+
+def aggregated_row_units(groups: Groups, cell: Ints) -> UnitRewards | None:
+    """Return each aggregated row as a unit if several rows have the same arm and the same environment.
+
+    Such rows show whether rewards of one row are more alike than those of different rows. Rows of shorter
+    periods than the environment, such as the days of a week, are no units: what makes days differ is common
+    to all arms. `cell` is the cell of each row.
+    """
+    merged = len(set(zip(cell.tolist(), groups.environment, strict=True)))
+    if merged == cell.size or merged > np.unique(cell).size or np.all(groups.n == 1.0):
+        return None
+    return UnitRewards(np.arange(cell.size), cell, groups.n, groups.mean, rows=True)
 
 
 def merge_ranges(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:

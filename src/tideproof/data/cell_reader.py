@@ -274,9 +274,9 @@ def _parse_names(
     if wish.by is not None and environment not in columns:
         _check_by(environment, wish.by)
     extra = tuple(name for name in (second, wish.by, wish.unit) if name)
-    if extra and request.n:
+    if request.n and (second or wish.by):
         raise InputError(
-            "segments, units and two environment columns need one row for each reward, not aggregated rows"
+            "segments and two environment columns need one row for each reward, not aggregated rows"
         )
     changed = replace(
         request,

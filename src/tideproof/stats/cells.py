@@ -27,19 +27,27 @@ class UnitRewards(NamedTuple):
     ----------
     unit, cell : (parts,) index of the unit, and index of the cell.
     n, mean : (parts,) number of rewards of the unit in the cell, and their mean.
+    rows : whether units are aggregated rows, not named by a column of units.
     """
 
     unit: Ints
     cell: Ints
     n: Floats
     mean: Floats
+    rows: bool = False
+
+    @property
+    def single(self) -> bool:
+        """True if every unit has one reward, so that rewards are as independent as without units."""
+        return bool(np.all(self.n == 1.0)) and np.unique(self.unit).size == self.unit.size
 
     def of(self, cells: Ints) -> UnitRewards:
         """Select the units' rewards in the given arm-by-environment cells, and renumber these cells."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
-        return UnitRewards(self.unit[at >= 0], at[at >= 0], self.n[at >= 0], self.mean[at >= 0])
+        kept = at >= 0
+        return UnitRewards(self.unit[kept], at[kept], self.n[kept], self.mean[kept], self.rows)
 
 
 class CovariateSlope(NamedTuple):
@@ -176,6 +184,11 @@ class Cells:
         It is `other_weight` if that is given. The shape is (C,).
         """
         return self.n if self.other_weight is None else self.other_weight
+
+    @cached_property
+    def dependent(self) -> bool:
+        """True if rewards of the same unit, such as a visitor, may depend on each other."""
+        return self.units is not None and not self.units.single
 
     @property
     def positive(self) -> bool:

@@ -100,7 +100,7 @@ class OddsScale(MultiplicativeScale):
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
         super().__init__(cells, solution, estimate_odds(cells, solution))
-        self.exact = few_enough(cells)
+        self.exact = few_enough(cells) and not cells.dependent
         if self.exact:
             self.found = replace(self.found, pairs=ExactPairs(self._tests))
 

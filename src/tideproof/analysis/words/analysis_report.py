@@ -25,6 +25,7 @@ from tideproof.analysis.words.fit_warnings import (
     share_warning,
     warn_of_labels,
 )
+from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.data.cell_reader import WinsorizingThreshold
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
@@ -162,6 +163,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             *_two_arms_note(fit),
             *_disagreement_note(fit),
             *_raw_mean_note(fit),
+            *unit_notes(fit),
         ]
     if fit.left_out is not None and not fit.left_out.notable:
         notes += exclusion_sentences(fit.left_out)
@@ -298,8 +300,9 @@ def _arms_table(fit: Fit) -> Table:
     else:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        few = (
-            fit.decision.doubt == "too few events"
+        few = fit.decision.doubt in (
+            "too few events",
+            "too few units",
         )  # the verdict names no best arm, so probabilities are omitted
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]

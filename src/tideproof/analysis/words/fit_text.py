@@ -27,6 +27,7 @@ from tideproof.analysis.words.decision_text import (
     too_few_nonzero_text,
     unbounded_lead_text,
 )
+from tideproof.analysis.words.unit_text import too_few_unit_events_text, too_few_units_text
 from tideproof.stats.pairs.pair_tests import count_events
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.text import (
@@ -80,8 +81,10 @@ def verdict(fit: Fit) -> str:
     decision = fit.decision
     if decision.doubt == "groups":
         return no_best_text(fit.groups, fit.bridge)
+    if decision.doubt == "too few units" and fit.unit_tests is not None:
+        return too_few_units_text(fit, fit.unit_tests)
     if decision.doubt == "too few events":
-        return _too_few_text(fit)
+        return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.anytime)
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure)
     chance = fit.p_best[decision.best] if decision.doubt in (None, "several candidates") else None

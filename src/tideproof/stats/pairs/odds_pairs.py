@@ -14,6 +14,7 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
 from tideproof.stats.pairs.pair_tests import BinaryRewards, NullHypothesis, PairTests, RewardDistribution
+from tideproof.stats.pairs.unit_pairs import by_unit
 from tideproof.stats.scales.conditional_likelihood import ConditionalFit, competing_cells
 from tideproof.stats.scales.odds_likelihood import (
     conditional_moments,
@@ -23,7 +24,7 @@ from tideproof.stats.scales.odds_likelihood import (
 )
 from tideproof.stats.solve.adjusted_means import MeansAndShifts
 from tideproof.stats.solve.least_squares import Solution, connected_components, invert_laplacian, meat
-from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
+from tideproof.stats.variance.variance_models import Estimate, uniform_estimate, with_unit_freedom
 
 _STEPS = 100  # Limit of Newton steps; about five are needed.
 _CLOSE = 1e-10
@@ -140,8 +141,12 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     law = BinaryRewards(cells)
     variance = law.moments(scale.fitted).variance
     shared = cells.weighted(np.maximum(cells.n * variance, 1e-300))
-    C = scale.P @ meat(shared, cells.n * variance) @ scale.P
-    pairs = PairTests(scale, law, C)
+    if cells.dependent:
+        pairs: PairTests = by_unit(scale, shared.weight, scale.fitted, None, solution.freedom)
+        C = pairs.covariance
+    else:
+        C = scale.P @ meat(shared, cells.n * variance) @ scale.P
+        pairs = PairTests(scale, law, C)
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
     def chances(theta: Floats) -> Floats:
@@ -167,4 +172,6 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
     means_and_shifts = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
-    return uniform_estimate(scale.theta, C, means_and_shifts, float(solution.freedom), pairs, scale.component)
+    freedom = float(solution.freedom)
+    found = uniform_estimate(scale.theta, C, means_and_shifts, freedom, pairs, scale.component)
+    return with_unit_freedom(found, cells)

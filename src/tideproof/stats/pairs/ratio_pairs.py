@@ -22,13 +22,14 @@ from tideproof.stats.pairs.pair_tests import (
     PairTests,
     RewardDistribution,
 )
+from tideproof.stats.pairs.unit_pairs import by_unit
 from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
 from tideproof.stats.scales.conditional_likelihood import ConditionalFit
 from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances
-from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
+from tideproof.stats.variance.variance_models import Estimate, uniform_estimate, with_unit_freedom
 
 _FAR = 300.0  # exp(300) is practically infinite and does not overflow.
 _NOTHING = 1e-300  # Weight of an environment without an event: it has shares but no influence.
@@ -112,6 +113,9 @@ def ratio_pairs(cells: Cells, freedom: int) -> PairTests:
     `freedom` is the number of residual degrees of freedom.
     """
     scale = RatioPairScale(cells)
+    if cells.dependent:
+        weight = np.maximum(cells.n * scale.fitted, _NOTHING)
+        return by_unit(scale, weight, scale.fitted, scale.fitted, freedom)
     law: RewardDistribution = BinaryRewards(cells)
     if not cells.binary:
         law = MeasuredRewards(measure_variances(cells, scale.fitted, scale.fitted, freedom), scale.fitted)
@@ -130,9 +134,10 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
     means_and_shifts = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
-    return uniform_estimate(
+    found = uniform_estimate(
         scale.theta, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
     )
+    return with_unit_freedom(found, cells)
 
 
 def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> MeansAndShifts:

@@ -1,127 +1,184 @@
-"""Cluster-robust covariance of arm effects: rewards of one unit, such as a visitor, may be dependent."""
+"""Covariance of arm effects if rewards of one unit, such as a visitor, depend on each other.
+
+The covariance combines two estimates for each pool of units, those of one arm. The first assumes that rewards
+of a unit are equally correlated. The second is the cluster-robust sandwich, which assumes nothing but is
+unreliable with few units. Its weight is the share of its deviations from the first that its sampling error
+does not explain. So a small arm whose few units happen to be alike does not seem to be free of noise.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.kernel_state_arrays import Floats, Ints
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, UnitRewards, sum_by_index
-from tideproof.stats.solve.least_squares import Solution, cell_residuals
-from tideproof.text import join_names
+from tideproof.stats.best.student_inference import pair_variances, root_between
+from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.variance.cell_variances import variance_between
+from tideproof.stats.variance.unit_scores import UnitParts, UnitScores, UnitsOfArms, units_of_arms
 
-_BLOCK = 2**20  # Numbers in a dense block of units x arms: 8 MB.
+_MISFIT = 0.01  # Least assumed variance of the relative errors of the model of equal correlations.
+_LARGEST = 0.999  # Correlations and leverages above are rounding.
+_TINY = 1e-300
 
 
-class ClusteredCovariance(NamedTuple):
-    """Cluster-robust covariance of the arm effects; the clusters are units, such as visitors.
+class UnitModel(NamedTuple):
+    """Correlation of rewards of one unit, and what units contribute to the variances of arm effects.
 
     Attributes
     ----------
-    covariance : (K, K) of muhat.
-    freedom : (K,) degrees of freedom of each arm: the number of units minus 1 in its connected group.
+    correlation : of two rewards of one unit.
+    expected : (units,) expected size of the score of each unit.
+    kept : (units,) share of it that is left around the fitted means.
     """
 
-    covariance: Floats
-    freedom: Floats
+    correlation: float
+    expected: Floats
+    kept: Floats
 
 
-def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
-    """Return the cluster-robust sandwich covariance of the arm effects; each unit is one cluster.
+class ClusteredCovariance:
+    """Covariance of the arm effects, clustered by unit, with degrees of freedom for each pair of arms.
 
-    It is P (sum_u z_u z_u') P.
-
-    z_u adds up (reward - expected reward) g over the rewards of the unit, with g = e_arm - b_j and b_j the
-    shares of the arms in the environment. The small-sample factors are U/(U - 1) and (N - 1)/(N -
-    parameters), with U - 1 degrees of freedom, for each group of connected arms. Environments with a single
-    arm do not count, and shifts do not count as parameters if every environment belongs to one unit. If every
-    unit belongs to one environment, as classes belong to schools, shifts and arms use degrees of freedom of
-    the units: the factor is U/(U - parameters), with U - parameters degrees of freedom.
-
-    References
-    ----------
-    Liang, Zeger (1986), Longitudinal data analysis using generalized linear models; Cameron, Miller
-    (2015), A practitioner's guide to cluster-robust inference.
+    `variance` is the variance of a reward in each cell, and `rows` the degrees of freedom with which it was
+    estimated; infinity if it is known. `P` and the weights of the cells are those of the fit.
     """
-    if c.units is None:
-        raise InputError("variance='by-unit' needs a column of units: name it by unit= (--unit)")
-    c.check_one_way("variance='by-unit'")
-    u = c.units
-    used = np.flatnonzero(c.compares[c.environment[u.cell]])
-    group = s.component[c.arm[u.cell[used]]]
-    groups = int(s.component.max()) + 1
-    units = _count_distinct_by_group(group, u.unit[used], groups)
-    N = sum_by_index(group, u.n[used], groups)
-    arms = np.bincount(s.component, minlength=groups)
-    environment = c.environment[u.cell[used]]
-    environments = _count_distinct_by_group(group, environment, groups)
-    few = np.flatnonzero((arms > 1) & (units < 2.0))
-    if few.size:
-        names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
-        raise InputError(
-            f"variance='by-unit' needs at least two units; the group of arms {names} has only "
-            f"{units[few[0]]:.0f}"
-        )
-    # Pairs of unit and environment.
-    met = _count_distinct(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])
-    nested = met == _count_distinct(environment)
-    parameters = arms if nested else arms + environments - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # for an arm that is alone
-        factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
-    freedom = units - 1.0
-    if met == _count_distinct(u.unit[used]) and not nested:
-        freedom = units - arms - environments + 1.0
-        spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
-        if spent.size:
-            names = join_names(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
-            raise InputError(
-                f"variance='by-unit' needs at least as many units as arms and environments together; the "
-                f"group of arms {names} has {units[spent[0]]:.0f} units in "
-                f"{environments[spent[0]]:.0f} environments"
-            )
+
+    def __init__(self, c: Cells, P: Floats, fitted: Floats, variance: Floats, rows: float) -> None:
+        if c.units is None:
+            raise InputError("variance='by-unit' needs a column of units: name it by unit= (--unit)")
+        c.check_one_way("variance='by-unit'")
+        self._cells, self._P, self._variance, self._rows = c, P, variance, rows
+        self._parts = UnitParts.of(c, c.units, fitted)
+        self._scores = UnitScores.of(c, P, self._parts, variance)
+        self.model = fit_correlation(self._scores)
+        self._pool()
+        self._combine()
+
+    def _pool(self) -> None:
+        """Compare the sizes of scores in each pool of units with their expectations."""
+        s, model, pools = self._scores, self.model, self._parts.pools
+        pool = self._parts.pool
+        left = model.expected * model.kept
+        of_pool = sum_by_index(pool, left, pools)
+        seen = of_pool > _TINY
+        ratio, self._freedom = np.ones(pools), np.zeros(pools)
+        ratio[seen] = sum_by_index(pool, s.observed, pools)[seen] / of_pool[seen]
+        squares = sum_by_index(pool, model.expected * left, pools)
+        self._freedom[seen] = of_pool[seen] ** 2 / squares[seen]
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = units / freedom
-    factor[arms < 2] = 0.0
-    C = factor[s.component] * (s.P @ _scores(c, s, u, used) @ s.P)
-    return ClusteredCovariance(C, np.where(s.group > 0, freedom[s.component], float(s.freedom)))
+            relative = (s.observed / (left * ratio[pool]))[left > _TINY]
+        noise = max(2.0, float(np.mean(relative**2)) - 1.0) if relative.size else 2.0
+        error = np.full(pools, np.inf)
+        error[seen] = noise / self._freedom[seen]
+        between = max(variance_between(ratio[seen] - 1.0, error[seen]), _MISFIT)
+        self._trust = between / (between + error)
+        self._factor = 1.0 + self._trust * (ratio - 1.0)
+        total = sum_by_index(pool, model.expected, pools)
+        self._restored = np.ones(pools)
+        self._restored[seen] = total[seen] / of_pool[seen]
+
+    def _combine(self) -> None:
+        """Combine both estimates of the covariance, and find the degrees of freedom of each pair of arms."""
+        s, rho, P = self._scores, self.model.correlation, self._P
+        own = self._trust[:, None, None]
+        modelled = (1.0 - own) * ((1.0 - rho) * s.separate_sums + rho * s.joint_sums)
+        robust = own * self._restored[:, None, None] * s.observed_sums
+        self.covariance = P @ (modelled + robust).sum(axis=0) @ P
+        total = pair_variances(self.covariance)
+        slope = pair_variances(P @ ((1.0 - own) * (s.joint_sums - s.separate_sums)).sum(axis=0) @ P)
+        from_model = pair_variances(P @ modelled.sum(axis=0) @ P)
+        left = self.model.kept
+        x = (s.joint - s.separate) / np.maximum(self.model.expected, _TINY)
+        information, level = float(np.sum(x * x * left)), float(np.sum(x * left))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope, from_model = slope / total, from_model / total
+            error = np.zeros_like(total)
+            if information > 0.0:
+                error += slope**2 / information
+                from_model = from_model - slope * level / information
+            error += from_model**2 / self._row_freedom()
+            for pool in np.flatnonzero(self._freedom > 0.0):
+                error += (pair_variances(P @ robust[pool] @ P) / total) ** 2 / self._freedom[pool]
+            most = max(float(left.sum()), 0.0)
+            self.freedom = np.where(total > 0.0, np.minimum(1.0 / error, most), 0.0)
+
+    def _row_freedom(self) -> float:
+        """Return the degrees of freedom of the variance of rewards, which are fewer if rewards depend."""
+        n = sum_by_index(self._parts.unit, self._parts.n, self._parts.units)
+        squares = float(np.sum(n * (1.0 + self.model.correlation**2 * (n - 1.0))))
+        return self._rows * float(n.sum()) / squares if squares else self._rows
+
+    @cached_property
+    def _members(self) -> UnitsOfArms:
+        """Rewards of each unit in each of its arms."""
+        c, p = self._cells, self._parts
+        return units_of_arms(p.unit, c.arm[p.cell], p.n, c.K)
+
+    @cached_property
+    def effective_units(self) -> Floats:
+        """Effective number of units of each arm: as many equal units would vary as much: (K,)."""
+        own, rho = self._members, self.model.correlation
+        weight = own.n * (1.0 + rho * (own.n - 1.0))
+        total, squares = (sum_by_index(own.arm, x, self._cells.K) for x in (weight, weight**2))
+        return np.asarray(total**2 / np.maximum(squares, _TINY))
+
+    @cached_property
+    def third(self) -> Floats:
+        """Third central moment of a reward in each cell, as it counts in sums over units: (C,)."""
+        c, p, own = self._cells, self._parts, self._members
+        n, variance = own.n, self._variance[p.cell]
+        deviation = p.residual / np.sqrt(np.where(variance > 0.0, variance, np.inf))
+        pool = p.pool[p.unit]
+        sums = sum_by_index(own.at, deviation / np.sqrt(self._factor[pool]), n.size)
+        scale = np.sqrt(n * (1.0 + self.model.correlation * (n - 1.0)))
+        alone, shared = fit_skewness(n, scale, sums)
+        power = (variance * self._factor[pool]) ** 1.5
+        total = sum_by_index(p.cell, p.n * power * (alone + shared * n[own.at] ** 2), c.n.size)
+        return np.asarray(total / c.n)
 
 
-def _scores(c: Cells, s: Solution, u: UnitRewards, used: Ints) -> Floats:
-    """Return the middle matrix of the sandwich estimator that is clustered by unit: (K, K).
+def fit_skewness(n: Floats, scale: Floats, sums: Floats) -> tuple[float, float]:
+    """Fit the third moments of sums of n rewards of a unit: `alone` n + `shared` n^3.
 
-    It is the sum of z_u z_u' over units u, with z_u the score of a unit, and is computed for one block of
-    units at a time.
+    `shared` is the third moment of the part of the deviation that all rewards of a unit share. `sums` are in
+    standard deviations of a reward, and have the standard deviations `scale`.
     """
-    expected = c.mean - cell_residuals(s, c)
-    rest = u.n * (u.mean - expected[u.cell])
-    used = used[np.argsort(u.unit[used], kind="stable")]
-    number = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
-    b = c.dense_shares()
-    total = np.zeros((c.K, c.K))
-    step = max(1, _BLOCK // c.K)
-    start = 0
-    while start < used.size:
-        stop = int(np.searchsorted(number, number[min(start + step, used.size) - 1], side="right"))
-        here, row = used[start:stop], number[start:stop] - number[start]
-        cell = u.cell[here]
-        g = -rest[here, None] * b[c.environment[cell]]
-        g[np.arange(here.size), c.arm[cell]] += rest[here]
-        first = np.flatnonzero(np.diff(row, prepend=-1))
-        z = np.add.reduceat(g, first, axis=0)
-        total += z.T @ z
-        start = stop
-    return total
+    if not n.size:
+        return 0.0, 0.0
+    cubes = (sums / scale) ** 3
+    x, y = n / scale**3, (n / scale) ** 3
+    xx, xy, yy = float(x @ x), float(x @ y), float(y @ y)
+    single = float(x @ cubes) / xx
+    determinant = xx * yy - xy * xy
+    if determinant <= 1e-9 * xx * yy:
+        return single, 0.0
+    alone = (yy * float(x @ cubes) - xy * float(y @ cubes)) / determinant
+    shared = (xx * float(y @ cubes) - xy * float(x @ cubes)) / determinant
+    return (alone, shared) if alone * shared >= 0.0 else (single, 0.0)
 
 
-def _count_distinct_by_group(group: Ints, label: Ints, groups: int) -> Floats:
-    """Return the number of distinct labels in each group: (groups,)."""
-    ordered = np.sort(label * groups + group)  # Sorting is quicker than np.unique.
-    found = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))] % groups
-    return sum_by_index(found, np.ones(found.size), groups)
+def fit_correlation(s: UnitScores) -> UnitModel:
+    """Fit the correlation of rewards of one unit: the sizes of scores then agree with their expectations."""
 
+    def model(rho: float) -> UnitModel:
+        """Return the expected sizes of scores for a given correlation."""
+        expected = (1.0 - rho) * s.separate + rho * s.joint
+        lost = np.minimum(s.leverage, _LARGEST)
+        design = float(expected.sum()) / max(float(s.separate.sum()), _TINY)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept = 1.0 - 2.0 * lost + lost * design * s.separate / expected
+        kept = np.where(expected > _TINY, np.maximum(kept, (1.0 - lost) ** 2), 0.0)
+        return UnitModel(rho, expected, kept)
 
-def _count_distinct(label: Ints) -> int:
-    """Return the number of distinct labels in an array."""
-    return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))
+    def excess(rho: float) -> float:
+        """Return a sum, increasing in the correlation, that is 0 where sizes agree with expectations."""
+        at = model(rho)
+        used = at.expected > _TINY
+        slope = (s.joint - s.separate)[used] / at.expected[used]
+        return -float(np.sum(slope * (s.observed[used] / at.expected[used] - at.kept[used])))
+
+    return model(root_between(0.0, _LARGEST, excess))

@@ -21,6 +21,7 @@ from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.pairs.unit_pairs import MOST_ARMS_BY_UNIT, additive_unit_pairs
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
     adjusted_means,
@@ -29,7 +30,6 @@ from tideproof.stats.solve.adjusted_means import (
 )
 from tideproof.stats.solve.least_squares import Solution, environment_components, meat
 from tideproof.stats.variance import sandwich
-from tideproof.stats.variance.clustered_units import clustered_covariance
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_names
@@ -263,8 +263,35 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with errors clustered by unit: rewards of a unit may depend on each other."""
-    C, freedom = clustered_covariance(c, s)
-    return _estimate(c, s, C, partial(means_and_shifts, s, C, c, sigma2(s) / c.n), freedom)
+    if c.units is None:
+        raise InputError("variance='by-unit' needs a column of units: name it by unit= (--unit)")
+    c.check_one_way("variance='by-unit'")
+    if not c.dependent:
+        return _measured(c, s)
+    pairs = additive_unit_pairs(c, s)
+    read = partial(_measured_means_and_shifts, c, s, pairs)
+    found = _estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s))
+    few_arms = c.K <= MOST_ARMS_BY_UNIT
+    tests = pairs if few_arms else WaldPairs(s.mu, pairs.covariance, pairs.freedom)
+    return with_unit_freedom(replace(found, pairs=pairs), c, tests)
+
+
+def with_unit_freedom(found: Estimate, c: Cells, tests: Pairs | None = None) -> Estimate:
+    """Return an estimate with the degrees of freedom of its tests by unit; unchanged for independent rewards.
+
+    `tests` replaces the tests of pairs of arms.
+    """
+    pairs: Any = found.pairs
+    if not c.dependent:
+        return found
+    freedom = pairs.freedom
+    others = (found.component[:, None] == found.component) & ~np.eye(c.K, dtype=bool)
+    of_arm = np.where(others, freedom, np.inf).min(axis=1)
+    of_arm = np.where(np.isfinite(of_arm), of_arm, found.mean_freedom)
+    of_environment = _by_environment(c, of_arm)
+    return replace(
+        found, freedom=freedom, mean_freedom=of_arm, shift_freedom=of_environment, pairs=tests or pairs
+    )
 
 
 def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
