@@ -50,11 +50,17 @@ class CovariateSlope(NamedTuple):
     by : (p,) slope for each covariate.
     imbalance : (K, p) arm effects on the covariates, estimated as if the covariates were rewards.
     inverse : (p, p) inverse of the sums of squares and products of the covariates' residuals.
+    residual : (p, C) mean residual of each covariate in each cell.
+    products : (p, p, C) sums of squares and products of the covariates inside the cells.
+    unadjusted : cells of the rewards before the adjustment.
     """
 
     by: Floats
     imbalance: Floats
     inverse: Floats
+    residual: Floats
+    products: Floats
+    unadjusted: Cells
 
     @property
     def loose(self) -> Floats:

@@ -12,6 +12,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.fit_text import contrast_format
+from tideproof.analysis.words.two_factor_warning import two_factor_warning
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -75,6 +76,7 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     checks = (
         _scale_warning,
         partial(_additivity_warning, test=misfit),
+        partial(two_factor_warning, alarm=ALARM),
         _variance_warning,
         _influence_warning,
         _traffic_warning,
