@@ -76,7 +76,7 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     checks = (
         _scale_warning,
         partial(_additivity_warning, test=misfit),
-        partial(two_factor_warning, alarm=ALARM),
+        *([partial(two_factor_warning, alarm=ALARM)] if fit.cells.factors is not None else []),
         _variance_warning,
         _influence_warning,
         _traffic_warning,

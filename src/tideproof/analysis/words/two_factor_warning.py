@@ -15,8 +15,6 @@ _ADVICE = {
 
 def two_factor_warning(fit: Fit, alarm: float) -> list[str]:
     """Return a warning if the effects of two environment factors do not add up, at the p-value `alarm`."""
-    if fit.cells.factors is None:
-        return []
     test = two_factor_fit(fit.cells, fit.cells.solution)
     if test.p >= alarm:
         return []
