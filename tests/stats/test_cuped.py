@@ -121,7 +121,9 @@ def test_covariates_with_two_factors():
 def test_a_fit_with_covariates_is_that_of_statsmodels():
     arm, day, x, reward = draw(8, rows=40)  # few rows: the slope is not well known
     log = {"arm": arm, "day": day, "before": x[0], "age": x[1], "reward": reward}
-    fit = tp.fit(log, arm="arm", environment="day", reward="reward", covariates=["before", "age"])
+    fit = tp.fit(
+        log, arm="arm", environment="day", reward="reward", covariates=["before", "age"], variance="common"
+    )
     X = np.hstack([np.eye(3)[arm], np.eye(6)[day][:, 1:], x.T])
     wanted = sm.OLS(reward, X).fit().t_test(np.eye(X.shape[1])[2] - np.eye(X.shape[1])[0])
     found = fit.contrast(2, 0)

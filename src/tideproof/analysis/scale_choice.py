@@ -45,13 +45,9 @@ _SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance, bool], ScaleFit]] 
 def resolve_variance(cells: Cells, variance: Variance) -> Variance:
     """Return the variance model: the requested one or, with "auto", the one that the data need.
 
-    "auto" is replaced for data with units, covariates or two factors.
+    "auto" is replaced for data with units.
     """
-    if variance != "auto":
-        return variance
-    if cells.units is not None:
-        return "by-unit"
-    return "auto" if cells.factors is None and cells.slope is None else "common"
+    return "by-unit" if variance == "auto" and cells.units is not None else variance
 
 
 def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
@@ -63,6 +59,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
     if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
         return ScaleDecision("difference", {}, False, "All rewards are equal.")
+    if cells.factors is not None or cells.slope is not None:
+        return _only_differences(cells, scale)
     aggregated = variance == "by-unit" and cells.units is not None and cells.units.rows
     if scale == "auto" and (variance == "auto" or aggregated):
         choice = choose_scale(cells)
@@ -79,6 +77,18 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         require_logs(cells)
     said = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
     return ScaleDecision(scale, {}, False, said)
+
+
+def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
+    """Return differences: the only scale that allows for covariates and two environment factors."""
+    what = "covariates" if cells.factors is None else "two columns of environments"
+    if scale == "auto":
+        reason = f"Arms are compared by differences, because {what} require it."
+    elif scale == "difference":
+        reason = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
+    else:
+        raise InputError(f"{what} require scale='difference', not scale={scale!r}")
+    return ScaleDecision("difference", {}, False, reason)
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:

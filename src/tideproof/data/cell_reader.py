@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,21 +92,33 @@ class JointMoments(NamedTuple):
     cells : cells of the reward; the label of an environment is a tuple of its own label and the extra labels.
     mean : (V, C) mean of each number in each cell, the reward first.
     products : (V, V, C) sums of products of deviations from the cell means.
+    tails : function that reads the third and fourth moments, by cell, of the reward minus a weighted sum of
+        the other columns, given the weights; None if the rows cannot be read again.
     """
 
     cells: Cells
     mean: Floats
     products: Floats
+    tails: Callable[[Floats], MomentSums | None] | None = None
 
     def select(self, cells: Ints) -> JointMoments:
         """Return the statistics of the arm-by-environment cells with the given indices."""
-        return JointMoments(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
+        part = self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells]
+        return JointMoments(*part, partial(_select_tails, self.tails, cells))
 
     def of(self, key: int) -> dict[Any, JointMoments]:
         """Split the statistics by the element at index `key` of each environment's label (a tuple)."""
         c = self.cells
         labels, of = index_labels([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
+
+
+def _select_tails(
+    tails: Callable[[Floats], MomentSums | None] | None, cells: Ints, weights: Floats
+) -> MomentSums | None:
+    """Return third and fourth moments of some cells, from the function that reads those of all cells."""
+    found = None if tails is None else tails(weights)
+    return None if found is None else MomentSums(found.cubes[cells], found.fourths[cells])
 
 
 def group_jointly(
@@ -151,7 +164,15 @@ def group_jointly(
     first = single[0]
     if not request.extra:
         first = replace(first, environments=[(label,) for label in first.environments])
-    return JointMoments(first, np.array([cells.mean for cells in single]), products)
+
+    def tails(weights: Floats) -> MomentSums | None:
+        """Return third and fourth moments of the reward minus a weighted sum of the other columns."""
+        found = group([1.0, *(-weights).tolist()])
+        return (
+            None if found.cubes is None or found.fourths is None else MomentSums(found.cubes, found.fourths)
+        )
+
+    return JointMoments(first, np.array([cells.mean for cells in single]), products, tails)
 
 
 def merge_cells(j: JointMoments, kept: int) -> tuple[JointMoments, Ints]:
@@ -358,9 +379,17 @@ def _make_cells(fine: JointMoments, shape: LabelStructure, apart: bool = False) 
         made = adjust_for_covariates(
             _with_factors(made, shape), found.mean[1:], found.products, shape.covariates
         )
+        made = _with_tails(made, found)
     if shape.unit:
         made = replace(made, units=_make_units(fine, found, made, cell, shape))
     return _with_readable_labels(_with_factors(made, shape), shape, apart)
+
+
+def _with_tails(made: Cells, found: JointMoments) -> Cells:
+    """Add the third and fourth moments of rewards that were adjusted for covariates."""
+    if made.slope is None or found.tails is None or (tails := found.tails(made.slope.by)) is None:
+        return made
+    return replace(made, cubes=tails.cubes, fourths=tails.fourths)
 
 
 def _check_alone(shape: LabelStructure) -> None:

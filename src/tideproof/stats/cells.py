@@ -58,11 +58,17 @@ class CovariateSlope(NamedTuple):
     by : (p,) slope for each covariate.
     imbalance : (K, p) arm effects on the covariates, estimated as if the covariates were rewards.
     inverse : (p, p) inverse of the sums of squares and products of the covariates' residuals.
+    residual : (p, C) mean residual of each covariate in each cell.
+    products : (p, p, C) sums of squares and products of the covariates inside the cells.
+    unadjusted : cells of the rewards before the adjustment.
     """
 
     by: Floats
     imbalance: Floats
     inverse: Floats
+    residual: Floats
+    products: Floats
+    unadjusted: Cells
 
     @property
     def loose(self) -> Floats:
@@ -156,8 +162,10 @@ class Cells:
     def seen(self) -> Cells:
         """Return a copy of the data without the arms that have no rewards."""
         left, arm = np.unique(self.arm, return_inverse=True)
-        logs = None if self.logs is None else self.logs.seen()
-        return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
+        logs, slope = None if self.logs is None else self.logs.seen(), self.slope
+        if slope is not None:
+            slope = slope._replace(imbalance=slope.imbalance[left], unadjusted=slope.unadjusted.seen())
+        return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs, slope=slope)
 
     def check_one_way(self, what: str) -> None:
         """Raise `InputError` if environments are pairs of two factors, but a method allows only one factor.

@@ -13,6 +13,7 @@ from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.decision_text import harm_text
 from tideproof.analysis.words.fit_text import contrast_format
+from tideproof.analysis.words.two_factor_warning import two_factor_warning
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -77,6 +78,7 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     checks = (
         _scale_warning,
         partial(_additivity_warning, test=misfit),
+        *([partial(two_factor_warning, alarm=ALARM)] if fit.cells.factors is not None else []),
         _variance_warning,
         _influence_warning,
         _traffic_warning,

@@ -36,7 +36,7 @@ class DifferencePairScale:
 
     def __init__(self, cells: Cells, solution: Solution) -> None:
         self.cells, self.solution, self.P = cells, solution, solution.P
-        self.steady = _shrunk_effects(cells, solution) if cells.binary else solution.mu
+        self.steady = shrunk_effects(cells, solution) if cells.binary else solution.mu
         self.fitted = self._expected(self.steady)
 
     def gap(self, i: int, k: int) -> float:
@@ -82,7 +82,7 @@ class DifferencePairScale:
         return clip_rates(c, mean) if c.binary else mean
 
 
-def _shrunk_effects(c: Cells, s: Solution) -> Floats:
+def shrunk_effects(c: Cells, s: Solution) -> Floats:
     """Return arm effects shrunk towards the mean of comparable arms.
 
     Arms with few rewards of 1 shrink more.

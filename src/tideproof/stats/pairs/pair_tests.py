@@ -92,7 +92,9 @@ class Events(NamedTuple):
 
 def count_events(c: Cells) -> Events:
     """Return how many events (rewards other than 0) each arm has in environments shared with other arms."""
-    met = np.where(c.compares[c.environment], c.n, 0.0)
+    if c.slope is not None:  # Rewards adjusted for covariates are no events.
+        c = c.slope.unadjusted
+    met = c.n if c.factors is not None else np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
         return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))
     if c.low is None or np.min(c.low) != 0.0:

@@ -55,7 +55,8 @@ def adjust_for_covariates(c: Cells, x: Floats, products: Floats, names: Sequence
     by = inverse @ R[1:, 0]
     turn = np.concatenate([[1.0], -by])
     squares = np.maximum(np.einsum("i,ijc,j->c", turn, products, turn), 0.0)
-    slope = CovariateSlope(by, np.array([s.mu for s in solutions[1:]]).T, inverse)
+    imbalance = np.array([s.mu for s in solutions[1:]]).T
+    slope = CovariateSlope(by, imbalance, inverse, residual[1:], products[1:, 1:], c)
     return replace(
         c, mean=turn @ values, squares=squares, low=None, high=None, slope=slope, cubes=None, fourths=None
     )

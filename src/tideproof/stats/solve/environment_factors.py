@@ -69,15 +69,15 @@ def fit_two_way(c: Cells) -> TwoWayFit:
             f"compared: {join_groups(groups)}"
         )
     columns = c.K + int(small.max()) + 1
-    theta, residual = np.zeros(columns), _centre_by_level(c.mean, c.weight, large, weight)
+    theta, residual = np.zeros(columns), centre_by_level(c.mean, c.weight, large, weight)
     for _ in range(2):  # The second step refines the solution.
         right = sum_by_index(c.arm, c.weight * residual, columns) + sum_by_index(
             c.K + small, c.weight * residual, columns
         )
         theta += inverse @ right
         expected = theta[c.arm] + theta[c.K + small]
-        residual = _centre_by_level(
-            _centre_by_level(c.mean, c.weight, large, weight) - expected, c.weight, large, weight
+        residual = centre_by_level(
+            centre_by_level(c.mean, c.weight, large, weight) - expected, c.weight, large, weight
         )
     return TwoWayFit(large, small, levels, weight, inverse, theta, residual, levels + rank)
 
@@ -90,10 +90,7 @@ def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
     of the larger factor, and A is the generalised inverse of the normal equations.
     """
     variance = 1.0 / c.weight - 1.0 / found.weight[found.large]
-    for cells, row, rows in _level_rows(c, found):
-        g = -rows[row]
-        g[np.arange(cells.size), c.arm[cells]] += 1.0
-        g[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+    for cells, g in level_designs(c, found):
         variance[cells] -= np.sum(g @ found.inverse * g, axis=1)
     return np.maximum(variance, 0.0)
 
@@ -110,16 +107,22 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
     total = float(np.sum(c.weight))
     centre = float(np.sum(c.weight * c.mean)) / total
     level = sum_by_index(found.large, c.weight * (c.mean - centre), found.levels) / found.weight
-    share = np.zeros(found.theta.size)
-    share[: c.K] = c.by_arm(c.weight) / total
     shift, variance = np.full(c.J, np.nan), np.full(c.J, np.nan)
-    for cells, row, rows in _level_rows(c, found):
-        h = share - rows[row]
-        h[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+    for cells, h in shift_designs(c, found):
         j, at = c.environment[cells], found.large[cells]
         shift[j] = level[at] + h @ found.theta
         variance[j] = 1.0 / found.weight[at] - 1.0 / total + np.sum(h @ found.inverse * h, axis=1)
     return shift, np.maximum(variance, 0.0)
+
+
+def shift_designs(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Floats]]:
+    """Yield cells with the coefficients h of theta in the shifts of their environments, in blocks."""
+    share = np.zeros(found.theta.size)
+    share[: c.K] = c.by_arm(c.weight) / float(np.sum(c.weight))
+    for cells, row, rows in _level_rows(c, found):
+        h = share - rows[row]
+        h[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+        yield cells, h
 
 
 def _renumber(level: Ints) -> Ints:
@@ -127,7 +130,7 @@ def _renumber(level: Ints) -> Ints:
     return np.asarray(np.unique(level, return_inverse=True)[1])
 
 
-def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
+def centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
     """Subtract from each value the weighted mean of all values with the same factor level."""
     return np.asarray(values - (sum_by_index(level, weight * values, total.size) / total)[level])
 
@@ -159,6 +162,19 @@ def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats
     """
     for cells, row, rows in _blocks(c, found.large, found.small, found.levels, found.theta.size):
         yield cells, row, rows / rows[:, : c.K].sum(axis=1)[:, None]
+
+
+def level_designs(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Floats]]:
+    """Yield cells with their rows of the design matrix, centred by level of the larger factor, in blocks.
+
+    g of a cell is its row of the design (its arm and its level of the smaller factor) minus the mean row of
+    its level of the larger factor.
+    """
+    for cells, row, rows in _level_rows(c, found):
+        g = -rows[row]
+        g[np.arange(cells.size), c.arm[cells]] += 1.0
+        g[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+        yield cells, g
 
 
 def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:

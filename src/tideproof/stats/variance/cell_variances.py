@@ -150,6 +150,15 @@ def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise
     own, error = np.ones(labels), np.full(labels, np.inf)
     own[seen] = sum_by_index(of, squares, labels)[seen] / freedom[seen]
     error[seen] = noise / freedom[seen]
+    return shrink_ratios(own, error, freedom)
+
+
+def shrink_ratios(own: Floats, error: Floats, freedom: Floats) -> VarianceFactors:
+    """Shrink ratios of variances to the common one towards 1, given the variances of their errors.
+
+    An infinite error means that nothing is known. The variance between labels is that of `shrink_variances`.
+    """
+    seen = np.isfinite(error)
     between = variance_between(own[seen] - 1.0, error[seen])
     trust = between / (between + error)
     return VarianceFactors(np.where(seen, 1.0 + trust * (own - 1.0), 1.0), trust, freedom)

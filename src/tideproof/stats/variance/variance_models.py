@@ -19,6 +19,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.pairs.adjusted_pairs import adjusted_pairs
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.pairs.unit_pairs import MOST_ARMS_BY_UNIT, additive_unit_pairs
@@ -29,6 +30,7 @@ from tideproof.stats.solve.adjusted_means import (
     means_and_shifts,
 )
 from tideproof.stats.solve.least_squares import Solution, environment_components, meat
+from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
 from tideproof.stats.variance.sandwich import Pools
@@ -446,8 +448,23 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
 
 def _measured(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects, with variances implied by the means for 0/1 rewards, and measured otherwise."""
+    if c.factors is not None or c.slope is not None:
+        return _adjusted(c, s)
     pairs = additive_pairs(c, s)
     read = partial(_measured_means_and_shifts, c, s, pairs)
+    return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
+
+
+def _adjusted(c: Cells, s: Solution) -> Estimate:
+    """Estimate arm effects as `_measured` does, for a log with covariates or with two environment factors."""
+    pairs = adjusted_pairs(c, s)
+    scale = pairs.adjusted
+
+    def read() -> MeansAndShifts:
+        """Return adjusted means and shifts, with variances that follow from the noise of each cell."""
+        found = adjusted_means_and_shifts(c, s, scale.estimators, pairs.covariance, pairs.variance)
+        return found._replace(steady=found.mean + scale.steady - s.mu)
+
     return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
 
 
