@@ -22,7 +22,7 @@ from tideproof.kernels.fit.fixed_effects import degrees_of_freedom
 from tideproof.kernels.fit.hidden_tide import SUMMARY_WEIGHT
 from tideproof.kernels.fit.tide_paths import DRIFT, EACH
 from tideproof.stats.best.multiple_comparisons import critical_deviate, p_value
-from tideproof.stats.best.p_best import p_best
+from tideproof.stats.best.p_best import arms_differ, p_best
 from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.table import Table, render_notebook_html
@@ -122,11 +122,17 @@ class TideFit:
 
     @cached_property
     def p_best(self) -> dict[Any, float | None]:
-        """Probability of each arm to be the best; None without rewards or if the noise is unknown."""
+        """Probability of each arm to be the best.
+
+        None without rewards, if the noise is unknown, and if the arms do not differ significantly.
+        """
         if not self.degrees_of_freedom or self.exact or not self.counts.all() or len(self.names) < 2:
             return dict.fromkeys(self.names)
+        freedom = float(self.degrees_of_freedom)
+        if not arms_differ(self.now, self.covariance, freedom):
+            return dict.fromkeys(self.names)
         sign = 1.0 if self.direction == "maximize" else -1.0
-        chances, _ = p_best(self.prior, sign * self.now, self.covariance, float(self.degrees_of_freedom))
+        chances, _ = p_best(self.prior, sign * self.now, self.covariance, freedom)
         return dict(zip(self.names, chances.tolist(), strict=True))
 
     @property

@@ -6,16 +6,20 @@ probability. With many arms one of them leads by chance, and this prior overrate
 "exchangeable" assumes that the arm means come from one normal distribution with an unknown mean, whose
 standard deviation tau is estimated from the data (a hierarchical model). In K - 1 orthonormal contrasts
 
-    mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s, p(sigma) ~ 1/sigma.
+    mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s/3, p(sigma) ~ 1/sigma.
 
-All orders of magnitude of tau above s are equally likely; s is the standard error of a typical arm (s^2 is
+All orders of magnitude of tau above s/3 are equally likely; s is the standard error of a typical arm (s^2 is
 the harmonic mean of the variances lambda_i along the axes of V). A smaller tau is indistinguishable from 0.
+With s instead of s/3, arms that nearly tie would be called the best too confidently.
 Because tau is relative to the standard errors, the prior does not depend on the unit of the rewards. On the
 scales of ratios and odds, mu are logarithms. With y_i the estimates along these axes, and tau in units of
 sigma,
 
     p(tau | data) ~ 1/tau prod_i (tau^2 + lambda_i)^-1/2 (1 + q/nu)^-(nu + K - 1)/2,
     q = sum_i y_i^2/(tau^2 + lambda_i).
+
+Where the data do not show that arms differ at all, tau could be anything below the standard errors, and the
+probability would state the prior. `arms_differ` finds out; probabilities are not shown otherwise.
 
 Given tau the contrasts are multivariate Student-t with nu + K - 1 degrees of freedom around w_i y_i, w_i =
 tau^2/(tau^2 + lambda_i), with squared scale w_i lambda_i (nu + q)/(nu + K - 1) along axis i.
@@ -36,10 +40,17 @@ import numpy as np
 
 from tideproof.checks import Prior
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.stats.best.student_inference import directions, line_probabilities, probabilities_of_best
+from tideproof.stats.best.student_inference import (
+    directions,
+    f_tail,
+    line_probabilities,
+    probabilities_of_best,
+)
 
 PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "exchangeable prior", "flat": "flat prior"}
 
+_LEAST_TAU = 1.0 / 3.0  # Smallest tau, in standard errors of a typical arm.
+_DIFFERENCE_P = 0.05  # Arms differ if the p-value of the hypothesis of equal arms is below.
 _SHIFTS = 8  # Random shifts of the lattice, whose scatter gives the error.
 _STEPS = 512  # Grid points of log tau.
 _BEYOND = 12.0  # The grid of log tau ends this far above the largest estimate.
@@ -55,6 +66,20 @@ def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats,
     return exchangeable_probabilities(mu, C, freedom)
 
 
+def arms_differ(mu: Floats, C: Floats, freedom: float) -> bool:
+    """Return whether an F test rejects at 5 % that all arms have the same mean.
+
+    `C` is the covariance of the estimates `mu`; its scale is estimated with `freedom` degrees of freedom.
+
+    >>> [arms_differ(np.array([0.0, 0.0, lead]), np.eye(3), 60.0) for lead in (3.0, 3.2)]
+    [False, True]
+    """
+    if not C.any():
+        return True
+    known = _along_axes(mu, C, freedom)
+    return f_tail(float(np.mean(known.y**2 / known.variance)), mu.size - 1.0, freedom) < _DIFFERENCE_P
+
+
 def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
     """Return each arm's probability of being the best under an exchangeable prior, and the integration error.
 
@@ -68,7 +93,7 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
     >>> ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
     >>> [f"{exchangeable_probabilities(ahead[-K:], np.eye(K), 90.0)[0][-1]:.2f}" for K in (2, 10)]
-    ['0.96', '0.75']
+    ['0.93', '0.49']
     """
     K = mu.size
     if not C.any():
@@ -120,7 +145,7 @@ def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
 
     tau is the standard deviation of the prior on the arm means.
     """
-    least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
+    least = math.log(_LEAST_TAU) - 0.5 * math.log(float(np.mean(1.0 / known.variance)))
     most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
     log_tau = np.linspace(least, most, _STEPS)
     total = np.exp(2.0 * log_tau)[:, None] + known.variance

@@ -21,6 +21,7 @@ from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.pairs.posterior_covariance import posterior_covariance
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
     adjusted_means,
@@ -67,6 +68,8 @@ class Estimate:
     pairs : tests and confidence bounds for each pair of arms.
     component : (K,) connected group of each arm.
     mixed : fit of the interactions, under a model that has them; None otherwise.
+    posterior : (K, K) covariance for the posterior distribution of the arm effects, where it is not
+        `covariance`.
     """
 
     mu: Floats
@@ -78,6 +81,7 @@ class Estimate:
     pairs: Pairs
     component: Ints
     mixed: MixedModelFit | None = None
+    posterior: Floats | None = None
 
     @cached_property
     def means_and_shifts(self) -> MeansAndShifts:
@@ -417,11 +421,12 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
     return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
-def _measured(c: Cells, s: Solution) -> Estimate:
+def _measured(c: Cells, s: Solution, adaptive: bool = False) -> Estimate:
     """Estimate arm effects, with variances implied by the means for 0/1 rewards, and measured otherwise."""
-    pairs = additive_pairs(c, s)
+    pairs = additive_pairs(c, s, adaptive=adaptive)
     read = partial(_measured_means_and_shifts, c, s, pairs)
-    return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
+    found = _estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s))
+    return replace(found, pairs=pairs, posterior=posterior_covariance(pairs, s) if adaptive else None)
 
 
 def _measured_means_and_shifts(c: Cells, s: Solution, pairs: PairTests) -> MeansAndShifts:
@@ -458,6 +463,7 @@ MODELS: dict[Variance, VarianceModel] = {
 }
 
 AFTER_A_POLICY: dict[Variance, VarianceModel] = {
+    "auto": VarianceModel(partial(_measured, adaptive=True), _measured_cells),
     "by-arm": _weighting(_pooled_by_arm_or_together),
     "interaction+by-arm": _interacting_model(_pooled_by_arm_or_together),
     "own-interaction+by-arm": _interacting_model(_pooled_by_arm_or_together, own=True),
