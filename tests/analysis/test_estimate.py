@@ -161,8 +161,11 @@ def test_two_arms_are_a_student_t_probability():
         ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common", prior="flat")
         gap = ours.contrast(1, 0)
         exact = stdtr(gap.degrees_of_freedom, sign * gap.estimate / gap.se)
-        assert ours.p_best[1] == pytest.approx(exact, abs=1e-12)
-        assert ours.p_best_error < 1e-12
+        if gap.p < 0.05:
+            assert ours.p_best[1] == pytest.approx(exact, abs=1e-12)
+            assert ours.p_best_error < 1e-12
+        else:
+            assert ours.p_best[1] is None
 
 
 @pytest.mark.parametrize(("arms", "freedom"), [(3, 1), (3, 4), (6, 30), (12, 8)])
@@ -377,7 +380,8 @@ def test_verdict_in_the_other_direction():
 def test_verdict_on_a_close_race():
     found = Fit.from_arrays(list("ABABAB"), [1, 1, 2, 2, 3, 3], [1.0, 1.2, 4.0, 3.9, 7.0, 7.1])
     assert found.verdict.startswith("B leads: +0.067 over A, the runner-up (95 % confidence interval: -")
-    assert "), but A cannot be excluded (95 % confidence); best with probability 0." in found.verdict
+    assert found.verdict.endswith("), but A cannot be excluded (95 % confidence)")
+    assert found.p_best == {"A": None, "B": None}
 
 
 def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_so():
@@ -391,7 +395,7 @@ def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_s
     assert (wide.adaptive, narrow.adaptive) == (True, False)
     assert wide.low < narrow.low < narrow.high < wide.high
     assert wide.p > narrow.p
-    assert found.arms.to_dicts() == fixed.arms.to_dicts()
+    assert [row["mean"] for row in found.arms] == [row["mean"] for row in fixed.arms]
 
 
 def test_any_name_may_stand_in_the_verdict():
@@ -472,8 +476,7 @@ def test_arms_that_never_met():
         found.contrast("A", "D")
     assert found.contrast("B", "A").estimate == pytest.approx(1.25)
     assert repr(found).startswith("no best arm: 3 groups")
-    assert found.p_best["A"] + found.p_best["B"] == pytest.approx(1.0)
-    assert found.p_best["E"] is None
+    assert found.p_best == dict.fromkeys("ABCDE")  # A and B do not differ significantly
     assert found.arms["mean"][4] == 9.0
     minimal = Fit.from_arrays(*APART, direction="minimize")
     assert minimal.verdict.endswith("rewards of A, D and E in the same environment")

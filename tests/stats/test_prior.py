@@ -12,15 +12,15 @@ import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.checks import require_prior
 from tideproof.errors import InputError
-from tideproof.stats.best.p_best import PRIOR_NAMES, exchangeable_probabilities, p_best
+from tideproof.stats.best.p_best import PRIOR_NAMES, arms_differ, exchangeable_probabilities, p_best
 from tideproof.stats.best.student_inference import probabilities_of_best
 
 
 @pytest.mark.parametrize(("gap", "se", "freedom"), [(0.0, 1.0, 5.0), (1.0, 0.6, 3.0), (-2.0, 0.7, 40.0)])
 def test_two_arms_are_a_double_integral(gap, se, freedom):
-    """Over log tau and log sigma, given those a normal probability; tau > s = se/sqrt(2) of one arm."""
+    """Over log tau and log sigma, given those a normal probability; tau > s/3, with s = se/sqrt(2) of one arm."""
     x, w = np.polynomial.legendre.leggauss(200)
-    log_tau, log_sigma = np.meshgrid(math.log(se / math.sqrt(2.0)) + 7.0 * (x + 1.0), 3.5 * x + 0.5)
+    log_tau, log_sigma = np.meshgrid(math.log(se / math.sqrt(2.0) / 3.0) + 7.0 * (x + 1.0), 3.5 * x + 0.5)
     tau, sigma = np.exp(log_tau), np.exp(log_sigma)
     sd = np.hypot(math.sqrt(2.0) * tau, se) * sigma
     noise = stats.chi2.pdf(freedom / sigma**2, freedom) / sigma**2
@@ -41,7 +41,7 @@ def test_several_arms_against_draws_from_the_model(arms, freedom):
     mu = 0.5 * random.normal(size=arms)
     contrasts = np.linalg.qr(np.column_stack([np.ones(arms), np.eye(arms)[:, 1:]]))[0][:, 1:]  # orthonormal
     V, y = contrasts.T @ C @ contrasts, contrasts.T @ mu
-    s = 1.0 / math.sqrt(np.trace(np.linalg.inv(V)) / (arms - 1))
+    s = 1.0 / math.sqrt(np.trace(np.linalg.inv(V)) / (arms - 1)) / 3.0
     draws = 300_000
     sigma = np.sqrt(freedom / random.chisquare(freedom, draws))
     tau = sigma * s * np.exp(random.uniform(0.0, 8.0, draws))
@@ -105,7 +105,7 @@ def test_priors_that_there_are(prior):
 def test_a_fit_says_its_prior_on_every_scale(scale):
     random = np.random.default_rng(5)
     arm, day = np.tile(list("ABCD"), 500), np.repeat(np.arange(20), 100)
-    reward = (random.random(2000) < 0.2 + 0.03 * (arm == "D")).astype(float)
+    reward = (random.random(2000) < 0.2 + 0.08 * (arm == "D")).astype(float)
     found = {prior: Fit.from_arrays(arm, day, reward, scale=scale, prior=prior) for prior in PRIOR_NAMES}
     for prior, fit in found.items():
         assert sum(fit.p_best.values()) == pytest.approx(1.0)
@@ -117,7 +117,7 @@ def test_a_fit_says_its_prior_on_every_scale(scale):
 def test_a_recommendation_says_its_prior():
     run = tp.Experiment(list("ABC"), budget=60, seed=1)
     pulls = run.ask(n=60, environment="mon")
-    run.tell_many(pulls, [float(i % 7) + (pull.arm == "C") for i, pull in enumerate(pulls)])
+    run.tell_many(pulls, [float(i % 7) + 3.0 * (pull.arm == "C") for i, pull in enumerate(pulls)])
     usual, flat = run.recommend(), run.recommend(prior="flat")
     assert (usual.prior, flat.prior, flat.to_dict()["prior"]) == ("exchangeable", "flat", "flat")
     assert str(usual).endswith("(exchangeable prior)")
@@ -135,3 +135,15 @@ def test_a_difference_that_is_known_exactly_leaves_probabilities_finite():
     assert chance[1] == pytest.approx(0.0, abs=1e-6)
     assert 0.2 < chance[0] < chance[2]
     assert error < 0.01
+
+
+def test_arms_differ_where_an_analysis_of_variance_says_so():
+    """Both answers occur among 40 logs; scipy computes the p-value from the rewards themselves."""
+    answers = set()
+    for seed in range(40):
+        rewards = np.random.default_rng(seed).normal(size=(4, 9)) + 0.4 * np.arange(4)[:, None]
+        noise = rewards.var(axis=1, ddof=1).mean()
+        found = arms_differ(rewards.mean(axis=1), noise / 9.0 * np.eye(4), 32.0)
+        assert found == (stats.f_oneway(*rewards).pvalue < 0.05)
+        answers.add(found)
+    assert answers == {True, False}

@@ -79,7 +79,8 @@ class Plan:
         )
         return (
             f"{self.question_text}: {self._interaction_text}with {self.budget:,} pulls ({duration}), the "
-            f"policy contrast selects a wrong arm in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. With "
+            f"policy contrast selects a wrong arm in at most {error:g} % of runs. An even split needs "
+            f"{self.even_split:,} pulls. With "
             f"early stopping at confidence level {100.0 - error:g} %, a run takes "
             f"{self.calibrated_stop.mean:,} pulls on average; {last}."
         )

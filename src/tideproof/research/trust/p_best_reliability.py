@@ -3,7 +3,8 @@
 Each simulated combination ("cell" in this module) has a number of arms, a number of pulls for each, and a
 spread. In every run, the true means are drawn from a normal distribution whose standard deviation is the
 spread, in units of the noise. A spread of None is drawn anew in each run, log-uniformly from 0.2 to 2. The
-policy `contrast` selects an arm, and the predicted probability that it is the best is put into a bin.
+first arm may be noisier than the others. The policy `contrast` selects an arm, and the predicted probability
+that it is the best, as `recommend` shows it, is put into a bin. Runs in which it is not shown are left out.
 """
 
 from __future__ import annotations
@@ -13,26 +14,27 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby, pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tideproof.analysis.fit_result import Fit
 from tideproof.checks import Prior, require_prior
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.draw.reliability_diagram import ReliabilityCurve, draw_reliability
-from tideproof.kernels.fit import fixed_effects
-from tideproof.lab.engines.cpu_engine import compiled_loop, run_loop
+from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.share_intervals import binomial
 from tideproof.policies.policy_registry import as_policy
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.parallel_chunks import in_chunks
-from tideproof.stats.best.p_best import p_best
 from tideproof.table import Table
 from tideproof.text import format_count
 from tideproof.worlds import World
 
 ARMS, PULLS = (3, 5, 10), (20, 40, 100)
 SPREADS = (None, 0.2, 0.5, 1.0, 2.0)
+NOISY_PULLS, NOISY_SPREADS, NOISIER = (20, 100), (0.2, 1.0), 3.0  # cells with one noisier arm
+ALLOWED = 0.05  # tolerated difference between predicted probabilities of being best and observed shares
 EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 LEAST, MOST = 0.2, 2.0  # range of random spreads
 ENOUGH = 1_000  # runs that a bin needs to be judged
@@ -40,23 +42,22 @@ _CHUNK = 250  # runs of one task
 
 
 class ReliabilityCell(NamedTuple):
-    """One kind of simulated run: its number of arms, pulls per arm, and standard deviation of true means."""
+    """One kind of simulated run: its number of arms, pulls per arm, and standard deviation of true means.
+
+    `noise` is the standard deviation of the first arm's noise, relative to the other arms.
+    """
 
     arms: int
     pulls: int
     spread: float | None
+    noise: float = 1.0
 
     @property
     def name(self) -> str:
         """Description of the number of arms, pulls per arm, and spread of true means in words."""
-        return (
-            f"{self.arms} arms, {self.pulls} pulls each, standard deviation of means {_spread(self.spread)}"
-        )
-
-    @property
-    def allowed(self) -> float:
-        """Tolerated difference between predicted probabilities of being best and observed shares."""
-        return 0.02 if self.spread is None else 0.06
+        spread = f"standard deviation of means {_spread(self.spread)}"
+        noise = "" if self.noise == 1.0 else f", first arm {self.noise:g} times as noisy"
+        return f"{self.arms} arms, {self.pulls} pulls each, {spread}{noise}"
 
 
 class ReliabilityRow(NamedTuple):
@@ -89,8 +90,7 @@ class ReliabilityRow(NamedTuple):
     @property
     def kept(self) -> bool:
         """Whether predicted probabilities of being best match observed shares, or there are too few runs."""
-        allowed = self.cell.allowed
-        return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
+        return self.runs < ENOUGH or self.low - ALLOWED <= self.said <= self.high + ALLOWED
 
 
 def _spread(spread: float | None) -> str:
@@ -101,8 +101,12 @@ def _spread(spread: float | None) -> str:
 def cells(
     arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
 ) -> list[ReliabilityCell]:
-    """Return all simulated combinations of number of arms, pulls per arm, and spread of true means."""
-    return [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
+    """Return all simulated combinations of number of arms, pulls per arm, and spread of true means.
+
+    Some of them follow once more with one noisier arm.
+    """
+    noisy = product(arms, NOISY_PULLS, NOISY_SPREADS, (NOISIER,))
+    return [ReliabilityCell(*one) for one in (*product(arms, pulls, spreads), *noisy)]
 
 
 def run_cells(
@@ -124,22 +128,25 @@ def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Fl
 def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
     """Simulate runs, and return each run's predicted probability that the selected arm is the best.
 
-    The second column is 1 if it was the best, else 0. The runs have the numbers `first` to `last` - 1.
+    The second column is 1 if it was the best, else 0. The runs have the numbers `first` to `last` - 1. Both
+    columns are NaN for a run in which no probability is shown.
     """
-    spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
-    loop, memory = compiled_loop(spec), None
+    spec = as_policy("contrast")
+    loop, memory = compiled_loop(spec, trace=True), None
     found = np.full((last - first, 2), np.nan)
+    noise = [cell.noise, *[1.0] * (cell.arms - 1)]
+    budget = cell.pulls * cell.arms
     for run in range(first, last):
         means = _means(cell, np.random.default_rng((seed, run)))
-        world = World(means.tolist(), lengths=(2, 10 * cell.arms))
-        budget = [cell.pulls * cell.arms]
-        score, memory = run_loop(loop, spec, world, budget, seed, run, 1, memory=memory)
-        fit, selected = memory.view.data.fit, int(score.selected[0, 0])
-        if of_fit.connected(fit):
-            chance, _ = p_best(
-                prior, fit.mu, of_fit.sigma2(fit) * fit.P, float(of_fit.degrees_of_freedom(fit))
-            )
-            found[run - first] = chance[selected], selected == means.argmax()
+        world = World(means.tolist(), sigma=noise, lengths=(2, 10 * cell.arms))
+        trace = empty_trace(budget, cell.arms)
+        score, memory = run_loop(loop, spec, world, [budget], seed, run, 1, trace, memory)
+        rewards = trace.arm.tolist(), trace.environment.tolist(), trace.reward
+        fit = Fit.from_arrays(*rewards, adaptive=True, scale="difference", prior=prior)
+        selected = int(score.selected[0, 0])
+        chance = fit.p_best[selected]
+        if chance is not None:
+            found[run - first] = chance, selected == means.argmax()
     return found
 
 
