@@ -238,7 +238,7 @@ class Fit:
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
-        others, and without degrees of freedom.
+        others, without degrees of freedom, and where an F test does not reject at 5 % that arms are equal.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 
