@@ -105,8 +105,9 @@ def cells(
 
     Some of them follow once more with one noisier arm.
     """
-    noisy = product(arms, NOISY_PULLS, NOISY_SPREADS, (NOISIER,))
-    return [ReliabilityCell(*one) for one in (*product(arms, pulls, spreads), *noisy)]
+    equal = [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
+    noisy = [ReliabilityCell(*one, NOISIER) for one in product(arms, NOISY_PULLS, NOISY_SPREADS)]
+    return [*equal, *noisy]
 
 
 def run_cells(
