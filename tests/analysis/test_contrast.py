@@ -74,14 +74,14 @@ def test_an_interval_and_its_p_value():
 
 
 def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says():
-    """Two arms: 0.2 standard errors, of a normal number with as much in its tail."""
+    """Two arms: 0.4 standard errors, of a normal number with as much in its tail."""
     found = student(0.25, 7.5, adaptive=True)
-    reach = stats.t.isf(stats.norm.sf(stats.norm.ppf(0.95) + 0.2), 7.5) * 0.5
+    reach = stats.t.isf(stats.norm.sf(stats.norm.ppf(0.95) + 0.4), 7.5) * 0.5
     assert (found.low, found.high, found.adaptive) == pytest.approx(
         (-1.5 - reach, -1.5 + reach, True), rel=1e-9
     )
     away = stats.norm.isf(stats.t.sf(3.0, 7.5))
-    assert found.p == pytest.approx(2 * stats.norm.sf(away - 0.2), rel=1e-9)
+    assert found.p == pytest.approx(2 * stats.norm.sf(away - 0.4), rel=1e-9)
 
 
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():

@@ -24,6 +24,7 @@ from tideproof.stats.best.multiple_comparisons import (
     Comparisons,
     Pairs,
     ReversedPairs,
+    allowance,
     compare_with_best,
     critical_deviate,
     may_be_best,
@@ -143,7 +144,7 @@ def best_probabilities(
     for group in groups:
         freedom = float(_fewest_degrees_of_freedom(found, group).min())
         if group.size > 1 and noise_known and freedom > 0.0:
-            C = found.covariance[np.ix_(group, group)]
+            C = (found.covariance if found.posterior is None else found.posterior)[np.ix_(group, group)]
             chance[group], worst = p_best(prior, sign * found.mu[group], C, freedom)
             error = worst if math.isnan(error) else max(error, worst)
     return chance, error
@@ -156,18 +157,22 @@ def compare_with_group_best(
     confidence: float,
     may: NDArray[np.bool_] | None = None,
     always: AnytimeBounds | None = None,
+    *,
+    adaptive: bool = False,
 ) -> Comparisons:
     """Compare each arm with the best other arm of its group of comparable arms.
 
     Shared environments connect the arms of a group. An arm that is alone in its group gets NaN and counts as
-    a candidate. `may` is the result of `find_candidates`, if the caller has it already.
+    a candidate. `may` is the result of `find_candidates`, if the caller has it already. `adaptive` means that
+    a policy chose pulls by rewards.
     """
     estimate, low, high = (np.full(found.mu.size, np.nan) for _ in range(3))
     candidate = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
             known = None if may is None else may[group]
-            own = compare_with_best(_comparison_field(found, group, sign, confidence, always), known)
+            field = _comparison_field(found, group, sign, confidence, always, adaptive)
+            own = compare_with_best(field, known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
@@ -179,12 +184,17 @@ def find_candidates(
     sign: float,
     confidence: float,
     always: AnytimeBounds | None = None,
+    *,
+    adaptive: bool = False,
 ) -> NDArray[np.bool_]:
-    """Return for each arm whether the data allow it to be the best of all arms comparable with it."""
+    """Return for each arm whether the data allow it to be the best of all arms comparable with it.
+
+    `adaptive` means that a policy chose pulls by rewards.
+    """
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            may[group] = may_be_best(_comparison_field(found, group, sign, confidence, always))
+            may[group] = may_be_best(_comparison_field(found, group, sign, confidence, always, adaptive))
     return may
 
 
@@ -212,14 +222,20 @@ def anytime_critical_value(
 
 
 def _comparison_field(
-    found: Estimate, group: Ints, sign: float, confidence: float, always: AnytimeBounds | None
+    found: Estimate,
+    group: Ints,
+    sign: float,
+    confidence: float,
+    always: AnytimeBounds | None,
+    adaptive: bool,
 ) -> ArmGroup:
     """Return the estimated means and covariances for comparisons of each arm with the best other arm."""
     pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = ArmGroup(
-        pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), confidence
-    )
+        pairs, group, sign * found.mu[group], C, _fewest_degrees_of_freedom(found, group), confidence,
+        allowance=allowance(found.mu.size) if adaptive else 0.0,
+    )  # fmt: skip
     if always is None or not field.known:
         return field
     bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)

@@ -77,8 +77,9 @@ class Fit:
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     adaptive
-        Whether an adaptive policy chose the pulls. Only the intervals of contrasts then allow for it; and the
-        model "by-arm" pools the arms that have too few rewards for a variance of their own.
+        Whether an adaptive policy chose the pulls. Candidates and the intervals of comparisons then allow for
+        it. "auto" measures the noise of each arm by its own rewards alone; and the model "by-arm" pools the
+        arms that have too few rewards for a variance of their own.
     confidence
         Confidence level of the intervals.
     variance
@@ -239,7 +240,7 @@ class Fit:
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
-        others, and without degrees of freedom.
+        others, without degrees of freedom, and where an F test does not reject at 5 % that arms are equal.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 
@@ -307,7 +308,7 @@ class Fit:
         """
         always = self._ever(self.scale)
         found = compare_with_group_best(
-            self._widest, self._groups, self._sign, self.confidence, self._may, always
+            self._widest, self._groups, self._sign, self.confidence, self._may, always, adaptive=self.adaptive
         )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
@@ -324,7 +325,14 @@ class Fit:
         """For each arm, whether it may be best on any scale for comparing arms that fits the data."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
-            find_candidates(estimate, self._groups, self._sign, self.confidence, self._ever(scale))
+            find_candidates(
+                estimate,
+                self._groups,
+                self._sign,
+                self.confidence,
+                self._ever(scale),
+                adaptive=self.adaptive,
+            )
             for scale, estimate in scales.items()
         ]
         return np.asarray(np.any(found, axis=0))

@@ -114,6 +114,6 @@ def _observed_candidates(
     these = environment_averages(mixed)
     pairs = WaldPairs(these.mu, these.covariance, these.freedom)
     narrow = replace(found, mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
-    may = find_candidates(narrow, groups, sign, fit.confidence)
+    may = find_candidates(narrow, groups, sign, fit.confidence, adaptive=fit.adaptive)
     order = np.argsort(-sign * these.mu, kind="stable").tolist()
     return tuple(fit.cells.arms[i] for i in order if may[i])

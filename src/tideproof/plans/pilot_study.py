@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +22,19 @@ class Pilot(NamedTuple):
     Attributes
     ----------
     arms : the number of arms.
-    sigma : standard deviation of the noise after shifts and arm means are subtracted; None if the log is too
-        small to estimate it.
+    sigma : standard deviation of the noise after shifts, arm means and interactions are subtracted; None if
+        the log is too small to estimate it.
     rate : the mean of rewards that are 0 or 1; None for other rewards.
     lengths : the number of rewards in each environment, in order.
+    omega : standard deviation of the interaction of arm and environment; 0 if none is found, and if the log
+        cannot tell it from noise.
     """
 
     arms: int
     sigma: float | None
     rate: float | None
     lengths: Lengths
+    omega: float = 0.0
 
     def checked_sigma(self, spell: Callable[[str], str] = str) -> float:
         """Return the standard deviation of the noise, or raise `InputError` if the log is too small."""
@@ -56,7 +60,17 @@ def pilot_of_cells(cells: Cells) -> Pilot:
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
     rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None
-    return Pilot(len(cells.arms), Fit(cells, scale="difference").sigma, rate, Lengths(lengths))
+    sigma, omega = _noise_and_interaction(cells)
+    return Pilot(len(cells.arms), sigma, rate, Lengths(lengths), omega)
+
+
+def _noise_and_interaction(cells: Cells) -> tuple[float | None, float]:
+    """Return the standard deviations of the noise and of the interaction of arm and environment."""
+    with suppress(InputError):  # too few rewards for this model
+        found = Fit(cells, scale="difference", variance="interaction").interaction
+        if found is not None and found.omega and found.sigma:
+            return found.sigma, found.omega
+    return Fit(cells, scale="difference").sigma, 0.0
 
 
 def pilot_of(

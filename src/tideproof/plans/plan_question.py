@@ -31,6 +31,8 @@ class Question:
     lengths : lengths of environments, in the form that `World` takes.
     error : allowed probability of selecting a wrong arm.
     rates : rates of the others and of the best arm if rewards are conversions; None if they are means.
+    interaction : standard deviation of the interaction of arm and environment; 0 if all environments shift
+        all arms equally. The simulated world has none: it is about the environments of the test.
     """
 
     arms: int
@@ -39,6 +41,7 @@ class Question:
     lengths: EnvironmentLengths
     error: float
     rates: tuple[float, float] | None = None
+    interaction: float = 0.0
 
     @property
     def size(self) -> float:
@@ -112,10 +115,12 @@ def make_question(
     lift: Any = None,
     lengths: Any = None,
     error: Any = 0.05,
+    omega: float = 0.0,
     spell: Callable[[str], str] = str,
 ) -> Question:
     """Return the parameters of a planned test as a `Question`; raise an error if one is not allowed.
 
+    `omega` is the standard deviation of the interaction of arm and environment, in units of the reward.
     `spell` returns the name under which users know a parameter: as in Python, on the command line or in a
     form.
     """
@@ -141,7 +146,8 @@ def make_question(
         sigma = _require_positive(
             names["sigma"], 1.0 if sigma is None else sigma, "it is the standard deviation of a reward"
         )
-        return Question(arms, gap / sigma, 1.0, _lengths(lengths, spell), error)
+        lengths = _lengths(lengths, spell)
+        return Question(arms, gap / sigma, 1.0, lengths, error, interaction=omega / sigma)
     if rate is None or lift is None:
         missing = names["rate" if rate is None else "lift"]
         raise InputError(
@@ -162,6 +168,7 @@ def make_question(
         _lengths(lengths, spell),
         error,
         (rate, best),
+        omega / deviation,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tideproof.lab.share_intervals import binomial
 from tideproof.plans.budget_search import ErrorCount, fit_curve
+from tideproof.plans.environment_count import needed_environments
 from tideproof.plans.even_split import POWER
 from tideproof.plans.plan_question import Question
 from tideproof.plans.plan_simulation import Budget
@@ -77,10 +78,39 @@ class Plan:
             format_count(self.environments(self.budget), "environment"),
         )
         return (
-            f"{self.question_text}: with {self.budget:,} pulls ({duration}), the policy contrast selects a "
-            f"wrong arm in at most {error:g} % of runs. An even split needs {self.even_split:,} pulls. With "
+            f"{self.question_text}: {self._interaction_text}with {self.budget:,} pulls ({duration}), the "
+            f"policy contrast selects a wrong arm in at most {error:g} % of runs. An even split needs "
+            f"{self.even_split:,} pulls. With "
             f"early stopping at confidence level {100.0 - error:g} %, a run takes "
             f"{self.calibrated_stop.mean:,} pulls on average; {last}."
+        )
+
+    @property
+    def needed_environments(self) -> int | None:
+        """Number of environments that a claim about environments like these needs, at 80 % power.
+
+        None if differences between arms are the same in all environments, as they are without a pilot.
+        """
+        return needed_environments(self.question, POWER)
+
+    @property
+    def _interaction_text(self) -> str:
+        """Sentences on how many environments an interaction requires; empty without interaction."""
+        omega, count, size = self.question.interaction, self.needed_environments, self.question.size
+        if not omega > 0.0:
+            return ""
+        why = (
+            f"in the pilot, the effect of an arm varies from environment to environment, with a standard "
+            f"deviation of {omega:.2g} times the noise. More pulls in the same environments do not average "
+            f"this out. "
+        )
+        if count is None:
+            return f"{why}No feasible number of environments finds this lead. In the environments of a test: "
+        return (
+            f"{why}To find the best arm for environments like these, plan for "
+            f"{format_count(count, 'environment')} of about {size:,.4g} pulls ({round(count * size):,} "
+            f"pulls; {100.0 * POWER:g} % power of a paired t-test by environment). To find only which arm is "
+            f"the best in the environments of the test: "
         )
 
     @property
@@ -93,9 +123,10 @@ class Plan:
         """
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
         duration = format_count(self.environments(self.pulls_for_power), "environment")
+        best = "the best arm" if not self.question.interaction else "the best arm of these environments"
         return (
             f"With an even split of about {format_count(self.pulls_for_power, 'pull')} ({duration}), "
-            f"tideproof {analyze} names the best arm in {100.0 * POWER:g} % of tests (approximation)."
+            f"tideproof {analyze} names {best} in {100.0 * POWER:g} % of tests (approximation)."
         )
 
     @property
@@ -142,6 +173,8 @@ class Plan:
         """Return the plan of a test as plain Python values, which can be written as JSON."""
         return {
             "sentence": self.sentence,
+            "interaction": self.question.interaction,
+            "needed_environments": self.needed_environments,
             "budget": self.budget,
             "even_split": self.even_split,
             "power": self.power,

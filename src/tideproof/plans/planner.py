@@ -138,7 +138,8 @@ def plan(
         Allowed probability of selecting a wrong arm.
     log
         A pilot log in any form that `fit` accepts. The number of arms, sigma (or the rate) and the lengths
-        of environments are taken from it unless they are given.
+        of environments are taken from it unless they are given. If differences between arms vary from
+        environment to environment in it, the plan says how many environments the test needs.
     arm, environment, reward
         Columns of the log.
     replications
@@ -193,10 +194,12 @@ def plan_with_names(
     `columns` are the columns of the log with the arm, the environment and the reward.
     """
     lengths: Any = per_environment
+    omega = 0.0
     if log is not None:
         pilot = log if isinstance(log, Pilot) else pilot_of(log, *columns)
         arms = pilot.arms if arms is None else arms
         lengths = pilot.lengths if per_environment is None else per_environment
+        omega = pilot.omega
         if lift is not None and rate is None:
             rate = pilot.checked_rate(spell)
         elif gap is not None and sigma is None:
@@ -205,7 +208,15 @@ def plan_with_names(
         require_whole_number(spell("replications"), replications, _FEWEST_REQUESTED)
     require_whole_number(spell("seed"), seed, 0, 2**53)
     question = make_question(
-        arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error, spell=spell
+        arms=arms,
+        gap=gap,
+        sigma=sigma,
+        rate=rate,
+        lift=lift,
+        lengths=lengths,
+        error=error,
+        omega=omega,
+        spell=spell,
     )
     if question.rates is None:
         noise = 1.0 if sigma is None else sigma

@@ -20,7 +20,12 @@ from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, column
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.research.trust.promised_error_rates import ERROR, Promise
 
-MODULES: tuple[str, ...] = ("unit_calibration", "share_calibration", "covariate_calibration")
+MODULES: tuple[str, ...] = (
+    "unit_calibration",
+    "share_calibration",
+    "covariate_calibration",
+    "adaptive_calibration",
+)
 _CHUNK = 50
 
 

@@ -98,10 +98,11 @@ def shrunk_effects(c: Cells, s: Solution) -> Floats:
     return np.asarray(centre + share * (s.mu - centre))
 
 
-def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
+def additive_pairs(cells: Cells, solution: Solution, *, adaptive: bool = False) -> PairTests:
     """Return tests of the difference in mean reward for every pair of arms.
 
-    Variances are those of the rewards in the arm-by-environment cells.
+    Variances are those of the rewards in the arm-by-environment cells. `adaptive` means that a policy chose
+    pulls by rewards.
     """
     scale = DifferencePairScale(cells, solution)
     law: RewardDistribution
@@ -109,7 +110,8 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
         law = BinaryRewards(cells)
     else:
         one = np.ones(cells.n.size)
-        law = MeasuredRewards(measure_variances(cells, scale.fitted, one, solution.freedom), None)
+        spreads = measure_variances(cells, scale.fitted, one, solution.freedom, adaptive=adaptive)
+        law = MeasuredRewards(spreads, None)
     variance = law.moments(scale.fitted).variance
     middle = meat(cells, cells.n * variance)
     return PairTests(scale, law, sandwich(solution.P, middle, solution.short))

@@ -4,6 +4,10 @@ The variance of a reward is modelled as base x common x arm factor x environment
 the scale of differences and the expected mean on that of ratios. Factors are shrunk towards 1 as far as their
 own sampling error explains them. So equal variances are estimated by one common variance with all degrees of
 freedom, and a small arm whose few rewards happen to be equal is not treated as free of noise.
+
+After an adaptive policy each arm has practically its own variance, and its own degrees of freedom. Such a
+policy gives up the arm that looks worst after a few rewards, and that is often the noisiest one. The other
+arms then say that noise is small, and nothing in the data contradicts them.
 """
 
 from __future__ import annotations
@@ -15,10 +19,14 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.solve.least_squares import residuals
 
 # Residuals below this share of the largest mean are rounding.
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
+# Degrees of freedom that the common variance is worth to an arm after an adaptive policy. With 1 or more,
+# intervals miss too often if the noisiest arm is given up early; with 0, an arm may seem free of noise.
+_COMMON_AFTER_A_POLICY = 0.5
 
 
 def is_exact(sigma: float, largest: float) -> bool:
@@ -35,7 +43,7 @@ class CellVariances(NamedTuple):
     Attributes
     ----------
     variance, third : (C,) second and third central moment of a single reward.
-    freedom : degrees of freedom of the common variance.
+    freedom : degrees of freedom of the common variance; infinite if those of the arms include them.
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     """
@@ -66,13 +74,15 @@ class CellVariances(NamedTuple):
         return 1.0 / error
 
 
-def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> CellVariances:
+def measure_variances(
+    cells: Cells, fitted: Floats, base: Floats, freedom: int, *, adaptive: bool = False
+) -> CellVariances:
     """Estimate the variance of rewards by arm and environment, around their expected means `fitted`.
 
     `freedom` is that of all residuals; the degrees of freedom used by the fit are charged to the cells in
     proportion. Heavy tails make a variance estimate noisier: if cells hold fourth powers, excess kurtosis
     reduces the weight of an arm's own variance. It does not for environments, whose variances enter long sums
-    in which the noise averages out.
+    in which the noise averages out. `adaptive` means that a policy chose pulls by rewards.
     """
     used = (base > 0.0) & (cells.n > 0.0)
     left = np.where(used, cells.n * (1.0 - 1.0 / cells.sizes[cells.environment]), 0.0)
@@ -88,7 +98,13 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
     kurtosis = 0.0
     if cells.fourths is not None:
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
-    arm = shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis)
+    if adaptive:
+        arm, known = own_variances(cells, squares / common, 2.0 + kurtosis), math.inf
+    else:
+        arm, known = (
+            shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis),
+            float(freedom),
+        )
     of_arm = arm.value[cells.arm]
     environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
@@ -100,7 +116,7 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
         third = skewness * variance**1.5
     variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
     return CellVariances(
-        variance, third, float(freedom), arm.trust, environment.trust, arm.freedom, environment.freedom
+        variance, third, known, arm.trust, environment.trust, arm.freedom, environment.freedom
     )
 
 
@@ -162,6 +178,27 @@ def shrink_ratios(own: Floats, error: Floats, freedom: Floats) -> VarianceFactor
     between = variance_between(own[seen] - 1.0, error[seen])
     trust = between / (between + error)
     return VarianceFactors(np.where(seen, 1.0 + trust * (own - 1.0), 1.0), trust, freedom)
+
+
+def own_variances(cells: Cells, squares: Floats, noise: float) -> VarianceFactors:
+    """Return the reward variance of each arm relative to the common one, from the arm's own rewards.
+
+    `squares` are the sums of squared residuals of the cells, in units of the common variance. The common
+    variance counts as `_COMMON_AFTER_A_POLICY` further degrees of freedom of each arm, as a scaled inverse
+    chi-squared prior does. An arm's own degrees of freedom are its residual ones, fewer with heavy tails.
+
+    References
+    ----------
+    Smyth (2004), Linear models and empirical Bayes methods for assessing differential expression.
+    """
+    _, variance = residuals(cells.solution, cells)
+    left = 1.0 - 1.0 / cells.n + variance  # 1 minus the leverage of a reward
+    own = np.maximum(sum_by_index(cells.arm, cells.n * left, cells.K), 0.0)
+    mean = sum_by_index(cells.arm, squares, cells.K) / np.maximum(own, _TINY)
+    own *= 2.0 / noise
+    freedom = own + _COMMON_AFTER_A_POLICY
+    value = (own * mean + _COMMON_AFTER_A_POLICY) / freedom
+    return VarianceFactors(value, np.ones(cells.K), freedom)
 
 
 def variance_between(deviation: Floats, error: Floats) -> float:

@@ -22,6 +22,7 @@ from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.adjusted_pairs import adjusted_pairs
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.pairs.posterior_covariance import posterior_covariance
 from tideproof.stats.pairs.unit_pairs import MOST_ARMS_BY_UNIT, additive_unit_pairs
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
@@ -69,6 +70,8 @@ class Estimate:
     pairs : tests and confidence bounds for each pair of arms.
     component : (K,) connected group of each arm.
     mixed : fit of the interactions, under a model that has them; None otherwise.
+    posterior : (K, K) covariance for the posterior distribution of the arm effects, where it is not
+        `covariance`.
     """
 
     mu: Floats
@@ -80,6 +83,7 @@ class Estimate:
     pairs: Pairs
     component: Ints
     mixed: MixedModelFit | None = None
+    posterior: Floats | None = None
 
     @cached_property
     def means_and_shifts(self) -> MeansAndShifts:
@@ -446,13 +450,14 @@ def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
     return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
-def _measured(c: Cells, s: Solution) -> Estimate:
+def _measured(c: Cells, s: Solution, adaptive: bool = False) -> Estimate:
     """Estimate arm effects, with variances implied by the means for 0/1 rewards, and measured otherwise."""
     if c.factors is not None or c.slope is not None:
         return _adjusted(c, s)
-    pairs = additive_pairs(c, s)
+    pairs = additive_pairs(c, s, adaptive=adaptive)
     read = partial(_measured_means_and_shifts, c, s, pairs)
-    return replace(_estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s)), pairs=pairs)
+    found = _estimate(c, s, pairs.covariance, read, _residual_degrees_of_freedom(c, s))
+    return replace(found, pairs=pairs, posterior=posterior_covariance(pairs, s) if adaptive else None)
 
 
 def _adjusted(c: Cells, s: Solution) -> Estimate:
@@ -502,6 +507,7 @@ MODELS: dict[Variance, VarianceModel] = {
 }
 
 AFTER_A_POLICY: dict[Variance, VarianceModel] = {
+    "auto": VarianceModel(partial(_measured, adaptive=True), _measured_cells),
     "by-arm": _weighting(_pooled_by_arm_or_together),
     "interaction+by-arm": _interacting_model(_pooled_by_arm_or_together),
     "own-interaction+by-arm": _interacting_model(_pooled_by_arm_or_together, own=True),
