@@ -229,7 +229,9 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         tails = MomentSums(*bernoulli_moments(n, mean)[1:])
     if ends is not None:
         found = replace(found, low=ends.low, high=ends.high)
-    return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
+    if tails is None or not np.all(np.isfinite(tails)):  # Powers of rewards above 1e75 may overflow.
+        return found
+    return replace(found, cubes=tails.cubes, fourths=tails.fourths)
 
 
 def merge_ranges(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:

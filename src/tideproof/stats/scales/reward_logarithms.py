@@ -63,7 +63,7 @@ def logs_may_help(cells: Cells) -> bool:
     used = cells.squares > 0.0
     spread = float(np.sum(cells.squares)) / max(1.0, float(np.sum(cells.n - 1.0)))
     own = np.sqrt(np.maximum(cells.squares[used] / np.maximum(cells.n[used] - 1.0, 1.0), 1e-12 * spread))
-    skewness = float(np.sum(cells.cubes[used] / own**3)) / float(np.sum(cells.n[used]))
+    skewness = float(np.sum(cells.cubes[used] / own / own / own)) / float(np.sum(cells.n[used]))
     return skewness > _SKEWED or noise_grows(cells)
 
 
@@ -273,7 +273,7 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
     if c.fourths is None or not seen.any():
         return 0.0
     own = squares[seen] / freedom[seen]
-    scaled = sum_by_index(of, c.fourths, labels)[seen] / own**2
+    scaled = sum_by_index(of, c.fourths, labels)[seen] / own / own
     return max(0.0, float(np.sum(scaled) / np.sum(sum_by_index(of, c.n, labels)[seen])) - 3.0)
 
 

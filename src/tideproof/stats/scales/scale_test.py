@@ -351,7 +351,8 @@ def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats
         scale = float(np.sum(squares)) / max(1.0, float(np.sum(freedom)))
         return lambda x: np.full(x.shape, max(scale, 1e-300))
     scale = float(np.sum(squares) / np.sum(freedom * level**power))
-    return lambda x: scale * np.maximum(x, 1e-12) ** power
+    least = 1e-12 * float(np.max(level))
+    return lambda x: scale * np.maximum(x, least) ** power
 
 
 class _Growth(NamedTuple):
@@ -395,7 +396,7 @@ def _growth(cells: Cells, level: Floats) -> _Growth:
     if cells.fourths is not None:
         fourths = cells.by_environment(cells.fourths)
         for end, these in enumerate(ends):
-            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] ** 2 - 3.0)
+            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] / inside[end] - 3.0)
     rise = math.log(inside[1] / inside[0])
     power = float(np.clip(rise / math.log(high / low), 0.0, 3.0))
     return _Growth(power, rise / math.sqrt(float(np.sum(noise / left))))

@@ -18,7 +18,6 @@ from tideproof.stats.cells import Cells, sum_by_index
 
 # Residuals below this share of the largest mean are rounding.
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
 
 
 def is_exact(sigma: float, largest: float) -> bool:
@@ -30,23 +29,28 @@ def is_exact(sigma: float, largest: float) -> bool:
 
 
 class CellVariances(NamedTuple):
-    """Variance and third central moment of the rewards in each cell, with degrees of freedom.
+    """Variance and skewness of the rewards in each cell, with degrees of freedom.
 
     Attributes
     ----------
-    variance, third : (C,) second and third central moment of a single reward.
+    variance, skewness : (C,) variance and skewness of a single reward.
     freedom : degrees of freedom of the common variance.
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     """
 
     variance: Floats
-    third: Floats
+    skewness: Floats
     freedom: float
     arm_trust: Floats
     environment_trust: Floats
     arm_freedom: Floats
     environment_freedom: Floats
+
+    @property
+    def third(self) -> Floats:
+        """Third central moment of a single reward in each cell: (C,)."""
+        return np.asarray(self.skewness * self.variance**1.5)
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
         """Return Satterthwaite's degrees of freedom of a sum of variances estimated by arm and environment.
@@ -92,15 +96,14 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
     of_arm = arm.value[cells.arm]
     environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
-    third = np.zeros(variance.size)
+    skewness = np.zeros(variance.size)
     if cells.cubes is not None:
-        power = variance**1.5
-        safe = used & (power >= _TINY)
-        skewness = float(np.sum(cells.cubes[safe] / power[safe]) / np.sum(cells.n[used]))
-        third = skewness * variance**1.5
-    variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
+        seen = used & (variance > 0.0)
+        sd = np.sqrt(variance[seen])
+        skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
+    variance = np.where(used, variance, 0.0)
     return CellVariances(
-        variance, third, float(freedom), arm.trust, environment.trust, arm.freedom, environment.freedom
+        variance, skewness, float(freedom), arm.trust, environment.trust, arm.freedom, environment.freedom
     )
 
 
@@ -111,11 +114,10 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
     """
     freedom = np.maximum(cells.by_arm(left), 1e-300)
     own = cells.by_arm(squares) / freedom
-    squared = own**2
-    seen = squared >= _TINY
+    seen = own > 0.0
     if not seen.any():
         return 0.0
-    scaled = cells.by_arm(fourths)[seen] / squared[seen]
+    scaled = cells.by_arm(fourths)[seen] / own[seen] / own[seen]
     return max(0.0, float(scaled.sum() / cells.counts[seen].sum()) - 3.0)
 
 
