@@ -152,7 +152,8 @@ class PairScale(Protocol):
 class CellMoments(NamedTuple):
     """Variance and skewness of a reward in each arm-by-environment cell.
 
-    Skewness is 0 where the variance is 0. A third moment instead might underflow. `spreads` holds the estimates behind them; None for 0/1 rewards.
+    Skewness is 0 where the variance is 0. Third moments instead of it might underflow. `spreads` holds the
+    estimates behind them; None for 0/1 rewards.
     """
 
     variance: Floats
