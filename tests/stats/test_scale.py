@@ -294,6 +294,16 @@ def test_without_repeats_scales_are_chosen_and_named():
     assert weak.sentence.endswith("also valid if arms are compared by ratios.")
 
 
+@pytest.mark.parametrize("offset", [0.0, 5.0, 1e6])
+def test_equal_levels_without_repeats_tell_nothing(offset):
+    """Rounding of the levels is no evidence, but p was anything between 0 and 1."""
+    for seed in range(5):
+        own = np.random.default_rng(seed).normal(size=(8, 3))
+        reward = own - own.mean(axis=1, keepdims=True) + [0.0, 0.7, 1.9] + offset
+        cells = cells_from_arrays(np.tile(np.arange(3), 8), np.repeat(np.arange(8), 3), reward.ravel())
+        assert run_scale_test(cells, "difference", "ratio") == (0.0, 1.0)
+
+
 def test_without_repeats_too_little_or_zeros_tell_nothing():
     two = cells_from_arrays([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 2.0, 2.0, 4.5])
     exact = cells_from_arrays([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [1.0, 2.0, 2.0, 3.0, 4.0, 5.0])

@@ -334,7 +334,7 @@ def upper_bounds(
     high = low + step
     at_low, at_high = excess(low), excess(high)
     unknown = np.isnan(middle) | np.isnan(at_low)
-    for _ in range(doublings):  # Upwards, until the z-score is at most -z.
+    for _ in range(doublings - 1):  # Upwards, until the z-score is at most -z.
         short = at_high < 0.0
         if not short.any():
             break
@@ -343,7 +343,7 @@ def upper_bounds(
         high = np.where(short, high + step, high)
         at_high = np.where(short, excess(high), at_high)
     endless = at_high < 0.0
-    for _ in range(doublings):  # Downwards, if it is below -z at the start.
+    for _ in range(doublings - 1):  # Downwards, if it is below -z at the start.
         deep = at_low > 0.0
         if not deep.any():
             break
@@ -365,5 +365,5 @@ def upper_bounds(
         below, above = going & (y < 0.0), going & ~(y < 0.0)
         low, at_low = np.where(below, x, low), np.where(below, y, np.where(above, 0.5 * at_low, at_low))
         high, at_high = np.where(above, x, high), np.where(above, y, np.where(below, 0.5 * at_high, at_high))
-    found = np.where(bottomless, -np.inf, np.where(endless, np.inf, found))
+    found = np.where(endless, np.inf, np.where(bottomless, -np.inf, found))
     return np.where(middle == np.inf, np.inf, np.where(unknown, np.nan, found))

@@ -131,11 +131,14 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     s = c.solution
     without_arm = c.mean - s.mu[c.arm]
     level = c.by_environment(without_arm) / np.maximum(c.sizes, 1.0)
-    x = c.centred(s.mu[c.arm] * (level - np.average(level, weights=c.sizes))[c.environment])
+    x = c.centred(s.mu[c.arm] * level[c.environment])
     left = c.centred(x - (s.P @ c.by_arm(x))[c.arm])
     square, freedom = float(np.sum(left**2)), s.freedom - 1
     exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
-    if freedom < 1 or exact or not square > 1e-20 * float(np.sum(x**2)):
+    rounding = 1e-26 * float(
+        np.max(c.mean**2) * np.sum(s.mu[c.arm] ** 2)
+    )  # With equal levels all is rounding.
+    if freedom < 1 or exact or not square > rounding:
         return ScaleTest(0.0, 1.0)
     U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
     t = U / math.sqrt(max(s.rss - U**2, 1e-20 * s.rss) / freedom)

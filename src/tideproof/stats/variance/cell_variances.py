@@ -17,7 +17,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
 
 # Residuals below this share of the largest mean are rounding.
-_ROUNDING = 32 * float(np.finfo(np.float64).eps)
+ROUNDING = 32 * float(np.finfo(np.float64).eps)
 
 
 def is_exact(sigma: float, largest: float) -> bool:
@@ -25,7 +25,7 @@ def is_exact(sigma: float, largest: float) -> bool:
 
     It is compared with the largest mean.
     """
-    return sigma <= _ROUNDING * largest
+    return sigma <= ROUNDING * largest
 
 
 class CellVariances(NamedTuple):
