@@ -15,6 +15,7 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.variance.variance_growth import growth_factors
 
 # Residuals below this share of the largest mean are rounding.
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
@@ -92,6 +93,12 @@ def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) 
     kurtosis = 0.0
     if cells.fourths is not None:
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
+    if np.array_equal(
+        base, fitted
+    ):  # On the scale of ratios, variances proportional to means are a first guess.
+        growth = growth_factors(cells, fitted, squares, left, 2.0 + kurtosis)
+        squares, unit = squares / growth, unit * growth
+        common = float(squares.sum() / left.sum())
     arm = shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
     environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
