@@ -61,16 +61,6 @@ def test_bins_are_environments_of_the_very_rows():
     assert found.cells.environments[:2] == ["2024-05-01 00:00", "2024-05-01 08:20"]
 
 
-def test_positive_rewards_have_their_logarithms():
-    rng = np.random.default_rng(3)
-    arm = rng.integers(2, size=2000)
-    log = {"arm": arm, "ts": np.arange(2000), "y": np.exp(rng.normal(0.0, 1.2, 2000)) * (1.0 + 0.5 * arm)}
-    found = followed(log)
-    labelled = tp.fit(log | {"bin": np.arange(2000) // 50}, arm="arm", reward="y", environment="bin")
-    assert found.scale == labelled.scale == "log"
-    assert found.contrast(1, 0) == labelled.contrast(1, 0)
-
-
 def test_rows_of_one_moment_stay_together_and_few_rows_have_two_bins():
     log, _ = visitors("conversions", rows=60)
     log["ts"] = np.arange(60) // 3

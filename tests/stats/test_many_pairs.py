@@ -79,6 +79,22 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
     assert np.isfinite(together[0]).mean() > 0.9
 
 
+@pytest.mark.parametrize("doublings", [1, 2, 3])
+@pytest.mark.parametrize(("kind", "scale"), SCALES)
+def test_limits_of_many_pairs_are_searched_as_far_as_those_of_single_pairs(
+    kind, scale, doublings, monkeypatch
+):
+    pairs = ESTIMATES[scale](log(kind)).pairs
+    i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
+    z = np.random.default_rng(1).uniform(-9.0, 9.0, i.size)
+    monkeypatch.setattr(pair_tests, "_DOUBLINGS", doublings)
+    alone = pairs.uppers(i, k, z)
+    monkeypatch.setattr(pair_tests, "_MANY", 5)
+    vars(pairs).pop("_grid")  # found before
+    assert pairs.uppers(i, k, z) == pytest.approx(alone, rel=1e-5, abs=1e-7, nan_ok=True)
+    assert np.isinf(alone).any()
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.3])
 @pytest.mark.parametrize(("kind", "scale"), SCALES)
 def test_pairs_that_are_tested_together_are_not_tested_alone_again(kind, scale, gap):

@@ -382,10 +382,10 @@ def test_limits_that_have_no_end_are_none_in_json():
 def test_moments_of_rewards_of_0_or_1_given_the_total_of_their_environment():
     """N/(N - 1) as without replacement; a single reward cannot vary, and neither can a sure one."""
     c = Cells.design(np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 3.0]]))
-    variance, third, spreads = BinaryRewards(c).moments(np.array([0.5, 0.25, 0.5, 1.0, 0.2]))
+    variance, skewness, spreads = BinaryRewards(c).moments(np.array([0.5, 0.25, 0.5, 1.0, 0.2]))
     assert variance == pytest.approx([0.0, 2 * 0.1875, 2 * 0.25, 0.0, 1.25 * 0.16])
-    assert third == pytest.approx([0.0, 0.1875 * 0.5, 0.0, 0.0, 0.16 * 0.6])
+    assert skewness * variance**1.5 == pytest.approx([0.0, 0.1875 * 0.5, 0.0, 0.0, 0.16 * 0.6])
     assert spreads is None
-    variance, third, _ = BinaryRewards(c).moments(np.array([0.5, -0.25, 1.5, 1.0 - 1e-16, 0.5]))
+    variance, skewness, _ = BinaryRewards(c).moments(np.array([0.5, -0.25, 1.5, 1.0 - 1e-16, 0.5]))
     assert variance == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.25 * 0.25])
-    assert third == pytest.approx(np.zeros(5))
+    assert skewness == pytest.approx(np.zeros(5))

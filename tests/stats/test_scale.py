@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
 
-import oracles
 from multiplicative_logs import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
 from tideproof.analysis import scale_choice
 from tideproof.analysis.scale_choice import choose_scale
 from tideproof.data import cells_from_arrays
-from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
-from tideproof.stats.scales.reward_logarithms import logarithm_gain
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.scales.scale_test import run_scale_test
 
@@ -244,29 +241,6 @@ def test_the_order_of_arms_does_not_matter():
         )
 
 
-def test_likelihoods_of_rewards_and_logarithms_are_of_the_same_rewards():
-    import statsmodels.api as sm
-
-    random = np.random.default_rng(2)
-    arm, environment = random.integers(3, size=90), random.integers(6, size=90)
-    reward = np.exp(0.3 * arm + random.normal(size=6)[environment] + 0.8 * random.normal(size=90))
-    X = oracles.dummies(arm, environment, 3, 6)[:, 1:]
-    raw, logged = sm.OLS(reward, X).fit(), sm.OLS(np.log(reward), X).fit()
-    want = logged.llf - np.sum(np.log(reward)) - raw.llf
-    found = logarithm_gain(cells_of(arm, environment, reward), cells_of(arm, environment, np.log(reward)))
-    assert found == pytest.approx(want, rel=1e-9)
-    assert found > 10.0
-
-
-def test_logarithms_of_other_rewards_are_refused():
-    arm, environment = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    whole = cells_of(arm, environment, np.array([1.0, 2.0, 3.0, 5.0]))
-    with pytest.raises(InputError, match="4 rewards but 3 logarithms"):
-        logarithm_gain(whole, cells_of(arm[:3], environment[:3], np.zeros(3)))
-    with pytest.raises(InputError, match="do not vary"):
-        logarithm_gain(whole, cells_of(arm, environment, np.zeros(4)))
-
-
 def cells_of(arm, environment, reward):
     pair, cell = np.unique(environment * 3 + arm, return_inverse=True)
     n = np.bincount(cell).astype(float)
@@ -318,6 +292,16 @@ def test_without_repeats_scales_are_chosen_and_named():
     assert choose_scale(once(2, 0.1, multiplies=False)).name == "difference"
     weak = choose_scale(once(2, 0.0, multiplies=True))
     assert weak.sentence.endswith("also valid if arms are compared by ratios.")
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0, 1e6])
+def test_equal_levels_without_repeats_tell_nothing(offset):
+    """Rounding of the levels is no evidence, but p was anything between 0 and 1."""
+    for seed in range(5):
+        own = np.random.default_rng(seed).normal(size=(8, 3))
+        reward = own - own.mean(axis=1, keepdims=True) + [0.0, 0.7, 1.9] + offset
+        cells = cells_from_arrays(np.tile(np.arange(3), 8), np.repeat(np.arange(8), 3), reward.ravel())
+        assert run_scale_test(cells, "difference", "ratio") == (0.0, 1.0)
 
 
 def test_without_repeats_too_little_or_zeros_tell_nothing():

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from tideproof.stats.best import student_inference
-from tideproof.stats.best.student_inference import deviate, normal_from_student, student_from_normal
+from tideproof.stats.best.student_inference import deviate, deviates, normal_from_student, student_from_normal
 
 
 @pytest.mark.parametrize("skewness", [-2.5, -0.7, -1e-3, 1e-4, 0.05, 0.4, 1.5])
@@ -31,6 +33,25 @@ def test_a_law_without_skewness_is_normal_and_one_without_variance_says_nothing(
     assert deviate(3.0, 4.0, 1e-6) == 1.5
     assert deviate(3.0, 0.0, 0.0) == 0.0
     assert math.isnan(deviate(3.0, math.nan, math.nan))
+
+
+@given(st.floats(-30.0, 30.0), st.floats(-3.0, 3.0), st.integers(-300, 300))
+def test_the_unit_of_a_skewed_number_does_not_matter(z, skewness, exponent):
+    """Third moments of any unit whose cube is representable; powers of 2 are exact."""
+    unit = math.ldexp(1.0, exponent)
+    scaled = (unit * z, unit**2, np.float64(unit) ** 3 * skewness)
+    assert deviate(*scaled) == deviate(z, 1.0, skewness)
+    assert deviates(*(np.array([x]) for x in scaled)) == pytest.approx([deviate(z, 1.0, skewness)], rel=1e-12)
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(5e-324, 1e308),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_no_moments_are_too_small_or_too_large(x, variance, third):
+    """A power of the variance would be 0 below 1e-216 and infinite above 1e205."""
+    assert not math.isnan(deviate(x, variance, third))
 
 
 def test_the_mirror_of_a_law_is_the_law_of_the_mirror():

@@ -84,8 +84,8 @@ def fit(
     scale
         How arms are compared: "difference" (the shift adds to all rewards), "ratio" (the shift multiplies
         them; estimates are lifts), "odds" (the shift multiplies the odds of 0/1 rewards), "log" (shift and
-        noise multiply rewards above 0; lifts are estimated from logarithms), or "auto": the scale that fits
-        the data, see `Fit.choice`.
+        noise multiply rewards above 0; lifts are estimated from logarithms), or "auto": the one of the first
+        three that fits the data, see `Fit.choice`.
     prior
         Prior distribution behind `Fit.p_best`: "exchangeable", the means of arms come from one normal
         distribution, whose standard deviation is estimated; or "flat", all differences are equally likely.

@@ -36,7 +36,6 @@ from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_
 from tideproof.analysis.scale_choice import (
     ScaleChoice,
     fit_on_scale,
-    needs_logs,
     resolve_variance,
     select_scale,
 )
@@ -186,7 +185,7 @@ class Fit:
         robust: Robust | None = None,
     ) -> Fit:
         """Estimate the arm means from three sequences: arm, environment and reward of each observation."""
-        found = cells_from_arrays(arm, environment, reward, logs=needs_logs(scale, variance))
+        found = cells_from_arrays(arm, environment, reward, logs=scale == "log")
         return cls(
             found,
             direction=direction,

@@ -17,7 +17,6 @@ from tideproof.analysis.arm_comparisons import Decision
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
 from tideproof.analysis.log_without_environments import TideEstimate, fit_tide_or_bins, most_rows
-from tideproof.analysis.scale_choice import needs_logs
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.within_label_test import MOST, WithinLabelTest, compare_with_shorter
 from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
@@ -120,18 +119,17 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
         columns = _find_columns(rows, options)
         observer.show_columns(columns)
         request = _column_spec(columns, asked)
-        logs = needs_logs(options.statistics.scale, options.variance)
         if asked.hidden_tide:
             time = str(asked.time)
             ordered = rows.timed(replace(request, environment=time, parts=(time,)), most_rows())
-            cells, tide, bins = fit_tide_or_bins(ordered, logs)
+            cells, tide, bins = fit_tide_or_bins(ordered)
             return LogReading(columns, CellReading(cells, {}, None), tide=tide, bins=bins)
         wish = ReadOptions(
             asked.covariate_columns,
             asked.unit or "",
             comparisons.by or "",
             options.statistics.winsorize,
-            logs,
+            options.statistics.scale == "log",
         )
         with observer.reading() as progress:
             found = read_cells(rows, request, wish, progress)

@@ -182,13 +182,13 @@ class UnlabelledCells(NamedTuple):
     bins: TimeBins | None
 
 
-def fit_tide_or_bins(rows: TimeOrderedRows, logs: bool | None = False) -> UnlabelledCells:
+def fit_tide_or_bins(rows: TimeOrderedRows) -> UnlabelledCells:
     """Estimate the tide from a log without environments, or group the rows of the log into time bins.
 
-    Bins are used where single rewards cannot show a tide. `logs` is described in `ReadOptions`.
+    Bins are used where single rewards cannot show a tide.
     """
     if too_coarse(rows.arm, rows.mean):
-        cells, bins = group_into_bins(rows, logs)
+        cells, bins = group_into_bins(rows)
         return UnlabelledCells(cells, None, bins)
     tide = TideEstimate(rows)
     return UnlabelledCells(tide.cells, tide, None)

@@ -16,7 +16,7 @@ from tideproof.analysis.scales.ratio_odds_scales import OddsScale, RatioScale
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.reward_logarithms import choose_logs, require_logs
+from tideproof.stats.scales.reward_logarithms import require_logs
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.scales.scale_test import (
     REJECTION_P,
@@ -63,8 +63,7 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         return _only_differences(cells, scale)
     aggregated = variance == "by-unit" and cells.units is not None and cells.units.rows
     if scale == "auto" and (variance == "auto" or aggregated):
-        choice = choose_scale(cells)
-        return choice if cells.logs is None else choose_logs(cells, cells.logs, choice)
+        return choose_scale(cells)
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
         return ScaleDecision("difference", {}, False, reason)
@@ -93,6 +92,8 @@ def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
 
 def choose_scale(cells: Cells) -> ScaleDecision:
     """Return the scale (differences, ratios or odds) on which arms differ equally in all environments.
+
+    Logarithms are never chosen: if two arms have equal means but different tails, logarithms name a winner.
 
     If the tests do not decide: ratios for 0/1 rewards (conversions usually change by factors) and for noise
     that grows with the level, as multiplicative noise does; differences otherwise.
@@ -166,7 +167,7 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
 def explain_misfits(choice: ScaleDecision) -> str:
     """Return the sentence on why arms are compared on the chosen scale, although it does not fit the data."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
-    if not choice.told or not wrong or choice.name == "log":
+    if not choice.told or not wrong:
         return choice.sentence
     worse = " and by ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
     chosen = _plural(choice.name)
@@ -184,17 +185,6 @@ def _plural(scale: ScaleName) -> str:
 def _p_text(p: float) -> str:
     """Return a p-value as text for a sentence."""
     return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
-
-
-def needs_logs(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether the requested scale for comparing arms requires the logarithms of the rewards.
-
-    The result is None if scale and variance model are chosen automatically. Logarithms are then read only
-    if they may help.
-    """
-    if scale == "log":
-        return True
-    return None if scale == variance == "auto" else False
 
 
 def fit_on_scale(

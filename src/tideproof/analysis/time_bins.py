@@ -52,11 +52,8 @@ class TimeBins(NamedTuple):
         return {"binned_by": self.column, "bins": self.bins, "rewards_a_bin": self.each}
 
 
-def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[Cells, TimeBins]:
-    """Group time-ordered rows of a log into time bins, which serve as environments.
-
-    `logs` says whether to read also the logarithms of rewards, as in `ReadOptions`.
-    """
+def group_into_bins(rows: TimeOrderedRows) -> tuple[Cells, TimeBins]:
+    """Group time-ordered rows of a log into time bins, which serve as environments."""
     singles = rows.singles
     if singles is None:
         bin_of, labels = _assign_bins(rows.time, rows.n, len(rows.arms), rows.clock)
@@ -67,18 +64,11 @@ def group_into_bins(rows: TimeOrderedRows, logs: bool | None = False) -> tuple[C
         order = np.argsort(singles.time, kind="stable")
         arm, reward = singles.arm[order], singles.reward[order]
         bin_of, labels = _assign_bins(singles.time[order], np.ones(arm.size), len(rows.arms), rows.clock)
-        found = cells_from_arrays(arm, bin_of, reward, logs=logs)
-        found = _with_arm_names(found, [rows.arms[i] for i in found.arms], rows.dropped)
+        found = cells_from_arrays(arm, bin_of, reward)
+        found = replace(found, arms=[rows.arms[i] for i in found.arms], dropped=rows.dropped)
     found = replace(found, environments=labels)
-    found = found if found.logs is None else replace(found, logs=replace(found.logs, environments=labels))
     each = round(float(found.n.sum()) / len(labels))
     return found, TimeBins(rows.column, len(labels), each, rows.clock)
-
-
-def _with_arm_names(cells: Cells, arms: list[Any], dropped: int) -> Cells:
-    """Return statistics of rewards by arm and environment, with names of arms in place of indices of arms."""
-    logs = None if cells.logs is None else replace(cells.logs, arms=arms)
-    return replace(cells, arms=arms, logs=logs, dropped=dropped)
 
 
 def _assign_bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:

@@ -127,7 +127,7 @@ def analyze_command(
     * --environment 'day(ts)' takes the day from the times in ts; 'a:b' combines two columns
     * --time without --environment estimates the shift as a curve over time
     * --scale is how shifts act: difference (added), ratio (multiplied), odds (on the odds of 0/1 rewards),
-      log (multiplied, for rewards above 0), or by default auto (as the data say)
+      log (multiplied, rewards above 0), or by default auto (as the data say, no log)
     * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, by-unit (with
       --unit), interaction, interaction+by-arm, interaction+by-environment, own-interaction or
       own-interaction+by-arm

@@ -20,7 +20,6 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.errors import InputError, describe_value
 from tideproof.stats.cells import Cells, UnitRewards, bernoulli_moments, sum_by_index
-from tideproof.stats.scales.reward_logarithms import logs_may_help
 from tideproof.text import format_count
 
 MOST_ARMS = 5_000  # their covariance matrix takes 200 MB
@@ -231,7 +230,9 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         tails = MomentSums(*bernoulli_moments(n, mean)[1:])
     if ends is not None:
         found = replace(found, low=ends.low, high=ends.high)
-    return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
+    if tails is None or not np.all(np.isfinite(tails)):  # Powers of rewards above 1e75 may overflow.
+        return found
+    return replace(found, cubes=tails.cubes, fourths=tails.fourths)
 
 
 def aggregated_row_units(groups: Groups, cell: Ints) -> UnitRewards | None:
@@ -345,10 +346,6 @@ def _index_codes(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
     return first[order], rank[of]
 
 
-def wants_logs(cells: Cells, logs: bool | None) -> bool:
-    """Return whether to read the logarithms of rewards besides the rewards.
-
-    If `logs` is None, they are read only if they may improve the analysis. There are none if a reward is 0 or
-    below.
-    """
-    return logs is not False and cells.positive and (logs is True or logs_may_help(cells))
+def wants_logs(cells: Cells, logs: bool) -> bool:
+    """Return whether to read the logarithms of rewards: they are requested, and all rewards are above 0."""
+    return logs and cells.positive

@@ -49,14 +49,14 @@ class ReadOptions:
     unit : column of the user or unit ID, by which standard errors are clustered; "" for none.
     by : column that defines the segments; "" for none.
     winsorize : winsorizing quantile: rewards above it are replaced by it; None for no winsorizing.
-    logs : whether to read also the logarithms of rewards, if all are above 0; None: only if they may help.
+    logs : whether to read also the logarithms of rewards, if all are above 0.
     """
 
     covariates: tuple[str, ...] = ()
     unit: str = ""
     by: str = ""
     winsorize: float | None = None
-    logs: bool | None = False
+    logs: bool = False
 
 
 class WinsorizingThreshold(NamedTuple):

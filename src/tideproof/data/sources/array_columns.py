@@ -32,12 +32,11 @@ _MOST_KEYS = 2**62
 
 
 def cells_from_arrays(
-    arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool | None = False
+    arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool = False
 ) -> Cells:
     """Group observations, given as three sequences (arm, environment, reward), by arm and environment.
 
-    `logs` says whether to add the cells of logarithms, if all rewards are above 0; None: only if they may
-    help.
+    `logs` says whether to add the cells of logarithms, if all rewards are above 0.
     """
     request = ColumnSpec.of("arm", "environment", "reward")
     columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]

@@ -377,10 +377,6 @@ def deviate(x: float, variance: float, third: float) -> float:
     `third` is the third central moment. For a count the result is close to the z-score of the mid-p-value:
     half the probability of the observed count is included.
 
-    References
-    ----------
-    Pearson (1895), Contributions to the mathematical theory of evolution II.
-
     Examples
     --------
     Nine events where four were expected: for a Poisson number P(X > 9) + P(X = 9)/2 is 0.0147, a z-score of
@@ -389,16 +385,25 @@ def deviate(x: float, variance: float, third: float) -> float:
     >>> round(deviate(5.0, 4.0, 4.0), 2), round(deviate(5.0, 4.0, 0.0), 2)
     (2.19, 2.5)
     """
-    from scipy.special import gammainc, gammaincc, ndtri
-
     if variance <= 0.0:
         return 0.0
-    z = x / math.sqrt(variance)
-    skewness = third / variance**1.5
+    sd = math.sqrt(variance)
+    return skewed_deviate(x / sd, third / sd / sd / sd)  # A power of the variance might be 0 or infinite.
+
+
+def skewed_deviate(z: float, skewness: float) -> float:
+    """Return the normal z-score of a skewed number with mean 0 and variance 1.
+
+    References
+    ----------
+    Pearson (1895), Contributions to the mathematical theory of evolution II.
+    """
+    from scipy.special import gammainc, gammaincc, ndtri
+
     if abs(skewness) < _SYMMETRIC:
         return z
-    shape = 4.0 / skewness**2
-    at = shape + math.copysign(1.0, skewness) * z * math.sqrt(shape)
+    shape = (2.0 / skewness) ** 2
+    at = shape + 2.0 * z / skewness
     if at <= 0.0:  # x is beyond the end of the shorter tail.
         return -math.copysign(_END, skewness)
     longer, shorter = float(gammaincc(shape, at)), float(gammainc(shape, at))
@@ -414,10 +419,11 @@ def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
     """
     from scipy.special import gammainc, gammaincc, ndtri
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z, skewness = x / np.sqrt(variance), third / variance**1.5
-        shape, sign = 4.0 / skewness**2, np.sign(skewness)
-        at = shape + sign * z * np.sqrt(shape)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        sd = np.sqrt(variance)
+        z, skewness = x / sd, third / sd / sd / sd
+        shape, sign = (2.0 / skewness) ** 2, np.sign(skewness)
+        at = shape + 2.0 * z / skewness
         longer, shorter = gammaincc(shape, at), gammainc(shape, at)
         bent = sign * np.clip(np.where(longer < shorter, -ndtri(longer), ndtri(shorter)), -_END, _END)
         bent = np.where(at <= 0.0, -sign * _END, bent)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.cell_variances import ROUNDING
 
 Mask = NDArray[np.bool_]
 
@@ -63,7 +64,8 @@ def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
     """
     cells.check_one_way("robust='cells'")
     checked = cells.compares[cells.environment]
-    inside = _robust_variance(cells)
+    rounding = _rounding_variance(cells)
+    inside = max(_robust_variance(cells), rounding)
     if np.count_nonzero(checked) <= cells.solution.joins + np.count_nonzero(cells.compares):
         return _all_cells_kept(
             cells, np.full(cells.n.size, np.nan), torn=False
@@ -78,7 +80,7 @@ def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
     believed, tau2 = _first_huber_fit(cells, checked, inside)
     for _ in range(_ROUNDS):
         before = believed
-        inside = _pooled_variance(cells, believed, inside)
+        inside = max(_pooled_variance(cells, believed, inside), rounding)
         z, tau2 = _distances(cells, believed, checked, inside, tau2)
         believed = ~(np.abs(z) > cut)  # Cells with NaN are kept.
         believed, whole = _leave_out_environments(cells, believed)
@@ -115,6 +117,11 @@ def _robust_variance(cells: Cells) -> float:
     half = np.searchsorted(np.cumsum(df[order]), 0.5 * df.sum())
     found = float(variance[order[half]])
     return found if found > 0.0 else float(np.sum(cells.squares) / df.sum())
+
+
+def _rounding_variance(cells: Cells) -> float:
+    """Return the variance of a reward below which the means of all cells may differ by rounding alone."""
+    return float((ROUNDING * np.max(np.abs(cells.mean))) ** 2 * np.max(cells.n))
 
 
 def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:

@@ -89,7 +89,7 @@ class MeasuredNoise:
 
     def moments(self, _: Floats) -> CellMoments:
         """Return the measured variance and third central moment of a reward in each cell."""
-        return CellMoments(self._found.variance, self._found.third, None)
+        return CellMoments.from_third(self._found.variance, self._found.third)
 
 
 class AdjustedBinaryRewards:
@@ -106,7 +106,7 @@ class AdjustedBinaryRewards:
         """Return the variance and third central moment of adjusted 0/1 rewards with the given rates."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
-        return CellMoments(self._left * variance, self._left**1.5 * variance * (1.0 - 2.0 * m), None)
+        return CellMoments.from_third(self._left * variance, self._left**1.5 * variance * (1.0 - 2.0 * m))
 
 
 class AdjustedPairTests(PairTests):

@@ -23,7 +23,12 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import deviate, normal_from_student, pair_variances, root_between
+from tideproof.stats.best.student_inference import (
+    normal_from_student,
+    pair_variances,
+    root_between,
+    skewed_deviate,
+)
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
@@ -147,21 +152,34 @@ class PairScale(Protocol):
 
 
 class CellMoments(NamedTuple):
-    """Variance and third central moment of a reward in each arm-by-environment cell.
+    """Variance and skewness of a reward in each arm-by-environment cell.
 
-    `spreads` holds the estimates behind them; None for 0/1 rewards.
+    Skewness is 0 where the variance is 0. Third moments instead of it might underflow. `spreads` holds the
+    estimates behind them; None for 0/1 rewards.
     """
 
     variance: Floats
-    third: Floats
+    skewness: Floats
     spreads: CellVariances | None
+
+    @classmethod
+    def from_third(cls, variance: Floats, third: Floats, spreads: CellVariances | None = None) -> CellMoments:
+        """Return the moments of rewards with the given third central moments."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sd = np.sqrt(variance)
+            return cls(variance, np.where(variance > 0.0, third / sd / sd / sd, 0.0), spreads)
+
+    @property
+    def third(self) -> Floats:
+        """Third central moment of a reward in each cell."""
+        return np.asarray(self.skewness * self.variance**1.5)
 
 
 class RewardDistribution(Protocol):
     """Protocol for the distribution of individual rewards around their mean."""
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the variance and third central moment of a reward in each arm-by-environment cell.
+        """Return the variance and skewness of a reward in each arm-by-environment cell.
 
         They are those that rewards have if `mean` holds the means of the cells.
         """
@@ -178,11 +196,17 @@ class BinaryRewards:
         self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the variance and third central moment of 0/1 rewards with the given means."""
+        """Return the variance and skewness of 0/1 rewards with the given means.
+
+        The third central moment is v (1 - 2 m) for a variance of v before the correction.
+        """
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
         variance[variance < _ROUNDING] = 0.0  # Otherwise a test would depend on rounding.
-        return CellMoments(self._correction * variance, variance * (1.0 - 2.0 * m), None)
+        corrected = self._correction * variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            skewness = np.where(corrected > 0.0, variance * (1.0 - 2.0 * m) / corrected**1.5, 0.0)
+        return CellMoments(corrected, skewness, None)
 
 
 class MeasuredRewards:
@@ -192,16 +216,16 @@ class MeasuredRewards:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the measured variance and third central moment of a reward in each arm-by-environment cell.
+        """Return the measured variance and skewness of a reward in each arm-by-environment cell.
 
         On the scale of ratios, variances are proportional to means.
         """
         s = self.spreads
         if self._fitted is None:
-            return CellMoments(s.variance, s.third, s)
+            return CellMoments(s.variance, s.skewness, s)
         with np.errstate(divide="ignore", invalid="ignore"):
             more = np.where(self._fitted > 0.0, mean / self._fitted, 1.0)
-        return CellMoments(s.variance * more, s.third * more**1.5, s)
+        return CellMoments(s.variance * more, s.skewness, s)
 
 
 _TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
@@ -246,9 +270,12 @@ class PairTests(Pairs):
         """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
-        weight = self.scale.cells.n * direction * direction
-        parts = weight * moments.variance
-        z = deviate(null.statistic, float(parts.sum()), float(np.dot(weight * direction, moments.third)))
+        noise = direction * np.sqrt(moments.variance)
+        parts = self.scale.cells.n * noise * noise
+        z, sd = 0.0, math.sqrt(float(parts.sum()))
+        if not sd <= 0.0:  # Noise is divided before it is cubed, because tiny cubes underflow.
+            skewness = float(np.sum(self.scale.cells.n * (noise / sd) ** 3 * moments.skewness))
+            z = skewed_deviate(null.statistic / sd, skewness)
         if moments.spreads is None:
             return z
         freedom = moments.spreads.freedom_of(self.scale.cells, parts)

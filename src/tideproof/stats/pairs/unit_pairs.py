@@ -52,7 +52,7 @@ class UnitRewardMoments:
         variance, _, spreads = self._rows.moments(mean)
         with np.errstate(divide="ignore", invalid="ignore"):
             more = np.where(self._variance > 0.0, variance / self._variance, 0.0)
-        return CellMoments(variance, self._third * more**1.5, spreads)
+        return CellMoments.from_third(variance, self._third * more**1.5, spreads)
 
 
 class UnitPairTests(PairTests):

@@ -24,6 +24,7 @@ _CELLS = 2**24  # Largest dense matrix of arms x environments: 128 MB.
 _EMPTY = 64  # With more empty entries per cell, a loop over cells is quicker.
 _FAR = 300.0  # exp(300) is practically infinite and does not overflow.
 _NOTHING = 1e-300
+_HUGE = 1e200  # Its power 3/2 is still finite.
 BLOCK_NUMBERS = 2**21  # Numbers in a block of pairs x arms: 16 MB.
 
 
@@ -163,7 +164,8 @@ class PairBatchTests:
     def deviates(self, gap: Floats) -> Floats:
         """Return the z-score of each pair of arms for testing that the two arms differ by `gap`.
 
-        The z-scores, (B,), are those of `PairTests.deviate`.
+        The z-scores, (B,), are those of `PairTests.deviate`. They are NaN where third moments may underflow
+        or overflow.
         """
         case = self._grid.case(self._batch, self._sums, gap)
         centre, varying = case.centre, case.varying
@@ -174,7 +176,9 @@ class PairBatchTests:
             own.append(n * v * (w - centre) ** 2)
             parts, thirds = parts + own[-1], thirds + n * t * (w - centre) ** 3
         parts = np.maximum(np.asarray(parts), 0.0)
-        z = deviates(case.statistic, parts.sum(axis=1), np.asarray(thirds).sum(axis=1))
+        variance = parts.sum(axis=1)
+        z = deviates(case.statistic, variance, np.asarray(thirds).sum(axis=1))
+        z[(variance > 0.0) & ~((variance > 1.0 / _HUGE) & (variance < _HUGE))] = np.nan
         spreads = self._grid.spreads
         if spreads is None:
             return z
@@ -330,7 +334,7 @@ def upper_bounds(
     high = low + step
     at_low, at_high = excess(low), excess(high)
     unknown = np.isnan(middle) | np.isnan(at_low)
-    for _ in range(doublings):  # Upwards, until the z-score is at most -z.
+    for _ in range(doublings - 1):  # Upwards, until the z-score is at most -z.
         short = at_high < 0.0
         if not short.any():
             break
@@ -339,7 +343,7 @@ def upper_bounds(
         high = np.where(short, high + step, high)
         at_high = np.where(short, excess(high), at_high)
     endless = at_high < 0.0
-    for _ in range(doublings):  # Downwards, if it is below -z at the start.
+    for _ in range(doublings - 1):  # Downwards, if it is below -z at the start.
         deep = at_low > 0.0
         if not deep.any():
             break
@@ -361,5 +365,5 @@ def upper_bounds(
         below, above = going & (y < 0.0), going & ~(y < 0.0)
         low, at_low = np.where(below, x, low), np.where(below, y, np.where(above, 0.5 * at_low, at_low))
         high, at_high = np.where(above, x, high), np.where(above, y, np.where(below, 0.5 * at_high, at_high))
-    found = np.where(bottomless, -np.inf, np.where(endless, np.inf, found))
+    found = np.where(endless, np.inf, np.where(bottomless, -np.inf, found))
     return np.where(middle == np.inf, np.inf, np.where(unknown, np.nan, found))

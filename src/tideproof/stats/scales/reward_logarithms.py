@@ -4,7 +4,9 @@ The model is r = exp(theta_arm + s_environment + noise). If noise is multiplicat
 durations, logarithms give every environment the same weight, and no single reward dominates. Means of
 logarithms compare geometric means. The ratio of arithmetic means needs half the variance of each arm's
 logarithms in addition, whose uncertainty is taken into account. That is correct if the logarithms are
-normal, and also if they are not but have equal variances in all arms.
+normal, and also if they are not but have equal variances in all arms. No test tells these cases from others
+with enough power (a few timeouts of one arm hardly change its logarithms, but its mean), so logarithms are
+used only on request.
 """
 
 from __future__ import annotations
@@ -17,22 +19,13 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.stats.best.student_inference import chi2_tail, normal_tail, pair_variances
+from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import additive_pairs
 from tideproof.stats.pairs.log_pairs import LogPairs
 from tideproof.stats.pairs.ratio_pairs import factor_means_and_shifts, ratio_pairs
-from tideproof.stats.scales.ratio_likelihood import solve_ratio
-from tideproof.stats.scales.scale_test import REJECTION_P, ScaleDecision, noise_grows
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
-
-EQUAL_VARIANCES_P = 0.2  # With a smaller p-value, arms have unequal variances of logarithms.
-_NEEDED_GAIN = math.log(20.0)  # Gain in log likelihood that is needed to prefer logarithms.
-_NEEDED_VARIANCE_RATIO = 0.8  # Logarithms must reduce the variances of ratios of means to this share.
-_MOST_REWARDS = 2e7  # With more rewards, logarithms are computed only on request.
-_FAR = 300.0  # exp(300) does not overflow.
-_SKEWED = 0.2  # Logarithms may help if the skewness inside cells is larger.
 
 
 def require_logs(cells: Cells) -> Cells:
@@ -45,114 +38,6 @@ def require_logs(cells: Cells) -> Cells:
         "scale='log' needs the single rewards, all above 0; it does not support aggregated rows, ratio "
         "metrics, covariates, units, two environment columns or live experiments: use scale='ratio'"
     )
-
-
-def logs_may_help(cells: Cells) -> bool:
-    """Return True if logarithms of rewards may improve the analysis, judged before computing them.
-
-    All rewards are above 0, they are not all equal, and they are skewed or vary more where they are larger.
-    For very many rewards the answer is False: means are precise enough, and another pass over the rows takes
-    long.
-    """
-    if float(np.sum(cells.n)) > _MOST_REWARDS:
-        return False
-    if not cells.positive or not cells.squares.any():
-        return False
-    if cells.cubes is None:
-        return noise_grows(cells)
-    used = cells.squares > 0.0
-    spread = float(np.sum(cells.squares)) / max(1.0, float(np.sum(cells.n - 1.0)))
-    own = np.sqrt(np.maximum(cells.squares[used] / np.maximum(cells.n[used] - 1.0, 1.0), 1e-12 * spread))
-    skewness = float(np.sum(cells.cubes[used] / own**3)) / float(np.sum(cells.n[used]))
-    return skewness > _SKEWED or noise_grows(cells)
-
-
-def choose_logs(cells: Cells, logs: Cells, choice: ScaleDecision) -> ScaleDecision:
-    """Decide whether to analyse logarithms of rewards instead of the rewards themselves.
-
-    The earlier decision `choice` is kept unless the data justify logarithms.
-
-    Logarithms are justified if the rewards are more likely under them than under the chosen scale (with the
-    Jacobian), if they make comparisons clearly more precise than ratios of means, if no test suggests an
-    additive tide (`additive_tide_p`), and if they have equal variances in all arms or are normal. Otherwise
-    their variances do not determine the means.
-    """
-    if not logs.squares.any() or not choice.tests or choice.name == "odds":
-        return choice
-    gain = (ratio_gain if choice.name == "ratio" else logarithm_gain)(cells, logs)
-    if not gain > _NEEDED_GAIN or additive_tide_p(logs) < REJECTION_P or not _more_precise(cells):
-        return choice
-    p = equal_variances_p(logs, logs.arm, logs.K)
-    if p < EQUAL_VARIANCES_P and normality_p(logs) < REJECTION_P:
-        said = (
-            f" Logarithms of rewards fit better, but they are not normally distributed and their variances "
-            f"differ between arms (p = {p:.2g}), so they cannot be used to compare means."
-        )
-        return choice._replace(sentence=choice.sentence + said)
-    said = (
-        f"Ratios of means are estimated from the logarithms of rewards, because a normal distribution of the "
-        f"logarithms makes the data {_gain_text(gain)} times as likely as a normal distribution of the "
-        f"rewards."
-    )
-    return ScaleDecision("log", choice.tests, True, said, ("log",))
-
-
-def logarithm_gain(cells: Cells, logs: Cells) -> float:
-    """Return the log likelihood ratio of lognormal rewards against normally distributed rewards.
-
-    Both models have one shift for all arms and one variance. `logs` are the cells of log r. The density of r
-    is that of log r divided by r, which is the Jacobian.
-
-    References
-    ----------
-    Box, Cox (1964), An analysis of transformations.
-    """
-    raw = cells.solution
-    return 0.5 * raw.told * math.log(_require_variation(raw.rss)) - _negative_log_likelihood(cells, logs)
-
-
-def ratio_gain(cells: Cells, logs: Cells) -> float:
-    """Return the log likelihood ratio of lognormal rewards against normal rewards with multiplicative shifts.
-
-    The second model is that of the scale of ratios: normal rewards with a multiplicative mean and a
-    variance proportional to the mean.
-    """
-    fitted = solve_ratio(cells).fitted
-    squares = float(np.sum((cells.squares + cells.n * (cells.mean - fitted) ** 2) / fitted))
-    density = 0.5 * float(np.sum(cells.n * np.log(fitted)))
-    return (
-        density
-        + 0.5 * logs.solution.told * math.log(_require_variation(squares))
-        - _negative_log_likelihood(cells, logs)
-    )
-
-
-def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
-    """Return minus the log likelihood of the rewards if they are lognormal, up to a constant."""
-    found = logs.solution
-    if round(float(np.sum(cells.n))) != found.told:
-        raise InputError(
-            f"all rewards must be above 0: there are {cells.n.sum():.0f} rewards but {found.told} logarithms"
-        )
-    return 0.5 * found.told * math.log(_require_variation(found.rss)) + float(np.sum(logs.n * logs.mean))
-
-
-def _require_variation(squares: float) -> float:
-    """Raise `InputError` if a residual sum of squares is 0; otherwise return it.
-
-    Likelihoods are infinite if it is 0.
-    """
-    if squares <= 0.0:
-        raise InputError("scales cannot be compared by likelihood: rewards do not vary around their means")
-    return squares
-
-
-def _more_precise(cells: Cells) -> bool:
-    """Return True if logarithms of rewards compare arms clearly more precisely than ratios of means."""
-    logs = require_logs(cells)
-    by_logs = log_means(logs, logs.solution).covariance
-    by_means = ratio_pairs(cells, cells.solution.freedom).covariance
-    return bool(np.sum(pair_variances(by_logs)) < _NEEDED_VARIANCE_RATIO * np.sum(pair_variances(by_means)))
 
 
 class LogMeans(NamedTuple):
@@ -207,38 +92,6 @@ def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
     return chi2_tail(float(np.sum(w * (y - np.average(y, weights=w)) ** 2)), seen.size - 1.0)
 
 
-def additive_tide_p(logs: Cells) -> float:
-    """Return the p-value for testing that shifts multiply rewards instead of adding to them.
-
-    It is 1 if this cannot be tested.
-
-    With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
-    freedom), and logarithms vary less there, because the noise does not grow. The result is the smaller of
-    the two p-values, doubled.
-    """
-    if not np.any(logs.compares):
-        return 1.0
-    solution = logs.solution
-    residual = logs.centred(logs.mean - solution.mu[logs.arm])
-    level = logs.by_environment(logs.n * (logs.mean - solution.mu[logs.arm])) / np.maximum(logs.sizes, 1.0)
-    away = level - float(np.average(level, weights=logs.sizes))
-    x = logs.centred(solution.mu[logs.arm] * np.exp(-np.clip(away, -_FAR, _FAR))[logs.environment])
-    left = logs.centred(x - (solution.P @ logs.by_arm(logs.n * x))[logs.arm])
-    variance = additive_pairs(logs, solution).variance
-    arms = _two_sided(float(np.sum(logs.n * left * residual)), float(np.sum(logs.n * left**2 * variance)), x)
-    seen, y, w = _log_variances(logs, logs.environment, logs.J)
-    rise = away[seen] - (np.average(away[seen], weights=w) if seen.size else 0.0)
-    noise = _two_sided(float(np.sum(w * rise * y)), float(np.sum(w * rise**2)), rise)
-    return min(1.0, 2.0 * min(arms, noise))
-
-
-def _two_sided(U: float, variance: float, of: Floats) -> float:
-    """Return the two-sided p-value of a sum that should have expectation 0; 1 if it has no variance."""
-    if not variance > 1e-20 * float(np.sum(of**2)):
-        return 1.0
-    return 2.0 * normal_tail(abs(U) / math.sqrt(variance))
-
-
 def normality_p(logs: Cells) -> float:
     """Return the p-value of the Jarque-Bera test that logarithms of rewards are normally distributed.
 
@@ -273,7 +126,7 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
     if c.fourths is None or not seen.any():
         return 0.0
     own = squares[seen] / freedom[seen]
-    scaled = sum_by_index(of, c.fourths, labels)[seen] / own**2
+    scaled = sum_by_index(of, c.fourths, labels)[seen] / own / own
     return max(0.0, float(np.sum(scaled) / np.sum(sum_by_index(of, c.n, labels)[seen])) - 3.0)
 
 
@@ -308,12 +161,3 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
         theta, C, means_and_shifts, float(solution.freedom), found.pairs, solution.component
     )
     return replace(made, freedom=found.freedom)
-
-
-def _gain_text(gain: float) -> str:
-    """Return the likelihood ratio exp(gain) as text for a sentence.
-
-    >>> _gain_text(math.log(30)), _gain_text(100.0)
-    ('30', '10^43')
-    """
-    return f"{math.exp(gain):.0f}" if gain < 9.0 else f"10^{gain / math.log(10.0):.0f}"

@@ -131,11 +131,14 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     s = c.solution
     without_arm = c.mean - s.mu[c.arm]
     level = c.by_environment(without_arm) / np.maximum(c.sizes, 1.0)
-    x = c.centred(s.mu[c.arm] * (level - np.average(level, weights=c.sizes))[c.environment])
+    x = c.centred(s.mu[c.arm] * level[c.environment])
     left = c.centred(x - (s.P @ c.by_arm(x))[c.arm])
     square, freedom = float(np.sum(left**2)), s.freedom - 1
     exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
-    if freedom < 1 or exact or not square > 1e-20 * float(np.sum(x**2)):
+    rounding = 1e-26 * float(
+        np.max(c.mean**2) * np.sum(s.mu[c.arm] ** 2)
+    )  # With equal levels all is rounding.
+    if freedom < 1 or exact or not square > rounding:
         return ScaleTest(0.0, 1.0)
     U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
     t = U / math.sqrt(max(s.rss - U**2, 1e-20 * s.rss) / freedom)
@@ -351,7 +354,8 @@ def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats
         scale = float(np.sum(squares)) / max(1.0, float(np.sum(freedom)))
         return lambda x: np.full(x.shape, max(scale, 1e-300))
     scale = float(np.sum(squares) / np.sum(freedom * level**power))
-    return lambda x: scale * np.maximum(x, 1e-12) ** power
+    least = 1e-12 * float(np.max(level))
+    return lambda x: scale * np.maximum(x, least) ** power
 
 
 class _Growth(NamedTuple):
@@ -395,7 +399,7 @@ def _growth(cells: Cells, level: Floats) -> _Growth:
     if cells.fourths is not None:
         fourths = cells.by_environment(cells.fourths)
         for end, these in enumerate(ends):
-            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] ** 2 - 3.0)
+            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] / inside[end] - 3.0)
     rise = math.log(inside[1] / inside[0])
     power = float(np.clip(rise / math.log(high / low), 0.0, 3.0))
     return _Growth(power, rise / math.sqrt(float(np.sum(noise / left))))

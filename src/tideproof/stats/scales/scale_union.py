@@ -18,7 +18,7 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.difference_pairs import WaldPairs
+from tideproof.stats.pairs.difference_pairs import DifferencePairScale, WaldPairs
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
@@ -95,10 +95,12 @@ class ScaleUnion(Pairs):
 
         The result is NaN if it is undefined.
         """
-        if math.isnan(gap):
-            return gap
         scale = _scale(other.found)
-        x, y = scale.met(i, k, min(max(gap, -_FAR), _FAR))
+        if math.isnan(gap) or (math.isinf(gap) and isinstance(scale, DifferencePairScale)):
+            return gap
+        if not isinstance(scale, DifferencePairScale):
+            gap = min(max(gap, -_FAR), _FAR)
+        x, y = scale.met(i, k, gap)
         share = _traffic(other.found, scale.cells, i)
         return SCALE_PROPERTIES[self._scale].gap_over_traffic(share, x, y)
 

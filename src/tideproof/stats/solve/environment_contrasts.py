@@ -45,7 +45,7 @@ def environment_gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentG
     own, other = noise.variance[x], noise.variance[y]
     total = own + other
     with np.errstate(divide="ignore", invalid="ignore"):  # Welch (1947), Satterthwaite (1946)
-        welch = total**2 / (own**2 / noise.freedom[x] + other**2 / noise.freedom[y])
+        welch = 1.0 / ((own / total) ** 2 / noise.freedom[x] + (other / total) ** 2 / noise.freedom[y])
     nu = np.where(noise.source[x] == noise.source[y], noise.freedom[x], welch)
     return EnvironmentGaps(c.environment[x], c.mean[x] - c.mean[y], total, nu)
 

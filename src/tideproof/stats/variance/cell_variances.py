@@ -20,10 +20,11 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import residuals
+from tideproof.stats.variance.variance_growth import growth_factors
 
 # Residuals below this share of the largest mean are rounding.
-_ROUNDING = 32 * float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
+ROUNDING = 32 * float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
 # Degrees of freedom that the common variance is worth to an arm after an adaptive policy. With 1 or more,
 # intervals miss too often if the noisiest arm is given up early; with 0, an arm may seem free of noise.
 _COMMON_AFTER_A_POLICY = 0.5
@@ -34,27 +35,32 @@ def is_exact(sigma: float, largest: float) -> bool:
 
     It is compared with the largest mean.
     """
-    return sigma <= _ROUNDING * largest
+    return sigma <= ROUNDING * largest
 
 
 class CellVariances(NamedTuple):
-    """Variance and third central moment of the rewards in each cell, with degrees of freedom.
+    """Variance and skewness of the rewards in each cell, with degrees of freedom.
 
     Attributes
     ----------
-    variance, third : (C,) second and third central moment of a single reward.
+    variance, skewness : (C,) variance and skewness of a single reward.
     freedom : degrees of freedom of the common variance; infinite if those of the arms include them.
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     """
 
     variance: Floats
-    third: Floats
+    skewness: Floats
     freedom: float
     arm_trust: Floats
     environment_trust: Floats
     arm_freedom: Floats
     environment_freedom: Floats
+
+    @property
+    def third(self) -> Floats:
+        """Third central moment of a single reward in each cell: (C,)."""
+        return np.asarray(self.skewness * self.variance**1.5)
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
         """Return Satterthwaite's degrees of freedom of a sum of variances estimated by arm and environment.
@@ -98,25 +104,26 @@ def measure_variances(
     kurtosis = 0.0
     if cells.fourths is not None:
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
+    if np.array_equal(base, fitted):  # On the scale of ratios, proportional to means is a first guess.
+        growth = growth_factors(cells, fitted, squares, left, 2.0 + kurtosis)
+        squares, unit = squares / growth, unit * growth
+        common = float(squares.sum() / left.sum())
+    relative, known = squares / common, math.inf if adaptive else float(freedom)
     if adaptive:
-        arm, known = own_variances(cells, squares / common, 2.0 + kurtosis), math.inf
+        arm = own_variances(cells, relative, 2.0 + kurtosis)
     else:
-        arm, known = (
-            shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis),
-            float(freedom),
-        )
+        arm = shrink_variances(cells.arm, relative, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
     environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
-    third = np.zeros(variance.size)
+    skewness = np.zeros(variance.size)
     if cells.cubes is not None:
-        power = variance**1.5
-        safe = used & (power >= _TINY)
-        skewness = float(np.sum(cells.cubes[safe] / power[safe]) / np.sum(cells.n[used]))
-        third = skewness * variance**1.5
-    variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
+        seen = used & (variance > 0.0)
+        sd = np.sqrt(variance[seen])
+        skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
+    variance = np.where(used, variance, 0.0)
     return CellVariances(
-        variance, third, known, arm.trust, environment.trust, arm.freedom, environment.freedom
+        variance, skewness, known, arm.trust, environment.trust, arm.freedom, environment.freedom
     )
 
 
@@ -127,11 +134,10 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
     """
     freedom = np.maximum(cells.by_arm(left), 1e-300)
     own = cells.by_arm(squares) / freedom
-    squared = own**2
-    seen = squared >= _TINY
+    seen = own > 0.0
     if not seen.any():
         return 0.0
-    scaled = cells.by_arm(fourths)[seen] / squared[seen]
+    scaled = cells.by_arm(fourths)[seen] / own[seen] / own[seen]
     return max(0.0, float(scaled.sum() / cells.counts[seen].sum()) - 3.0)
 
 

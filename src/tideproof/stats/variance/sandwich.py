@@ -96,7 +96,7 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
     """
     cells = cells.weighted(cells.n / pools.variance[pools.of])
     solution = solve(cells)
-    P = solution.P
+    P, own = solution.P, pair_variances(solution.P)
     extra, spent = np.zeros_like(P), np.zeros_like(P)
     b = cells.dense_shares()
     for p, here in group_members(pools.of):
@@ -109,9 +109,11 @@ def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
         np.add.at(together, column, w[:, None] * X)  # It is 0 if the pool is an environment.
         both = R @ P @ R.T + (together.T / cells.totals[environments]) @ together
         extra += 4.0 * (T - both) / pools.freedom[p]
-        spent += pair_variances(T) ** 2 / pools.freedom[p]
+        spent += (
+            np.divide(pair_variances(T), own, out=np.zeros_like(P), where=own > 0.0) ** 2 / pools.freedom[p]
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
-        nu = np.where(spent > 0.0, pair_variances(P) ** 2 / spent, np.inf)
+        nu = np.where(spent > 0.0, 1.0 / spent, np.inf)
     return WeightedFit(cells, solution, P + extra, nu)
 
 
