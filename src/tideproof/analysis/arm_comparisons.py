@@ -22,7 +22,6 @@ from tideproof.stats.best.anytime_bounds import AnytimeBounds
 from tideproof.stats.best.multiple_comparisons import (
     ArmGroup,
     Comparisons,
-    Pairs,
     ReversedPairs,
     compare_with_best,
     critical_deviate,
@@ -100,7 +99,9 @@ def compare_arms(
 ) -> Contrast:
     """Return the estimated difference or lift of one arm over another, with a confidence interval.
 
-    Unknown numbers become None. `found` holds the tests on the scale `on`. `ever` holds the critical value for this pair that is valid at all looks
+    Unknown numbers become None. `found` holds the tests on the scale `on`.
+
+    `ever` holds the critical value for this pair that is valid at all looks
     together, and the p-value of no difference under continuous monitoring.
     """
     i, k = indices

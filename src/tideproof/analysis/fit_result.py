@@ -63,7 +63,7 @@ from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.stats.variance.similar_environments import for_similar_environments
+from tideproof.stats.variance.similar_environments import environments_needed, for_similar_environments
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
 
@@ -376,7 +376,10 @@ class Fit:
         """Estimates on every scale of comparison (such as ratios) that fits the data but was not chosen."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
-            return {"these": {}, "similar": {}}  # always so with a hidden tide, which has no least-squares fit
+            return {
+                "these": {},
+                "similar": {},
+            }  # always so with a hidden tide, which has no least-squares fit
         asked = self.cells, self._solution, self.variance, self.adaptive
         these = {scale: fit_on_scale(scale, *asked).found for scale in rest}
         if self.about == "these":
@@ -409,6 +412,29 @@ class Fit:
             if int(self._may_be_best("these").sum()) == 1:
                 return replace(found, doubt="other environments")
         return found
+
+    @property
+    def sure_about(self) -> About:
+        """The environments that a winner is about: "these" if it is only known to be the best in these."""
+        return "these" if self.decision.standing == "winner_on_these" else self.about
+
+    @property
+    def environments_to_come(self) -> int | None:
+        """Number of further environments that would probably show that the leading arm is the best in others.
+
+        It assumes that the estimated lead is the true one. None if that is unknown, or if more than 20 times
+        as many as observed were needed.
+        """
+        if len(self.groups) > 1:
+            return None
+        best, second = self._position(self.decision.best), self._position(self.decision.runner_up)
+        found = self._tested[self.about]
+        deviate = abs(found.pairs.deviate(best, second))
+        level = 0.5 + 0.5 * self.confidence if self.cells.K == 2 else self.confidence
+        observed = int(self.cells.compares.sum())
+        return environments_needed(
+            deviate, float(found.freedom[best, second]), observed, level, self.cells.K - 1
+        )
 
     @property
     def verdict(self) -> str:

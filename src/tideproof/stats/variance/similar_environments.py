@@ -6,13 +6,19 @@ other environments (interaction).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.stats.best.student_inference import pair_variances
+from tideproof.stats.best.student_inference import (
+    normal_from_student,
+    normal_quantile,
+    pair_variances,
+    student_from_normal,
+)
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS, BetweenEnvironmentPairs
 from tideproof.stats.pairs.cautious_pairs import CautiousPairs
@@ -21,6 +27,7 @@ from tideproof.stats.pairs.exact_pairs import ExactPairs
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.variance.variance_models import Estimate
 
+MOST_TO_COME = 20  # A prediction of more than this many times the observed environments says nothing.
 MOST_TESTED_ARMS = 100  # With more arms, standard errors replace score tests.
 EASE = 1.96 / 1.645  # A statement about other environments needs one about these at the level 10 %.
 
@@ -44,6 +51,33 @@ def for_similar_environments(found: Estimate) -> Estimate | None:
         between = WaldPairs(found.mu, covariance, freedom)
     pairs = CautiousPairs(between, within, EASE)
     return replace(found, covariance=covariance, freedom=freedom, pairs=pairs)
+
+
+def environments_needed(
+    deviate: float, freedom: float, observed: int, confidence: float, comparisons: int
+) -> int | None:
+    """Return how many more environments would raise a z-score between environments to its critical value.
+
+    `deviate` is the z-score of the difference of two arms, `freedom` its degrees of freedom, `observed` the
+    number of environments so far, and `confidence` the one-sided confidence level of one of `comparisons`.
+    The result is None if it is unknown or above `MOST_TO_COME` times as many as observed.
+
+    >>> environments_needed(1.7, 13.0, 14, 0.975, 1), environments_needed(0.0, 13.0, 14, 0.975, 1)
+    (5, None)
+    """
+    if not (deviate > 0.0 and freedom > 0.0):
+        return None
+    needed = normal_quantile(1.0 - (1.0 - confidence) / comparisons)
+    t = student_from_normal(deviate, freedom)
+    low, high = observed, (MOST_TO_COME + 1) * observed
+    if normal_from_student(t * math.sqrt(high / observed), freedom * high / observed) < needed:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        grown = middle / observed
+        reached = normal_from_student(t * math.sqrt(grown), freedom * grown) >= needed
+        low, high = (low, middle) if reached else (middle, high)
+    return high - observed
 
 
 def _has_enough_environments(cells: Cells, found: Estimate) -> bool:
