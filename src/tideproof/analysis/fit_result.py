@@ -376,10 +376,7 @@ class Fit:
         """Estimates on every scale of comparison (such as ratios) that fits the data but was not chosen."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
-            return {
-                "these": {},
-                "similar": {},
-            }  # always so with a hidden tide, which has no least-squares fit
+            return {"these": {}, "similar": {}}  # always so with a hidden tide, which has no least squares
         asked = self.cells, self._solution, self.variance, self.adaptive
         these = {scale: fit_on_scale(scale, *asked).found for scale in rest}
         if self.about == "these":
@@ -408,9 +405,9 @@ class Fit:
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
         found = decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
         found = replace(found, about=self.about)
-        if found.doubt == "several candidates" and self.about == "similar":
-            if int(self._may_be_best("these").sum()) == 1:
-                return replace(found, doubt="other environments")
+        doubtful = found.doubt == "several candidates" and self.about == "similar"
+        if doubtful and int(self._may_be_best("these").sum()) == 1:
+            return replace(found, doubt="other environments")
         return found
 
     @property
@@ -450,7 +447,8 @@ class Fit:
     def lead(self, arm: Any) -> float:
         """Return the smallest z statistic of leads of `arm` over the other arms; positive if it leads all.
 
-        It is about these environments only. All scales (difference, ratio, odds or log) that fit the data are used.
+        It is about these environments only. All scales (difference, ratio, odds or log) that fit the data are
+        used.
 
         It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """

@@ -132,13 +132,12 @@ def decision_text(
     by = f": {lead}" if lead else ""
     if doubt is None:
         return f"{winner_text(best, sure, where)}{by}"
+    rest = [arm for arm in candidates if arm != best]
     if doubt == "other environments":
-        others = (arm for arm in candidates if arm != best)
-        return f"{winner_text(best, sure, where)}{by}; {other_environments_text(others, more)}"
+        return f"{winner_text(best, sure, where)}{by}; {other_environments_text(rest, more)}"
     if doubt in _UNKNOWN_CONFIDENCE:
         return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
-    others = candidates_text(arm for arm in candidates if arm != best)
-    return f"{leader_text(best)}{by}, but {others}{sure and f' ({sure})'}"
+    return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
 
 
 def chance_text(probability: float, prior: Prior | None = None) -> str:

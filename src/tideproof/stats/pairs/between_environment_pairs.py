@@ -1,8 +1,8 @@
 """Tests of two arms whose differences vary from environment to environment, on every scale of comparison.
 
 The estimated effect of arm i minus that of arm k is, to first order, a sum over environments of u_j, the
-weighted residuals of their cells (`pair_tests` defines the weights). If environments are a sample of many, and
-in each of them the arms differ a little more or less than on average (interaction), then the u_j are
+weighted residuals of their cells (`pair_tests` defines the weights). If environments are a sample of many,
+and in each of them the arms differ a little more or less than on average (interaction), then the u_j are
 independent, and their variation shows how uncertain the sum is, whatever its cause. Let h_j be the share of
 environment j in the information. The variance is
 
@@ -173,7 +173,7 @@ class BetweenEnvironmentPairs(Pairs):
         return self.gap(i, k) - t * error.se
 
     def _error(self, i: int, k: int) -> _Error:
-        """Return the standard error of the difference of two arms, with its degrees of freedom and skewness."""
+        """Return the standard error of the difference of two arms, with degrees of freedom and skewness."""
         pair = min(i, k), max(i, k)
         if pair not in self._known:
             self._known[pair] = self._find_error(*pair)
