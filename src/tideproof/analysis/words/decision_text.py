@@ -89,13 +89,13 @@ def environments_text(about: About, count: int | None = None) -> str:
     `count` is their number, or None if it is not to be said.
 
     >>> environments_text("similar", 14), environments_text("these", 3), environments_text("these", 1)
-    ('environments like these', 'these 3 environments', 'this environment')
+    ('environments like these', 'these 3 environments', 'this log')
     """
     if about == "similar":
         return "environments like these"
     if count is None:
         return "these environments"
-    return "this environment" if count == 1 else f"these {count:,} environments"
+    return "this log" if count == 1 else f"these {count:,} environments"
 
 
 def other_environments_text(others: Iterable[Any], more: int | None) -> str:
