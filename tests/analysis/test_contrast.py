@@ -60,7 +60,7 @@ def student(variance, freedom, confidence=0.9, adaptive=False):
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = WaldPairs(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
     on = On(pairs, "difference", freedom, variance)
-    return compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=confidence, adaptive=adaptive)
+    return compare_arms(("B", "A"), on, on.found, (0, 1), confidence=confidence, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -87,7 +87,7 @@ def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says(
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
     """Five arms: each of four one-sided statements at the fourth root of the confidence."""
     on = On(Normal(3.0), "difference", arms=5)
-    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=0.95, adaptive=False, picked=True)
+    found = compare_arms(("B", "A"), on, on.found, (0, 1), confidence=0.95, adaptive=False, picked=True)
     reach = stats.norm.ppf(0.95**0.25)
     assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
     assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)
@@ -97,13 +97,13 @@ def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_d
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
     on = On(Normal(0.2), scale)
-    found = compare_arms(("B", "A"), on, on.found.pairs, (0, 1), confidence=0.95, adaptive=False)
+    found = compare_arms(("B", "A"), on, on.found, (0, 1), confidence=0.95, adaptive=False)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = compare_arms(("A", "B"), on, on.found.pairs, (1, 0), confidence=0.95, adaptive=False)
+    back = compare_arms(("A", "B"), on, on.found, (1, 0), confidence=0.95, adaptive=False)
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
@@ -111,9 +111,9 @@ def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
     names, places = ("B", "A"), (0, 1)
     below, above = On(Normal(-math.inf)), On(Normal(math.inf))
-    found = compare_arms(names, below, below.found.pairs, places, confidence=0.95, adaptive=False)
+    found = compare_arms(names, below, below.found, places, confidence=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = compare_arms(names, above, above.found.pairs, places, confidence=0.95, adaptive=False)
+    found = compare_arms(names, above, above.found, places, confidence=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,10 +92,12 @@ def test_logs_and_experiments_name_a_winner_alike():
     sure = tp.Recommendation(
         "B", "A", 0.4, 0.1, 0.7, 40, (("A", "B"),), adaptive=True, sure=True, confidence=0.95
     )
-    begin = words.winner_text("B", words.confidence_text(0.95))
-    assert begin == "B is best (95 % confidence)"
+    begin = words.winner_text("B", words.confidence_text(0.95), words.environments_text("similar"))
+    assert begin == "B is best in environments like these (95 % confidence)"
     assert verdict.startswith(f"{begin}: +")
-    assert headline(sure).startswith(f"{begin}: +0.40 over A")
+    assert headline(replace(sure, about="similar")).startswith(f"{begin}: +0.40 over A")
+    these = words.winner_text("B", words.confidence_text(0.95), words.environments_text("these"))
+    assert headline(sure).startswith(f"{these}: +0.40 over A")
 
 
 def test_logs_and_experiments_name_separate_groups_alike():

@@ -28,7 +28,7 @@ def limits(x, y, confidence):
 def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
     assert means(confidence=0.8).verdict == (
-        f"B is best (80 % confidence): {gap:+.1f} over A, the runner-up (80 % confidence interval: {low:+.1f} to "
+        f"B is best in this log (80 % confidence): {gap:+.1f} over A, the runner-up (80 % confidence interval: {low:+.1f} to "
         f"{high:+.1f}; lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (exchangeable prior)"
     )
 
@@ -60,15 +60,15 @@ def test_lifts_of_rates_are_in_percent():
     found = fit.contrast("B", "A")
     assert found.estimate == pytest.approx(0.5)
     interval = f"95 % confidence interval: {100 * found.low:+.0f} % to {100 * found.high:+.0f} %"
-    expected = f"B is best (95 % confidence): +50 % over A, the runner-up ({interval})"
+    expected = f"B is best in this log (95 % confidence): +50 % over A, the runner-up ({interval})"
     assert fit.verdict.startswith(expected)
     odds = clicks((100, 900), (150, 850), scale="odds")
     assert odds.verdict.startswith(
-        f"B is best (95 % confidence): odds {100 * odds.contrast('B', 'A').estimate:+.0f} % over A"
+        f"B is best in this log (95 % confidence): odds {100 * odds.contrast('B', 'A').estimate:+.0f} % over A"
     )
     points = clicks((100, 900), (150, 850), scale="difference").verdict
     assert points.startswith(
-        "B is best (95 % confidence): +5.0 percentage points over A, the runner-up (95 % confidence interval: +"
+        "B is best in this log (95 % confidence): +5.0 percentage points over A, the runner-up (95 % confidence interval: +"
     )
     assert "points; lift +50 %)" in points
 
@@ -88,6 +88,6 @@ def test_too_few_events_are_counted():
 def test_a_runner_up_without_an_event_is_not_divided_by():
     said = clicks((0, 400), (30, 370), scale="ratio").verdict
     assert said.startswith(
-        "B is best (95 % confidence): unbounded lead over A, the runner-up, because all rewards of A are 0 (95 % confidence interval: +"
+        "B is best in this log (95 % confidence): unbounded lead over A, the runner-up, because all rewards of A are 0 (95 % confidence interval: +"
     )
     assert " or more)" in said

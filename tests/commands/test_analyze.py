@@ -72,7 +72,7 @@ def test_an_exact_fit_is_no_certainty(tmp_path):
     assert row[1:3] == ["7.2", "\N{EN DASH}"]  # no interval where there is no noise
     assert result.exit_code == 3
     path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.0000000001\nC,rain,4\n")
-    assert run(path, *NAMES).stdout.startswith("C is best (95 % confidence)")
+    assert run(path, *NAMES).stdout.startswith("C is best in these 2 environments (95 % confidence)")
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e13])
@@ -89,7 +89,7 @@ def test_the_verdict_comes_first(log):
     result = run(log, *NAMES)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("B is best (95 % confidence): +")
+    assert lines[0].startswith("B is best in environments like these (95 % confidence): +")
     verdict = " ".join(result.stdout.split("\n\n")[0].split())
     assert verdict.endswith("best with probability > 0.999 (exchangeable prior).")
     assert "probability > 0.999 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
@@ -114,7 +114,8 @@ def test_columns_are_guessed_and_that_is_said(log):
 
 
 TINY = {
-    "winner": ("A,1,0\nA,1,1\nB,1,10\nB,1,11\n", 0),
+    "winner": ("".join(f"A,{day},0\nA,{day},1\nB,{day},10\nB,{day},{11 + day}\n" for day in range(4)), 0),
+    "winner_on_these": ("A,1,0\nA,1,1\nB,1,10\nB,1,11\n", 5),
     "open": ("A,1,0\nA,1,1\nB,1,0.5\nB,1,1.5\n", 3),
     "not_comparable": ("A,1,0\nA,1,1\nB,2,10\nB,2,11\n", 4),
 }
@@ -127,6 +128,18 @@ def test_the_exit_code_says_how_it_stands(tmp_path, standing):
     path.write_text(f"variant,day,sales\n{rows}")
     found = run(path, *NAMES, "--json")
     assert (found.exit_code, json.loads(found.stdout)["standing"]) == (code, standing)
+    about_these = run(path, *NAMES, "--json", "--about", "these")
+    wins = standing.startswith("winner")
+    assert about_these.exit_code == (0 if wins else code)
+    said = json.loads(about_these.stdout)
+    assert (said["standing"], said["about"]) == ("winner_on_these" if wins else standing, "these")
+
+
+def test_an_unknown_scope_is_named(log):
+    assert (
+        str(run(log, *NAMES, "--about", "those").exception)
+        == "about must be 'similar' or 'these', not 'those'"
+    )
 
 
 def test_numbers_on_the_screen(tmp_path):
@@ -308,8 +321,8 @@ def test_exit_codes(tmp_path, log):
 def test_json(log):
     result = run(log, *NAMES, "--json", "--confidence", "0.9", "--minimize", "--variance", "sandwich")
     found = json.loads(result.stdout)
-    assert result.exit_code == 0
-    assert (found["best"], found["standing"], found["candidates"]) == ("C", "winner", ["C"])
+    assert result.exit_code == 5
+    assert (found["best"], found["standing"], found["candidates"]) == ("C", "winner_on_these", ["C"])
     assert (found["confidence"], found["direction"], found["variance"]) == (0.9, "minimize", "sandwich")
     assert {row["arm"] for row in found["arms"]} == {"A", "B", "C"}
     assert len(found["shifts"]) == 20
@@ -374,7 +387,7 @@ def test_the_report_is_one_file(log, tmp_path):
     assert parser.fetched == []
     assert not re.search(r"url\(|@import|<script ", text)
     assert text.count("<svg") == 3
-    assert "B is best (95 % confidence)" in text
+    assert "B is best in environments like these (95 % confidence)" in text
     assert "nan" not in re.sub(r"<style>.*</style>", "", text, flags=re.DOTALL).lower().split()
 
 

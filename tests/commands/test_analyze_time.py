@@ -29,8 +29,8 @@ def run(*arguments):
 def test_a_log_without_labels(log, tmp_path):
     page = tmp_path / "report.html"
     done = run(log, "--time", "ts", "--html", page)
-    assert done.exit_code == 0
-    assert "C is best (95 % confidence)" in done.stdout
+    assert done.exit_code == 5
+    assert "C is best in th" in done.stdout
     assert " around 2024-05-02 06:00 (probability" in " ".join(done.stdout.split())
     assert "The hidden tide" in page.read_text(encoding="utf-8")
     found = json.loads(run(log, "--time", "ts", "--json").stdout)
@@ -50,7 +50,7 @@ def test_clicks_without_labels_are_put_into_bins(tmp_path):
     )
     done = run(place, "--time", "ts", "--html", page)
     assert done.exit_code == 0
-    assert "B is best (95 % confidence)" in done.stdout
+    assert "B is best in environments like these (95 % confidence)" in done.stdout
     assert "40 time bins" in " ".join(done.stdout.split())
     assert "40 time bins" in page.read_text(encoding="utf-8")
     found = json.loads(run(place, "--time", "ts", "--json").stdout)

@@ -37,9 +37,9 @@ def log(gap=1.0, arms="ABC", seed=3, days=5):
 def test_a_report_of_a_winner():
     fit = Fit.from_arrays(*log(gap=2.0), confidence=0.8, variance="by-arm")
     tree, text = page(fit)
-    assert tree.find("head/title").text == "B is best (80 % confidence)"
+    assert tree.find("head/title").text == "B is best in these 5 environments (80 % confidence)"
     heading = tree.find("body/header/h1")
-    assert (heading.get("class"), heading.text) == ("winner", fit.verdict + ".")
+    assert (heading.get("class"), heading.text) == ("winner_on_these", fit.verdict + ".")
     assert tree.find("body/header/p").text == "log <1>.csv · arm = a & b"
     titles, words = [*cards(tree)], [said for said, _ in cards(tree).values()]
     assert titles == ["Arms", "The tide", f"B against {fit.decision.runner_up} in each environment"]
@@ -169,7 +169,7 @@ def test_rates_and_ratios_are_in_percent():
 
 
 def test_a_control_is_in_the_heading_and_in_the_table():
-    fit = Fit.from_arrays(*log(gap=2.0))
+    fit = Fit.from_arrays(*log(gap=2.0), about="these")
     other = fit.contrast("B", "A")
     rows = {"arm": ["B", "C"], "estimate": [other.estimate, None], "low": [other.low, None],
             "high": [other.high, None], "conclusion": ["better", "not comparable"]}  # fmt: skip

@@ -351,7 +351,7 @@ def test_the_published_design_against_statsmodels_and_pyfixest():
 
     rows = [(f"c{a}", f"b{j}", float(x)) for j, batch in enumerate(CATALYSTS) for a, x in batch.items()]
     frame = pd.DataFrame(rows, columns=["arm", "batch", "time"])
-    ours = Fit.from_arrays(*(frame[name] for name in frame.columns))
+    ours = Fit.from_arrays(*(frame[name] for name in frame.columns), about="these")
     by_statsmodels = smf.ols("time ~ C(arm) + C(batch)", frame).fit()
     by_pyfixest = pyfixest.feols("time ~ C(arm) | batch", frame, vcov="iid", fixef_tol=1e-13)
     for a in ("c2", "c3", "c4"):

@@ -41,7 +41,7 @@ def test_one_environment_is_fishers_test_with_half_of_what_was_seen():
 def test_a_winner_is_named_where_the_exact_p_says_so():
     for ones, confidence in ((9, 0.95), (12, 0.95)):
         fit = Fit.from_arrays(*zero_one((ones, 20), (3, 22)), scale="odds", confidence=confidence)
-        wins = fit.decision.standing == "winner"
+        wins = fit.decision.standing == "winner_on_these"
         assert wins == (fit.contrast("A", "B").p < 1.0 - confidence)
 
 
@@ -61,11 +61,11 @@ def test_where_exactness_is_claimed():
 def test_the_threshold_hardly_shows():
     """At the threshold the score test and the distribution say nearly the same."""
     each = zero_one((7, 24), (3, 24), environments=MOST_EXACT_EVENTS // 10)
-    exact = Fit.from_arrays(*each, scale="odds").contrast("A", "B")
+    exact = Fit.from_arrays(*each, scale="odds").contrast("A", "B", about="these")
     more = Fit.from_arrays(
         *(x + y for x, y in zip(each, zero_one((1, 2), (1, 2)), strict=True)), scale="odds"
     )
-    score = more.contrast("A", "B")
+    score = more.contrast("A", "B", about="these")
     assert (exact.exact, score.exact) == (True, False)
     assert score.low == pytest.approx(exact.low, rel=0.15)
     assert score.high == pytest.approx(exact.high, rel=0.15)

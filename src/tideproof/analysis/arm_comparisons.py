@@ -22,7 +22,6 @@ from tideproof.stats.best.anytime_bounds import AnytimeBounds
 from tideproof.stats.best.multiple_comparisons import (
     ArmGroup,
     Comparisons,
-    Pairs,
     ReversedPairs,
     allowance,
     compare_with_best,
@@ -35,9 +34,16 @@ from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
-Standing = Literal["winner", "open", "not_comparable"]
+About = Literal["similar", "these"]
+Standing = Literal["winner", "winner_on_these", "open", "not_comparable"]
 Doubt = Literal[
-    "no degrees of freedom", "exact", "too few events", "too few units", "several candidates", "groups"
+    "no degrees of freedom",
+    "exact",
+    "too few events",
+    "too few units",
+    "several candidates",
+    "other environments",
+    "groups",
 ]
 
 
@@ -85,7 +91,7 @@ class Contrast:
 def compare_arms(
     names: tuple[Any, Any],
     on: ScaleFit,
-    pairs: Pairs,
+    found: Estimate,
     indices: tuple[int, int],
     *,
     confidence: float,
@@ -95,11 +101,13 @@ def compare_arms(
 ) -> Contrast:
     """Return the estimated difference or lift of one arm over another, with a confidence interval.
 
-    Unknown numbers become None. `ever` holds the critical value for this pair that is valid at all looks
+    Unknown numbers become None. `found` holds the tests on the scale `on`.
+
+    `ever` holds the critical value for this pair that is valid at all looks
     together, and the p-value of no difference under continuous monitoring.
     """
     i, k = indices
-    C = on.found.covariance
+    C, pairs = found.covariance, found.pairs
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)
         z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
@@ -108,7 +116,7 @@ def compare_arms(
         z, p = ever
     values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
     estimate, low, high = on.shown(values).tolist()
-    nu = float(on.found.freedom[i, k])
+    nu = float(found.freedom[i, k])
     return Contrast(
         *names,
         estimate=estimate,
@@ -261,20 +269,31 @@ class Decision:
     doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
         cannot be estimated. "too few events", "too few units": confidence intervals are not reliable, because
-        few rewards are above 0, or few units have most of the rewards. "several candidates":
-        the data do not separate the best arms. "groups": no chain of shared environments connects all arms.
+        few rewards are above 0, or few units have most of the rewards. "several candidates": the data do not
+        separate the best arms. "other environments": one arm is the best on the observed environments, but
+        several can be on average over environments like these. "groups": no chain of shared environments
+        connects all arms.
+    about : whether a winner would be the best on environments like these ("similar"), future ones included,
+        or on the observed environments only ("these").
     """
 
     best: Any
     runner_up: Any
     candidates: tuple[Any, ...]
     doubt: Doubt | None
+    about: About = "similar"
 
     @property
     def standing(self) -> Standing:
-        """Status of the decision: "winner", "open" (several arms may be the best) or "not_comparable"."""
+        """Status of the decision, for exit codes and colours.
+
+        "winner": one arm is the best on environments like these. "winner_on_these": one is the best on the
+        observed environments. "open": several arms may be the best. "not_comparable".
+        """
         if self.doubt is None:
-            return "winner"
+            return "winner" if self.about == "similar" else "winner_on_these"
+        if self.doubt == "other environments":
+            return "winner_on_these"
         return "not_comparable" if self.doubt == "groups" else "open"
 
 

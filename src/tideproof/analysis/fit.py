@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_analysis import analyze_log
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions, StatisticsOptions
@@ -42,6 +43,7 @@ def fit(
     winsorize: float | None = None,
     adaptive: bool = False,
     robust: Robust | None = None,
+    about: About = "similar",
 ) -> Fit:
     """Estimate the mean reward of each arm from a log, with the shifts of the environments removed.
 
@@ -127,6 +129,11 @@ def fit(
     robust
         "cells": detect cells (arm and environment) and whole environments that are much further from the
         model than noise explains, such as after a logging error, and exclude them. `Fit.left_out` lists them.
+    about
+        Which environments the winner, the candidates and contrasts are about. "similar": the average over
+        environments like those in the log, future ones included, where differences between arms may vary from
+        environment to environment; it needs 4 environments. If a winner is only certain in the observed
+        environments, `Fit.decision.standing` is "winner_on_these". "these": the observed environments only.
 
     Examples
     --------
@@ -172,6 +179,7 @@ def fit(
             adaptive=adaptive,
             robust=robust,
             winsorize=winsorize,
+            about=about,
         ),
     )
     return analyze_log(data, options).fit

@@ -16,6 +16,7 @@ def fit_to_dict(fit: Fit) -> dict[str, Any]:
     return {
         "verdict": fit.verdict,
         "standing": decision.standing,
+        "about": fit.about,
         "doubt": decision.doubt,
         "best": decision.best,
         "candidates": list(decision.candidates) or None,

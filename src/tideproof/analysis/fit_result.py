@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tideproof import checks
 from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
+    About,
     Contrast,
     Decision,
     anytime_critical_value,
@@ -62,7 +63,8 @@ from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.stats.variance.variance_models import Estimate, Variance, sigma2
+from tideproof.stats.variance.similar_environments import environments_needed, for_similar_environments
+from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
 
 
@@ -97,6 +99,8 @@ class Fit:
         Test whether the tide moves inside the environments; None if it was not made.
     robust
         Whether outlying cells are excluded, as in `fit`.
+    about
+        Which environments the comparisons are about, as in `fit`.
 
     Attributes
     ----------
@@ -129,6 +133,7 @@ class Fit:
         bins: TimeBins | None = None,
         inside: WithinLabelTest | None = None,
         robust: Robust | None = None,
+        about: About = "similar",
     ) -> None:
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
@@ -162,7 +167,9 @@ class Fit:
         self._groups = [group for _, group in group_members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
-        self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
+        self.about: About = self._possible_scope(about, variance)
+        self._all_scales: dict[About, Estimate] = {}
+        self._contrasts: dict[tuple[int, int, float | None, bool, About], Contrast] = {}
         labelled = (
             cells.factors is None and tide is None
         )  # with two factors, an environment is a pair of levels
@@ -183,6 +190,7 @@ class Fit:
         prior: Prior = "exchangeable",
         anytime: bool = False,
         robust: Robust | None = None,
+        about: About = "similar",
     ) -> Fit:
         """Estimate the arm means from three sequences: arm, environment and reward of each observation."""
         found = cells_from_arrays(arm, environment, reward, logs=scale == "log")
@@ -196,7 +204,28 @@ class Fit:
             prior=prior,
             anytime=anytime,
             robust=robust,
+            about=about,
         )
+
+    def _possible_scope(self, about: About, variance: Variance) -> About:
+        """Return which environments the comparisons are about: the requested ones, if that is possible.
+
+        A model with interactions is always about similar environments, the other named models are about
+        these. With `variance="auto"` a log with few environments only allows statements about these.
+        """
+        if about not in get_args(About):
+            raise InputError(f"about must be 'similar' or 'these', not {about!r}")
+        if variance in ABOUT_SIMILAR:
+            if about == "these":
+                raise InputError(f"about='these' is not supported with variance={variance!r}; use 'auto'")
+            return "similar"
+        return "similar" if about == "similar" and self._in_similar(self._estimate) is not None else "these"
+
+    def _in_similar(self, found: Estimate) -> Estimate | None:
+        """Return an estimate that allows for interaction; None if it is impossible or not requested."""
+        if self.variance not in ("auto", "by-unit"):
+            return found if self.variance in ABOUT_SIMILAR else None
+        return for_similar_environments(found)
 
     @property
     def best(self) -> Any:
@@ -251,7 +280,7 @@ class Fit:
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
         """Each arm's probability of being the best, and the largest standard error of these probabilities."""
-        return best_probabilities(self._estimate, self._groups, self._sign, self.prior)
+        return best_probabilities(self._tested[self.about], self._groups, self._sign, self.prior)
 
     @cached_property
     def arms(self) -> Table:
@@ -305,9 +334,14 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether the
         data allow it to be the best, on this scale or on another scale that fits the data).
         """
-        always = self._ever(self.scale)
         found = compare_with_group_best(
-            self._widest, self._groups, self._sign, self.confidence, self._may, always, adaptive=self.adaptive
+            self._widest(self.about),
+            self._groups,
+            self._sign,
+            self.confidence,
+            self._may,
+            self._ever(self.scale),
+            adaptive=self.adaptive,
         )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
@@ -322,7 +356,11 @@ class Fit:
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
         """For each arm, whether it may be best on any scale for comparing arms that fits the data."""
-        scales = {self.scale: self._estimate, **self._others}
+        return self._may_be_best(self.about)
+
+    def _may_be_best(self, about: About) -> NDArray[np.bool_]:
+        """Return for each arm whether it may be best, on average over these or over similar environments."""
+        scales = {self.scale: self._tested[about], **self._others[about]}
         found = [
             find_candidates(
                 estimate,
@@ -337,24 +375,35 @@ class Fit:
         return np.asarray(np.any(found, axis=0))
 
     @cached_property
-    def _others(self) -> dict[ScaleName, Estimate]:
+    def _tested(self) -> dict[About, Estimate]:
+        """Estimates on the chosen scale, for tests about these and about similar environments."""
+        similar = self._in_similar(self._estimate) if self.about == "similar" else None
+        return {"these": self._estimate, "similar": self._estimate if similar is None else similar}
+
+    @cached_property
+    def _others(self) -> dict[About, dict[ScaleName, Estimate]]:
         """Estimates on every scale of comparison (such as ratios) that fits the data but was not chosen."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
-            return {}  # always so with a hidden tide, which has no least-squares solution
+            return {"these": {}, "similar": {}}  # always so with a hidden tide, which has no least squares
         asked = self.cells, self._solution, self.variance, self.adaptive
-        return {scale: fit_on_scale(scale, *asked).found for scale in rest}
+        these = {scale: fit_on_scale(scale, *asked).found for scale in rest}
+        if self.about == "these":
+            return {"these": these, "similar": these}
+        similar = {scale: self._in_similar(found) or found for scale, found in these.items()}
+        return {"these": these, "similar": similar}
 
-    @cached_property
-    def _widest(self) -> Estimate:
-        """Estimates of the arms, for tests on all scales of comparison (such as ratios) that fit the data.
+    def _widest(self, about: About) -> Estimate:
+        """Return estimates of the arms, for tests on all scales (such as ratios) that fit the data.
 
         The estimates themselves are those on the chosen scale. The tests hold on each of these scales.
         """
-        if not self._others:
-            return self._estimate
-        others = list(self._others.values())
-        return replace(self._estimate, pairs=ScaleUnion(self.scale, self._estimate, others))
+        if about not in self._all_scales:
+            found, others = self._tested[about], list(self._others[about].values())
+            if others:
+                found = replace(found, pairs=ScaleUnion(self.scale, found, others))
+            self._all_scales[about] = found
+        return self._all_scales[about]
 
     @cached_property
     def decision(self) -> Decision:
@@ -364,17 +413,43 @@ class Fit:
         best, *others = (self._position(arm) for arm in self.candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
         found = decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
-        tests = self.unit_tests
-        if found.doubt != "too few events" or tests is None:
-            return found
-        few_units = any(not tests.enough_units(best, other) for other in others)
-        return replace(found, doubt="too few units") if few_units else found
+        found = replace(found, about=self.about)
+        if found.doubt == "too few events" and self.unit_tests is not None:
+            few_units = any(not self.unit_tests.enough_units(best, other) for other in others)
+            return replace(found, doubt="too few units") if few_units else found
+        doubtful = found.doubt == "several candidates" and self.about == "similar"
+        if doubtful and int(self._may_be_best("these").sum()) == 1:
+            return replace(found, doubt="other environments")
+        return found
 
     @property
     def unit_tests(self) -> UnitPairTests | None:
         """Tests of pairs of arms by unit, such as visitor; None if rewards are taken as independent."""
         pairs = self._estimate.pairs
         return pairs if isinstance(pairs, UnitPairTests) else None
+
+    @property
+    def sure_about(self) -> About:
+        """The environments that a winner is about: "these" if it is only known to be the best in these."""
+        return "these" if self.decision.standing == "winner_on_these" else self.about
+
+    @property
+    def environments_to_come(self) -> int | None:
+        """Number of further environments that would probably show that the leading arm is the best in others.
+
+        It assumes that the estimated lead is the true one. None if that is unknown, or if more than 20 times
+        as many as observed were needed.
+        """
+        if len(self.groups) > 1:
+            return None
+        best, second = self._position(self.decision.best), self._position(self.decision.runner_up)
+        found = self._tested[self.about]
+        deviate = abs(found.pairs.deviate(best, second))
+        level = 0.5 + 0.5 * self.confidence if self.cells.K == 2 else self.confidence
+        observed = int(self.cells.compares.sum())
+        return environments_needed(
+            deviate, float(found.freedom[best, second]), observed, level, self.cells.K - 1
+        )
 
     @property
     def verdict(self) -> str:
@@ -390,11 +465,12 @@ class Fit:
     def lead(self, arm: Any) -> float:
         """Return the smallest z statistic of leads of `arm` over the other arms; positive if it leads all.
 
-        All scales (difference, ratio, odds or log) that fit the data are used.
+        It is about these environments only. All scales (difference, ratio, odds or log) that fit the data are
+        used.
 
         It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """
-        i, pairs = self._position(arm), self._widest.pairs
+        i, pairs = self._position(arm), self._widest("these").pairs
         others = np.delete(np.arange(self.cells.K), i)
         few = any(not pairs.enough(i, k) for k in others.tolist())
         if few or not self.degrees_of_freedom or self.exact or len(self.groups) > 1:
@@ -423,13 +499,22 @@ class Fit:
             }
         )
 
-    def contrast(self, a: Any, b: Any, *, confidence: float | None = None, picked: bool = False) -> Contrast:
+    def contrast(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        confidence: float | None = None,
+        picked: bool = False,
+        about: About | None = None,
+    ) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or the lift of `a` over `b`.
 
         The confidence level of the interval is that of the fit, unless `confidence` is given. The interval is
         for two arms that were chosen in advance; pass `picked=True` if they are the best arm and its
         runner-up. With `anytime` it holds at all looks: without `confidence` for all contrasts at once, with
-        `confidence` for this contrast alone.
+        `confidence` for this contrast alone. `about="these"` makes it a statement about the observed
+        environments only.
 
         Raises
         ------
@@ -441,13 +526,14 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
-        asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked
+        scope: About = "these" if about == "these" else self.about
+        asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked, scope
         if asked not in self._contrasts:  # a report needs the same contrast several times
-            always, found = self._ever(self.scale), self._widest
+            always, found = self._ever(self.scale), self._widest(scope)
             self._contrasts[asked] = compare_arms(
                 (a, b),
                 self._on,
-                found.pairs,
+                found,
                 (i, k),
                 confidence=self.confidence if confidence is None else confidence,
                 adaptive=self.adaptive,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any, TypedDict
 
+from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.outlier_exclusion import Robust, check_robust
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_prior
@@ -74,6 +75,7 @@ class StatisticsOptions:
     adaptive: bool = False
     robust: Robust | None = None
     winsorize: float | None = None
+    about: About = "similar"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,12 @@ from tideproof.errors import InputError
 from tideproof.files import check_writable, write_text_atomically
 from tideproof.text import public_url
 
-EXIT_CODES = {"winner": 0, "open": 3, "not_comparable": 4}
+EXIT_CODES = {"winner": 0, "winner_on_these": 5, "open": 3, "not_comparable": 4}
 EXITS = {
     0: "one arm is the best at this confidence level",
     3: "several arms may be the best",
     4: "arms cannot be compared",
+    5: "one arm is the best in these environments, but not certain in others (0 with --about these)",
 }
 
 
@@ -101,6 +102,7 @@ def analyze_command(
     anytime: Annotated[
         bool, _statistic("Intervals stay valid at every repeated analysis.", "--anytime")
     ] = False,
+    about: Annotated[str, _choice("similar or these environments (above).")] = "similar",
     robust: Annotated[
         str | None, _statistic("'cells' excludes outlying arm-environment pairs.", metavar="cells")
     ] = None,
@@ -131,6 +133,8 @@ def analyze_command(
     * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, by-unit (with
       --unit), interaction, interaction+by-arm, interaction+by-environment, own-interaction or
       own-interaction+by-arm
+    * --about is similar (default): a winner is the best on average over environments like these, future ones
+      included; or these: a winner is the best in the observed environments
     * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
       normal distribution) or flat (all differences are equally likely)
     """
@@ -176,6 +180,7 @@ def analyze_command(
             adaptive=adaptive,
             robust=cast(Any, robust),
             winsorize=None if winsorize is None else read_share(winsorize),
+            about=cast(Any, about),
         ),
         comparisons=ComparisonOptions(
             control=control,
@@ -201,7 +206,8 @@ def analyze_command(
         with observer.working("writing the report"):
             write_text_atomically(html, html_report(report, public_url(file), str(found.columns)))
         observer.note(f"report: {html}")
-    if code := EXIT_CODES[report.standing]:
+    asked_for = about == "these" and report.standing == "winner_on_these"
+    if (code := EXIT_CODES[report.standing]) and not asked_for:
         raise typer.Exit(code)
 
 

@@ -10,10 +10,8 @@ group one column can group several, without further SQL.
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,6 +32,7 @@ from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import Dataset
 from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError
+from tideproof.garbage_collection import pause_garbage_collection
 from tideproof.stats.cells import Cells, UnitRewards, sum_by_index
 from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates
 from tideproof.stats.solve.ratio_metric import ratio_cells
@@ -227,23 +226,8 @@ def read_cells(
     rows: Dataset, request: ColumnSpec, wish: ReadOptions, progress: Progress | None = None
 ) -> CellReading:
     """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
-    with _pause_garbage_collection():
+    with pause_garbage_collection():
         return _read_cells(rows, request, wish, progress)
-
-
-@contextmanager
-def _pause_garbage_collection() -> Iterator[None]:
-    """Context manager that disables the garbage collector inside the `with` block.
-
-    The collector would repeatedly inspect millions of tuples, none of which is garbage.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _read_cells(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.analysis.arm_comparisons import finite_or_none
+from tideproof.analysis.arm_comparisons import About, finite_or_none
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.words.decision_text import groups_text
@@ -33,7 +33,7 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.scales.scale_properties import Scale
-from tideproof.stats.variance.variance_models import Variance
+from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
 
 
 class ExperimentStatus(NamedTuple):
@@ -205,6 +205,8 @@ class FitInputs:
             "prior": prior,
             "anytime": anytime,
         }
+        if variance not in ABOUT_SIMILAR:
+            options["about"] = "these"  # as the stopping rule
         cells = self._cells_with_moments(only_active)
         own_options = [{"scale": self.scale}] if self.scale != "difference" else fit_options(self.spec)
         for own in own_options if scale is None and variance == "auto" else ():
@@ -215,7 +217,7 @@ class FitInputs:
                     f"all arms"
                 )
             with suppress(InputError):  # too few rewards for this model, or all of them are 0 or 1
-                return Fit(cells, **options, **own)
+                return Fit(cells, **(options | own))
         return Fit(cells, **options, variance=variance, scale=scale or "difference")
 
     def rewards_in_order(self) -> tuple[Ints, Floats]:
@@ -393,4 +395,12 @@ def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
     words: tuple[str, ...] = ("interaction",)
     if tide.startswith(NOISES["by-arm"]):
         words = ("by-arm",) if tide == NOISES["by-arm"] else ("interaction+by-arm", "interaction")
-    return [{"scale": "difference", "variance": word} for word in words]
+    return [
+        {"scale": "difference", "variance": word, "about": "similar" if word in ABOUT_SIMILAR else "these"}
+        for word in words
+    ]
+
+
+def about_of(spec: PolicySpec) -> About:
+    """Return which environments the statements of an experiment with this policy are about."""
+    return fit_options(spec)[0].get("about", "these") if fit_options(spec) else "these"

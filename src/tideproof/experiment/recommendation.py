@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tideproof.analysis.arm_comparisons import About
 from tideproof.checks import Direction, Prior
 from tideproof.experiment.recommendation_text import full_sentence
 from tideproof.stats.scales.scale_properties import ScaleName
@@ -41,6 +42,9 @@ class Recommendation:
         None without them.
     sure : whether, by that rule, `arm` is the best with that confidence.
     promise : description of the stopping rule.
+    about : whether the promise, the interval and the probability are about the observed environments
+        (`"these"`), or about environments like them, future ones included (`"similar"`). It is the latter
+        with a policy that allows for interactions of arms and environments.
     tide : `"labels"`; `"hidden"` if there are no labels and the tide is estimated from the rewards alone;
         `"both"` if it is also estimated between labels.
     left_out : with `robust="cells"`, the outlying cells that margin, interval and probability exclude, the
@@ -64,6 +68,7 @@ class Recommendation:
     rule: str | None = None
     sure: bool = False
     promise: str = ""
+    about: About = "these"
     anytime: bool = False
     tide: str = "labels"
     left_out: tuple[str, ...] = ()
@@ -92,6 +97,7 @@ class Recommendation:
             "confidence",
             "rule",
             "sure",
+            "about",
             "anytime",
             "tide",
             "left_out",

@@ -9,6 +9,7 @@ from tideproof.analysis.words.decision_text import (
     chance_text,
     confidence_text,
     confirmation_text,
+    environments_text,
     interval_name,
     lead_text,
     leader_text,
@@ -101,7 +102,8 @@ def _missing_arm(found: Recommendation, with_groups: bool = False) -> str:
 
 
 def _winner(found: Recommendation) -> str:
-    return winner_text(found.arm, confidence_text(found.confidence or 0.0, digits=STOP_DIGITS))
+    sure = confidence_text(found.confidence or 0.0, digits=STOP_DIGITS)
+    return winner_text(found.arm, sure, environments_text(found.about))
 
 
 def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> str:
@@ -142,7 +144,8 @@ def _findings(found: Recommendation) -> list[str]:
 def _confidence_text(found: Recommendation) -> str:
     if found.confidence is None:
         return ""
-    return f", {confirmation_text(found.confidence, found.sure, found.promise)}"
+    where = environments_text(found.about)
+    return f", {confirmation_text(found.confidence, found.sure, found.promise, where)}"
 
 
 def _exclusions(found: Recommendation) -> list[str]:

@@ -6,7 +6,12 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tideproof.analysis.words.decision_text import STOP_DIGITS, confidence_text, winner_text
+from tideproof.analysis.words.decision_text import (
+    STOP_DIGITS,
+    confidence_text,
+    environments_text,
+    winner_text,
+)
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
@@ -195,7 +200,8 @@ def _describe_reason(what: str) -> _Description:
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: the stopping rule found the best arm."""
     sure = f"{confidence_text(event.confidence, digits=STOP_DIGITS)}, rule: {event.rule}"
-    yield f"the stopping rule found that {winner_text(book.arms[event.arm], sure)}"
+    best = winner_text(book.arms[event.arm], sure, environments_text("these"))
+    yield f"the stopping rule found that {best}"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:

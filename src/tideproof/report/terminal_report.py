@@ -21,7 +21,12 @@ from tideproof.report.table_layout import make_tables
 from tideproof.text import escape_control_characters, format_count
 
 _SHORT_HEADERS = {"probability of being best": "prob. of being best"}  # for lines of 80 characters
-_COLOURS = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}
+_COLOURS = {
+    "winner": "bold green",
+    "winner_on_these": "bold cyan",
+    "open": "bold yellow",
+    "not_comparable": "bold red",
+}
 
 
 class TerminalObserver(AnalysisObserver):

@@ -16,6 +16,7 @@ from tideproof.experiment.snapshots.snapshot import (
     serialize_state,
 )
 from tideproof.experiment.state.experiment_state import State
+from tideproof.garbage_collection import pause_garbage_collection
 from tideproof.policies.policy_registry import Chosen
 from tideproof.store import hash_chain
 from tideproof.store.backend import ExperimentLog, LogEntry, Snapshot
@@ -57,6 +58,12 @@ def load_state(log: ExperimentLog, policy: Chosen | None = None, snapshots: bool
 
     `snapshots=False` replays all events instead of starting from a snapshot.
     """
+    with pause_garbage_collection():
+        return _load_state(log, policy, snapshots)
+
+
+def _load_state(log: ExperimentLog, policy: Chosen | None, snapshots: bool) -> LogState:
+    """Compute the current state of an experiment while the garbage collector is disabled."""
     spec = policy_from_description(read_created_event(log).policy, policy)
     mark = code_fingerprint(spec)
     found = log.read_snapshot(mark) if mark and snapshots else None

@@ -23,7 +23,7 @@ from tideproof.text import (
 )
 
 if TYPE_CHECKING:
-    from tideproof.analysis.arm_comparisons import Doubt
+    from tideproof.analysis.arm_comparisons import About, Doubt
 
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
 IS_BEST, CANNOT_BE_EXCLUDED = "is best", "cannot be excluded"
@@ -83,23 +83,61 @@ def candidates_text(arms: Iterable[Any]) -> str:
     return f"{join_names(map(quote_if_needed, arms))} {CANNOT_BE_EXCLUDED}"
 
 
+def environments_text(about: About, count: int | None = None) -> str:
+    """Return the environments that a statement is about, such as "these 14 environments".
+
+    `count` is their number, or None if it is not to be said.
+
+    >>> environments_text("similar", 14), environments_text("these", 3), environments_text("these", 1)
+    ('environments like these', 'these 3 environments', 'this log')
+    """
+    if about == "similar":
+        return "environments like these"
+    if count is None:
+        return "these environments"
+    return "this log" if count == 1 else f"these {count:,} environments"
+
+
+def other_environments_text(others: Iterable[Any], more: int | None) -> str:
+    """Return the phrase that a winner in these environments may not be the best in others.
+
+    `more` is the number of further environments that would probably tell; None if that is unknown.
+
+    >>> other_environments_text(["C"], 9)
+    'on average over environments like these, C cannot be excluded yet; about 9 more would tell'
+    """
+    said = f"on average over environments like these, {candidates_text(others)} yet"
+    return said if more is None else f"{said}; about {more:,} more would tell"
+
+
 def decision_text(
-    best: Any, candidates: Iterable[Any], doubt: Doubt | None, lead: str = "", sure: str = ""
+    best: Any,
+    candidates: Iterable[Any],
+    doubt: Doubt | None,
+    lead: str = "",
+    sure: str = "",
+    where: str = "",
+    more: int | None = None,
 ) -> str:
     """Return a decision in words: the winner, or the leader and the reason why it is not sure to be the best.
 
-    >>> decision_text("B", ["B"], None, "+1 over A", "95 % confidence")
-    'B is best (95 % confidence): +1 over A'
+    `where` are the environments that a winner is about, and `more` the number of further environments that
+    would tell whether it is the best in others, too.
+
+    >>> decision_text("B", ["B"], None, "+1 over A", "95 % confidence", "environments like these")
+    'B is best in environments like these (95 % confidence): +1 over A'
     >>> decision_text("B", ["B", "C"], "several candidates", "+1 over C", "95 % confidence")
     'B leads: +1 over C, but C cannot be excluded (95 % confidence)'
     """
     by = f": {lead}" if lead else ""
     if doubt is None:
-        return f"{winner_text(best, sure)}{by}"
+        return f"{winner_text(best, sure, where)}{by}"
+    rest = [arm for arm in candidates if arm != best]
+    if doubt == "other environments":
+        return f"{winner_text(best, sure, where)}{by}; {other_environments_text(rest, more)}"
     if doubt in _UNKNOWN_CONFIDENCE:
         return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
-    others = candidates_text(arm for arm in candidates if arm != best)
-    return f"{leader_text(best)}{by}, but {others}{sure and f' ({sure})'}"
+    return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
 
 
 def chance_text(probability: float, prior: Prior | None = None) -> str:
@@ -108,9 +146,12 @@ def chance_text(probability: float, prior: Prior | None = None) -> str:
     return said if prior is None else f"{said} ({PRIOR_NAMES[prior]})"
 
 
-def confirmation_text(confidence: float, sure: bool, promise: str) -> str:
-    """Return whether a stopping rule has confirmed the best arm; `promise` describes the rule."""
-    said = f"confirmed as the best at confidence level {level_text(confidence, STOP_DIGITS)}"
+def confirmation_text(confidence: float, sure: bool, promise: str, where: str) -> str:
+    """Return whether a stopping rule has confirmed that the arm is the best in the environments `where`.
+
+    `promise` describes the rule.
+    """
+    said = f"confirmed as the best in {where} at confidence level {level_text(confidence, STOP_DIGITS)}"
     return f"{said} ({promise})" if sure else f"not yet {said}"
 
 

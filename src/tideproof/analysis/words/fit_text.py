@@ -17,6 +17,7 @@ from tideproof.analysis.words.decision_text import (
     confidence_text,
     control_text,
     decision_text,
+    environments_text,
     interval_name,
     lead_text,
     lift_text,
@@ -86,8 +87,12 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "too few events":
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.anytime)
-    said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure)
-    chance = fit.p_best[decision.best] if decision.doubt in (None, "several candidates") else None
+    where, more = environments_text(fit.sure_about, int(fit.cells.compares.sum())), None
+    if decision.doubt == "other environments":
+        more = fit.environments_to_come
+    said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
+    known = decision.doubt in (None, "several candidates", "other environments")
+    chance = fit.p_best[decision.best] if known else None
     return said if chance is None else f"{said}; {chance_text(chance, fit.prior)}"
 
 
@@ -95,10 +100,11 @@ def lead(fit: Fit) -> str:
     """Return the lead of the best arm over the runner-up as text: a difference or a lift, with its interval.
 
     The interval is two-sided and allows for the selection of the two arms (with `anytime`: for all pairs).
-    For differences the text contains the lift as well, if all means are above 0.
+    For differences the text contains the lift as well, if all means are above 0. If an arm is the best in
+    these environments only, so is the interval about these.
     """
     best, second = fit.decision.best, fit.decision.runner_up
-    found, figures = fit.contrast(best, second, picked=True), contrast_format(fit)
+    found, figures = fit.contrast(best, second, picked=True, about=fit.sure_about), contrast_format(fit)
     bounds = (None, None) if fit.exact else (found.low, found.high)
     level, rival = interval_name(fit.confidence), runner_up_text(second)
     if math.isinf(found.estimate):

@@ -300,6 +300,10 @@ class RecommendationInfo(BaseModel):
         description="How the error rate of the stopping rule is guaranteed, in words; empty without a "
         "stopping rule."
     )
+    about: str = Field(
+        description="Whether the promise and the lead are about `these` environments, or about `similar` "
+        "ones, future ones included."
+    )
     anytime: bool = Field(
         description="Whether the interval is valid however often the results are inspected."
     )

@@ -76,6 +76,10 @@ class AdjustedPairScale:
             mean = np.clip(self._rates - (above / square if square else 0.0) * g, 0.0, 1.0)
         return NullHypothesis(self.gap(i, k) - gap, self.coefficients(i, k).mean, mean)
 
+    def slope(self, mean: Floats) -> Floats:
+        """Return 1 for each cell: an effect of an arm is added to its mean."""
+        return np.ones(mean.size)
+
     def grid(self, _: RewardDistribution) -> PairGrid | None:
         """Return None, because pairs of arms are tested one by one."""
         return None

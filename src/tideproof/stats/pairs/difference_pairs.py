@@ -50,9 +50,12 @@ class DifferencePairScale:
         """
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
-        return NullHypothesis(
-            self.gap(i, k) - gap, direction, self._expected(move_apart(s.mu, i, k, gap, c.counts))
-        )
+        expected = self._expected(move_apart(s.mu, i, k, gap, c.counts))
+        return NullHypothesis(self.gap(i, k) - gap, direction, expected)
+
+    def slope(self, mean: Floats) -> Floats:
+        """Return 1 for each cell: an effect of an arm is added to its mean."""
+        return np.ones(mean.size)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return what the means of arms i and k would be in each environment if they differed by `gap`.

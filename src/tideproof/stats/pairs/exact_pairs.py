@@ -36,7 +36,7 @@ class ExactPairs(Pairs):
     """Exact tests and confidence bounds for the log odds ratio of two arms with 0/1 rewards."""
 
     def __init__(self, tests: PairTests) -> None:
-        self._tests, self.scale = tests, tests.scale
+        self.tests, self.scale = tests, tests.scale
         self._between = cache(self._conditional)
 
     def _conditional(self, i: int, k: int) -> ConditionalDistribution:
@@ -45,7 +45,7 @@ class ExactPairs(Pairs):
 
     def gap(self, i: int, k: int) -> float:
         """Return the maximum conditional likelihood estimate of the log odds ratio of two arms."""
-        return self._tests.gap(i, k)
+        return self.tests.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return the z-score for testing that the log odds ratio of two arms is `gap`.
@@ -59,7 +59,7 @@ class ExactPairs(Pairs):
 
     def enough(self, i: int, k: int) -> bool:
         """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
-        return self._tests.enough(i, k)
+        return self.tests.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the upper confidence bound of the log odds ratio of two arms at the normal quantile `z`."""

@@ -79,6 +79,10 @@ class OddsPairScale:
         direction = c.weighted(spread).centred(w)
         return NullHypothesis(float(np.sum(w * (self.sums - expected))), direction, mean)
 
+    def slope(self, mean: Floats) -> Floats:
+        """Return mean (1 - mean) for each cell: how much a rate changes with its log odds."""
+        return mean * (1.0 - mean)
+
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return two arms' probabilities of a reward of 1 in each environment for a log odds ratio `gap`."""
         theta = move_apart(self.theta, i, k, gap, self._weight)

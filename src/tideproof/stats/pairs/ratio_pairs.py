@@ -71,6 +71,10 @@ class RatioPairScale:
         direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
         return NullHypothesis(float(np.sum(direction * self.sums)), direction, rate)
 
+    def slope(self, mean: Floats) -> Floats:
+        """Return the expected mean of each cell, because effects are logarithms of factors of the mean."""
+        return mean
+
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return what the means of arms i and k would be in each environment if their log ratio were `gap`.
 

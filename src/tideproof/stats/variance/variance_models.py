@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,11 @@ Variance = Literal[
     "own-interaction",
     "own-interaction+by-arm",
 ]
+
+# Models with which all results are about environments like those observed.
+ABOUT_SIMILAR: frozenset[Variance] = frozenset(
+    name for name in get_args(Variance) if "interaction" in name or name == "clustered"
+)
 
 FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to become a weight.
 
