@@ -284,6 +284,11 @@ class Decision:
     about: About = "similar"
 
     @property
+    def names_winner(self) -> bool:
+        """Whether one arm is the best, on environments like these or on the observed ones."""
+        return self.standing in ("winner", "winner_on_these")
+
+    @property
     def standing(self) -> Standing:
         """Status of the decision, for exit codes and colours.
 

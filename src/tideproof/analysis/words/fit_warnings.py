@@ -230,7 +230,7 @@ def _variance_warning(fit: Fit) -> list[str]:
 
 def _influence_warning(fit: Fit) -> list[str]:
     """Return a warning if another arm would be the best after leaving out one of the environments."""
-    if fit.decision.standing != "winner" or not can_leave_one_out(
+    if not fit.decision.names_winner or not can_leave_one_out(
         fit.cells
     ):  # without a winner there is nothing to lose
         return []

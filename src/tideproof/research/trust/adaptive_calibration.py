@@ -81,7 +81,7 @@ def play(setting: AdaptiveSetting, number: int) -> bool | None:
     selected, rewards = (
         _thompson_log(setting, number) if setting.policy == "thompson" else _run(setting, number)
     )
-    fit = Fit.from_arrays(*rewards, adaptive=True, scale="difference")
+    fit = Fit.from_arrays(*rewards, adaptive=True, scale="difference", about="these")
     means = np.array(setting.means)
     best = setting.noisy if means[setting.noisy] == means.max() else int(means.argmax())
     if len(fit.groups) > 1 or len(fit.cells.arms) < means.size:
@@ -90,7 +90,7 @@ def play(setting: AdaptiveSetting, number: int) -> bool | None:
         return best not in fit.candidates
     if setting.asked == "winner":
         only = np.count_nonzero(means == means.max()) == 1
-        return fit.decision.standing == "winner" and not (only and fit.best == best)
+        return fit.decision.names_winner and not (only and fit.best == best)
     if setting.asked == "lead":
         a, b = selected, fit.rival(selected)
     else:

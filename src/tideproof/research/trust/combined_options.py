@@ -25,6 +25,7 @@ MODULES: tuple[str, ...] = (
     "share_calibration",
     "covariate_calibration",
     "adaptive_calibration",
+    "environment_calibration",
 )
 _CHUNK = 50
 

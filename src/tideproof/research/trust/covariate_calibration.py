@@ -69,11 +69,11 @@ def play(setting: AdjustedLog, number: int) -> bool | None:
     options: dict[str, Any] = {"arm": "arm", "environment": names, "reward": "reward"}
     options["covariates"] = ["before"] if setting.covariate else []
     if not setting.anytime:
-        return fit(log, **options).decision.standing == "winner"
+        return fit(log, about="these", **options).decision.names_winner
     for look in range(1, _LOOKS + 1):
         part = {name: column[: setting.rows * look // _LOOKS] for name, column in log.items()}
         try:
-            if fit(part, anytime=True, **options).decision.standing == "winner":
+            if fit(part, anytime=True, about="these", **options).decision.names_winner:
                 return True
         except NotComparable:  # too few rows yet
             continue

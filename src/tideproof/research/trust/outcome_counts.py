@@ -85,7 +85,7 @@ def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
         return seen
     seen.excluded[:] = 1
     seen.excluded[list(decision.candidates)] = 0
-    if decision.standing == "winner":
+    if decision.names_winner:
         right = best.size == 1 and decision.best == best[0]
         seen.winner, seen.false_winner = int(right), int(not right)
     for arm in compared_arms(K):
@@ -112,6 +112,6 @@ def play(setting: Setting, first: int, last: int) -> OutcomeCount:
     logs = (draw(setting, number) for number in range(first, last))
     return reduce(
         OutcomeCount.__add__,
-        (count_outcome(Fit(log.cells), log, best) for log in logs),
+        (count_outcome(Fit(log.cells, about="these"), log, best) for log in logs),
         OutcomeCount.zero(setting.arms),
     )

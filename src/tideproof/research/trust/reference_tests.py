@@ -38,9 +38,9 @@ def run_paired_tests(setting: Setting, first: int, last: int) -> PairedTests:
     rows = []
     for number in range(first, last):
         cells = draw(setting, number).cells
-        fit = Fit(cells)
+        fit = Fit(cells, about="these")
         decision = fit.decision
-        named = 0 if decision.standing != "winner" else 1 if decision.best == 1 else -1
+        named = 0 if not decision.names_winner else 1 if decision.best == 1 else -1
         found = fit.contrast(1, 0)
         p = 1.0 if found.p is None else found.p
         rows.append((math.copysign(p, found.estimate), test(cells), named))

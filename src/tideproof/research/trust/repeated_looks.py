@@ -72,12 +72,12 @@ def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
     announced = missed = excluded = False
     found = 0
     for look, part in enumerate(growing_logs(log), 1):
-        fit = Fit(part.cells, anytime=anytime)
+        fit = Fit(part.cells, anytime=anytime, about="these")
         decision = fit.decision
         if decision.standing == "not_comparable":
             continue
         right = best.size == 1 and decision.best == best[0]
-        if decision.standing == "winner":
+        if decision.names_winner:
             announced |= not right
             found = found or (look if right else 0)
         excluded |= best.size == 1 and best[0] not in decision.candidates

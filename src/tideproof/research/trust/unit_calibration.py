@@ -70,9 +70,9 @@ def play(setting: UnitSetting, number: int) -> bool | None:
         seen = {name: column[day < last] for name, column in log.items()}
         if np.unique(seen["arm"]).size < 2:
             continue
-        fit = tp.fit(seen, arm="arm", anytime=setting.looks > 1, **columns)
+        fit = tp.fit(seen, arm="arm", about="these", anytime=setting.looks > 1, **columns)
         compared = compared or fit.decision.standing != "not_comparable"
-        if fit.decision.standing == "winner":
+        if fit.decision.names_winner:
             return True
     return False if compared else None
 

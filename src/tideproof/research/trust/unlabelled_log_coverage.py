@@ -124,7 +124,7 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
         gap, decision = found.contrast(1, 0), found.decision
         truth = true_contrast(cell, found.scale, mean)
         held = gap.low is not None and gap.high is not None and gap.low <= truth <= gap.high
-        named = decision.standing == "winner"
+        named = decision.names_winner
         total += 1, found.bins is not None, held, named and decision.best == 1, named and decision.best == 0
     return total
 

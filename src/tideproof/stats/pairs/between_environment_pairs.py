@@ -198,7 +198,7 @@ class BetweenEnvironmentPairs(Pairs):
         return _Error(math.sqrt(variance), found.freedom, skewness)
 
     def _across_environments(self, g: Floats) -> float:
-        """Return the sum of covariances of terms of different environments that share units, such as visitors.
+        """Return the covariances of terms of different environments that share units, such as visitors.
 
         It is 0 if each unit has all its rewards in one environment, and counts as 0 where it is negative.
         """
