@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,15 +73,16 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
 def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Return the warnings about violated assumptions of the analysis of a log."""
     found = within_label_warning(fit.inside)
-    checks = (
+    checks: list[Callable[[Fit], list[str]]] = [
         _scale_warning,
         partial(_additivity_warning, test=misfit),
-        *([partial(two_factor_warning, alarm=ALARM)] if fit.cells.factors is not None else []),
         _variance_warning,
         _influence_warning,
         _traffic_warning,
-    )
-    for check in checks if fit.tide is None else (_variance_warning,):
+    ]
+    if fit.cells.factors is not None:
+        checks.append(partial(two_factor_warning, alarm=ALARM))
+    for check in checks if fit.tide is None else [_variance_warning]:
         if check is _variance_warning and found:  # the advice of that warning helps here, too
             continue
         try:
