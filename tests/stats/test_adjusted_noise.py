@@ -262,6 +262,19 @@ def test_equal_arms_seldom_have_a_winner(setting):
     assert sum(bool(play(setting, number)) for number in range(100)) < 13
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_arm_without_noise_does_not_stop_the_fit():
+    """All noise of one environment is that of arm A; B's rewards are equal, and nothing overflows."""
+    x = np.random.default_rng(1).standard_normal(60)
+    arm = np.repeat(["A", "B"], 30)
+    reward = np.where(arm == "A", np.arange(60) % 7, 2.0)
+    for covariates in ([], ["x"]):
+        log = {"arm": arm, "day": np.arange(60) % 2, "site": np.arange(60) // 2 % 2, "x": x, "reward": reward}
+        options = {"arm": "arm", "environment": "day + site", "reward": "reward", "covariates": covariates}
+        contrast = tp.fit(log, **options).contrast("A", "B")
+        assert 0.0 < contrast.se < 1.0
+
+
 def test_noise_is_unknown_without_degrees_of_freedom():
     log = {"arm": ["A", "B", "A"], "day": [0, 0, 0], "x": [1.0, 2.0, 5.0], "reward": [1.0, 3.0, 4.0]}
     fit = tp.fit(log, arm="arm", environment="day", reward="reward", covariates=["x"])

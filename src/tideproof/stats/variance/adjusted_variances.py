@@ -134,9 +134,10 @@ def _arm_ratios(c: Cells, squares: Floats, shares: Floats) -> ArmRatios:
     Q = np.array([c.by_arm(column) for column in shares.T]).T
     Q = 0.5 * (Q + Q.T)
     wanted, x = c.by_arm(squares), np.ones(c.K)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(_ROUNDS):
-            x = np.where(Q.sum(axis=1) > 0.0, x * wanted / (Q @ x), 1.0)
+    known = Q.sum(axis=1) > 0.0
+    for _ in range(_ROUNDS):
+        expected = np.where(known, Q @ x, 1.0)
+        x = np.where(known, np.maximum(x * wanted / np.maximum(expected, _SMALL), _SMALL), 1.0)
     value, axes = np.linalg.eigh(Q)
     seen = value > _UNSEEN * max(float(value[-1]), 0.0)
     error = (axes[:, seen] ** 2) @ (1.0 / value[seen])
