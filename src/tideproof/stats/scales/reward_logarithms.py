@@ -4,9 +4,9 @@ The model is r = exp(theta_arm + s_environment + noise). If noise is multiplicat
 durations, logarithms give every environment the same weight, and no single reward dominates. Means of
 logarithms compare geometric means. The ratio of arithmetic means needs half the variance of each arm's
 logarithms in addition, whose uncertainty is taken into account. That is correct if the logarithms are
-normal, and also if they are not but have equal variances in all arms. No test tells these cases from others
-with enough power (a few timeouts of one arm hardly change its logarithms, but its mean), so logarithms are
-used only on request.
+normal, and also if they are not but have equal variances in all arms. Tests of
+these conditions miss a few timeouts of one arm, which hardly change its logarithms but change its mean, so
+logarithms are used only on request.
 """
 
 from __future__ import annotations
