@@ -76,7 +76,9 @@ def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():
 
 def test_what_is_said():
     fit = Fit.from_arrays(*draw(gap=1.0), anytime=True, adaptive=True)
-    assert fit.verdict.startswith("2 is best in environments like these (95 % confidence, valid at every inspection)")
+    assert fit.verdict.startswith(
+        "2 is best in environments like these (95 % confidence, valid at every inspection)"
+    )
     assert ADAPTIVE not in repr(fit)
     assert fit.to_dict()["anytime"] is True
     open_race = Fit.from_arrays(*draw(gap=0.0), anytime=True)

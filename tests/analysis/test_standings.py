@@ -132,7 +132,11 @@ def test_json_says_what_the_comparisons_are_about():
 def test_fit_and_from_arrays_agree():
     arm, day, reward = VARYING
     found = tp.fit(
-        {"arm": arm, "day": day, "reward": reward}, arm="arm", environment="day", reward="reward", about="these"
+        {"arm": arm, "day": day, "reward": reward},
+        arm="arm",
+        environment="day",
+        reward="reward",
+        about="these",
     )
     assert found.verdict == Fit.from_arrays(*VARYING, about="these").verdict
 
@@ -171,7 +175,9 @@ def test_a_winner_is_one_in_these_environments_too():
     wins = 0
     for seed in range(60):
         random = np.random.default_rng([7, seed])
-        data = log(random.integers(4, 20), random.uniform(0, 1), random.uniform(0, 0.5), seed, "ABC", rewards=8)
+        data = log(
+            random.integers(4, 20), random.uniform(0, 1), random.uniform(0, 0.5), seed, "ABC", rewards=8
+        )
         fit = Fit.from_arrays(*data)
         if fit.decision.standing == "winner":
             wins += 1

@@ -136,7 +136,10 @@ def test_the_exit_code_says_how_it_stands(tmp_path, standing):
 
 
 def test_an_unknown_scope_is_named(log):
-    assert str(run(log, *NAMES, "--about", "those").exception) == "about must be 'similar' or 'these', not 'those'"
+    assert (
+        str(run(log, *NAMES, "--about", "those").exception)
+        == "about must be 'similar' or 'these', not 'those'"
+    )
 
 
 def test_numbers_on_the_screen(tmp_path):

@@ -159,12 +159,19 @@ def additive(log):
     return BetweenEnvironmentPairs(additive_pairs(cells, solution), solution.mu)
 
 
-INFLATED = "the noise inside cells is measured with the interactions, which makes it look unequal between days"
+INFLATED = (
+    "the noise inside cells is measured with the interactions, which makes it look unequal between days"
+)
 
 
 @pytest.mark.parametrize(
     ("environments", "size"),
-    [(4, 0.5), (8, 0.3), (30, 0.3), pytest.param(8, 2.0, marks=pytest.mark.xfail(reason=INFLATED, strict=True))],
+    [
+        (4, 0.5),
+        (8, 0.3),
+        (30, 0.3),
+        pytest.param(8, 2.0, marks=pytest.mark.xfail(reason=INFLATED, strict=True)),
+    ],
 )
 def test_two_arms_with_equal_cells_are_a_t_test_of_their_differences(environments, size):
     log = log_with_interactions(environments, 2, environments, size, lead=0.4)
@@ -277,7 +284,9 @@ def test_with_many_environments_and_no_interaction_the_standard_error_is_that_of
             tests, mu = found.pairs, found.mu
             tests = getattr(tests, "tests", tests)
         between = BetweenEnvironmentPairs(tests, mu)
-        ratios.append((between.upper(1, 0, 1.0) - between.gap(1, 0)) / (tests.upper(1, 0, 1.0) - tests.gap(1, 0)))
+        ratios.append(
+            (between.upper(1, 0, 1.0) - between.gap(1, 0)) / (tests.upper(1, 0, 1.0) - tests.gap(1, 0))
+        )
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.04)
     assert np.abs(np.array(ratios) - 1.0).max() < 0.15
 
