@@ -50,9 +50,9 @@ print(Path("log.csv").read_text()[:132])
 # prints
 #
 # ```text
-# 2.90 is best (95 % confidence): +1.3 over free, the runner-up (95 % confidence
-# interval: +0.7 to +1.9; lift +6.2 %); best with probability > 0.999 (exchangeable
-# prior).
+# 2.90 is best in environments like these (95 % confidence): +1.3 over free, the
+# runner-up (95 % confidence interval: +0.7 to +1.9; lift +6.2 %); best with
+# probability > 0.999 (exchangeable prior).
 #
 #                                              prob.
 #                              95 %   can         of                raw
@@ -75,8 +75,9 @@ print(Path("log.csv").read_text()[:132])
 # environments, weighted by traffic).
 # ```
 #
-# The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). The rest of this page is how it
-# comes to that, in Python.
+# The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). "In environments like these" means
+# that this also holds on average over days to come, if they resemble these 28. The rest of this page shows how the answer is
+# computed, in Python.
 #
 # ## What the average says
 #
@@ -126,7 +127,8 @@ tp.against(fit, "free")
 # tideproof analyze log.csv --html report.html
 # ```
 #
-# and with `--control free` it has the comparison above, too. Exit code 0 means that there is a winner, 3 that it is still open.
+# and with `--control free` it has the comparison above, too. Exit code 0 means that there is a winner, 5 that an
+# arm is the best in the observed environments only, and 3 that several arms may be the best.
 
 # %%
 print(fit.verdict)

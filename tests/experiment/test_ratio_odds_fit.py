@@ -283,9 +283,8 @@ def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_p
     assert found.p_best == fit.p_best[found.arm]
     run.history().to_csv(tmp_path / "log.csv")
     read = ["--arm", "arm", "--environment", "environment", "--reward", "reward"]
-    said = CliRunner().invoke(
-        app, ["analyze", str(tmp_path / "log.csv"), *read, "--scale", run.scale, "--adaptive", "--json"]
-    )
+    options = ["--scale", run.scale, "--adaptive", "--about", "these", "--json"]
+    said = CliRunner().invoke(app, ["analyze", str(tmp_path / "log.csv"), *read, *options])
     again, ours = json.loads(said.stdout), fit.to_dict()
     assert again["verdict"] == fit.verdict
     for name in ("arms", "comparisons"):

@@ -264,7 +264,8 @@ def test_the_fit_of_a_run_is_the_fit_of_its_log(name, options):
     )  # fmt: skip
     assert fit.variance == same.variance
     found = run.recommend()
-    gap = same.contrast(found.arm, found.runner_up, picked=True)
+    gap = same.contrast(found.arm, found.runner_up, picked=True, about=found.about)
+    assert found.about == fit.about == ("similar" if "interaction" in fit.variance else "these")
     assert (found.margin, found.low, found.high) == pytest.approx((gap.estimate, gap.low, gap.high), rel=1e-6)
     assert fit.sigma == pytest.approx(same.sigma, rel=1e-6)
     if "interaction" in fit.variance:

@@ -242,7 +242,7 @@ def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     interval = "95 % confidence interval, valid at every inspection: -4 to +9"
     assert headline(found, progress=progress) == f"B leads: +0.41 over A ({interval}); {progress}"
     sharper = replace(found, sure=True, confidence=0.95)
-    assert headline(sharper, progress=progress) == "B is best (95 % confidence): +0.41 over A"
+    assert headline(sharper, progress=progress) == "B is best in these environments (95 % confidence): +0.41 over A"
     open_ended = replace(found, low=None, high=None)
     assert headline(open_ended) == "B leads: +0.412 over A"
 
@@ -251,7 +251,7 @@ def test_the_headline_of_the_arm_with_the_lowest_rewards_says_below(here):
     run = played(here, "costs", direction="minimize", confidence=0.9, days=40)
     assert run.recommend().sure
     page = look(here, "/experiments/costs").text
-    assert re.search(r"<h1[^>]*>A is best \(90 % confidence\): [0-9.]+ below B", page)
+    assert re.search(r"<h1[^>]*>A is best in these environments \(90 % confidence\): [0-9.]+ below B", page)
 
 
 def test_a_new_arm_leaves_the_headline_of_the_others(here):

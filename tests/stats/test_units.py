@@ -213,11 +213,11 @@ def test_units_with_one_reward_are_a_log_without_units():
     reward = np.where(random.random(300) < 0.3, random.lognormal(0, 1, 300), 0.0)
     c = with_units(arm, day, np.arange(300), reward)
     plain = replace(c, units=None)
-    by_unit = Fit(c, variance="by-unit").contrast(1, 0)
-    assert by_unit == Fit(plain, scale="difference").contrast(1, 0)
+    by_unit = Fit(c, variance="by-unit", about="these").contrast(1, 0)
+    assert by_unit == Fit(plain, scale="difference", about="these").contrast(1, 0)
     unit = np.arange(300)
     unit[1] = 0  # one visitor comes twice
-    nearly = Fit(with_units(arm, day, unit, reward), variance="by-unit").contrast(1, 0)
+    nearly = Fit(with_units(arm, day, unit, reward), variance="by-unit", about="these").contrast(1, 0)
     assert (nearly.low, nearly.high) == pytest.approx((by_unit.low, by_unit.high), rel=0.03)
 
 
@@ -299,4 +299,4 @@ def test_too_few_events_are_counted_by_unit():
     fit = tp.fit(log, **COLUMNS)
     assert fit.decision.doubt in ("too few events", "too few units")
     assert fit.verdict.startswith("too few")
-    assert tp.fit({**log, "user": np.arange(240)}, **COLUMNS).decision.standing == "winner"
+    assert tp.fit({**log, "user": np.arange(240)}, **COLUMNS).decision.standing == "winner_on_these"
