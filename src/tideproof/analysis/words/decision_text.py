@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.arm_comparisons import About, Doubt
 
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
-IS_BEST, CANNOT_BE_EXCLUDED = "is best", "cannot be excluded"
+IS_BEST, CANNOT_BE_EXCLUDED, TO_NAME_BEST = "is best", "cannot be excluded", "to name a best arm"
 STOP_DIGITS = 10  # a stopping rule may have a confidence level very close to 1
 _PERIOD_MEAN = "period-weighted mean (average over environments, weighted by traffic)"
 _CONCLUSIONS = {"unclear": "no clear difference", "not comparable": "cannot be compared"}
@@ -256,7 +256,7 @@ def too_few_equal_text(value: int, arms: Sequence[Any], counts: Sequence[tuple[i
     rewards = format_count(sum(count for count, _ in counts), "reward")
     each = " and ".join(f"{count:,} of {total:,}" for count, total in counts)
     return (
-        f"too few rewards equal to {value} to name a best arm: {one} and {other} together have {rewards} "
+        f"too few rewards equal to {value} {TO_NAME_BEST}: {one} and {other} together have {rewards} "
         f"equal to {value} ({each}); at least {FEWEST_EVENTS} are needed"
     )
 
@@ -266,7 +266,7 @@ def too_few_nonzero_text(arms: Sequence[Any], both: float, rare: Any, rarer: flo
 
     If `both` is enough, `rare` is the arm with too little traffic, whose expected share of it is `rarer`.
     """
-    said, (one, other) = "too few nonzero rewards to name a best arm", map(quote_if_needed, arms)
+    said, (one, other) = f"too few nonzero rewards {TO_NAME_BEST}", map(quote_if_needed, arms)
     if both < FEWEST_EVENTS:
         return (
             f"{said}: the effective number of nonzero rewards of {one} and {other} together is {both:.2g}, "

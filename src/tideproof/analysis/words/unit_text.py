@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tideproof.analysis.words.decision_text import TO_NAME_BEST
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
 from tideproof.stats.pairs.unit_pairs import FEWEST_UNITS, UnitPairTests, count_unit_events
 from tideproof.text import format_count, quote_if_needed
@@ -38,7 +39,7 @@ def unit_notes(fit: Fit) -> list[str]:
 
 def too_few_units_text(fit: Fit, tests: UnitPairTests) -> str:
     """Return the verdict that too few units were observed to name a best arm, and what is needed."""
-    too_few, arms = "too few units to name a best arm", [quote_if_needed(arm) for arm in fit.cells.arms]
+    too_few, arms = f"too few units {TO_NAME_BEST}", [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     other = next(k for k in others if not tests.enough_units(best, k))
     rare = min(best, other, key=lambda arm: float(tests.units[arm]))
@@ -69,6 +70,6 @@ def too_few_unit_events_text(fit: Fit) -> str:
     if both >= FEWEST_EVENTS:
         needed = f"the expected share of {arms[events.rarer(best, other)]} is too small; it needs more units"
     return (
-        f"too few {what} to name a best arm: several of one unit count less, so the effective number of "
+        f"too few {what} {TO_NAME_BEST}: several of one unit count less, so the effective number of "
         f"{arms[best]} and {arms[other]} together is {both:.2g}; {needed}"
     )
