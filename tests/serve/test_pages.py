@@ -242,7 +242,10 @@ def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     interval = "95 % confidence interval, valid at every inspection: -4 to +9"
     assert headline(found, progress=progress) == f"B leads: +0.41 over A ({interval}); {progress}"
     sharper = replace(found, sure=True, confidence=0.95)
-    assert headline(sharper, progress=progress) == "B is best in these environments (95 % confidence): +0.41 over A"
+    assert (
+        headline(sharper, progress=progress)
+        == "B is best in these environments (95 % confidence): +0.41 over A"
+    )
     open_ended = replace(found, low=None, high=None)
     assert headline(open_ended) == "B leads: +0.412 over A"
 
