@@ -132,8 +132,10 @@ def fit(
     about
         Which environments the winner, the candidates and contrasts are about. "similar": the average over
         environments like those in the log, future ones included, where differences between arms may vary from
-        environment to environment; it needs 4 environments. If a winner is only certain in the observed
-        environments, `Fit.decision.standing` is "winner_on_these". "these": the observed environments only.
+        environment to environment. That needs `variance="auto"` with at least 4 environments, "clustered" or
+        a model with interactions; otherwise, statements are about the observed environments. If a winner is
+        only certain in these, `Fit.decision.standing` is "winner_on_these". "these": the observed
+        environments only.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best in these 2 environments (95 % confidence): +1.10 over A, the runner-up (95 % confidence interval: +0.81 to +1.39; ...
+    B is best in these 2 environments (95 % confidence): +1.10 over A, the runner-up (95 % ...
     arm  n  raw_mean   mean       se    low   high   p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  < 0.001
     B    4     4.825  6.575  0.07444  6.384  6.766  > 0.999

@@ -113,6 +113,8 @@ class Fit:
     degrees_of_freedom : of the noise: rewards minus arms minus environments plus groups. With 0,
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
+    about : which environments the comparisons are about: "similar", or "these" if that was requested or no
+        other statement is possible.
     groups : lists of arms; only arms of the same list can be compared.
     uninformative : number of environments with a single arm. They are allowed, but contribute nothing to
         comparisons.

@@ -200,8 +200,8 @@ def _describe_reason(what: str) -> _Description:
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: the stopping rule found the best arm."""
     sure = f"{confidence_text(event.confidence, digits=STOP_DIGITS)}, rule: {event.rule}"
-    best = winner_text(book.arms[event.arm], sure, environments_text("these"))
-    yield f"the stopping rule found that {best}"
+    winner = winner_text(book.arms[event.arm], sure, environments_text("these"))
+    yield f"the stopping rule found that {winner}"
 
 
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:

@@ -71,8 +71,8 @@ class FitReport:
     Attributes
     ----------
     fit : the fit that is reported.
-    standing : "winner" (one arm can be the best), "winner_on_these" (only one in these environments, several in
-        others), "open" (several can), "not_comparable".
+    standing : "winner" (one arm can be the best), "winner_on_these" (only one in these environments),
+        "open" (several can), "not_comparable".
     verdict : one sentence that names the best arm, its lead, and the confidence level.
     arms : table with one row per arm, the best first: adjusted mean, low, high; whether it can be the best
         and p_best, or its group if arms cannot be compared; raw mean, bias, n.
