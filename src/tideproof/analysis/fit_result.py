@@ -439,10 +439,10 @@ class Fit:
     def environments_to_come(self) -> int | None:
         """Number of further environments that would probably show that the leading arm is the best in others.
 
-        It assumes that the estimated lead is the true one. None if that is unknown, or if more than 20 times
-        as many as observed were needed.
+        It assumes that the estimated lead is the true one. None if that is unknown, with `anytime`, or if more
+        than 20 times as many as observed were needed.
         """
-        if len(self.groups) > 1:
+        if len(self.groups) > 1 or self.anytime:
             return None
         best, second = self._position(self.decision.best), self._position(self.decision.runner_up)
         found = self._tested[self.about]
