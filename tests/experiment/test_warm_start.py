@@ -52,8 +52,8 @@ def test_the_fit_is_that_of_log_and_run_together(policy, tmp_path):
         "day": log()["day"] + [row["environment"] for row in told],
         "y": log()["y"] + [row["reward"] for row in told],
     }
-    expected = tp.fit(whole, **NAMES)
     found = run.fit()
+    expected = tp.fit(whole, adaptive=found.adaptive, about="these", **NAMES)
     for a, b in (("B", "A"), ("C", "A")):
         assert found.contrast(a, b).estimate == pytest.approx(expected.contrast(a, b).estimate, rel=1e-9)
         assert found.contrast(a, b).se == pytest.approx(expected.contrast(a, b).se, rel=1e-9)

@@ -8,7 +8,7 @@ import pytest
 from tideproof.analysis.arm_comparisons import compare_with_group_best, find_candidates
 from tideproof.stats.best import multiple_comparisons
 from tideproof.stats.cells import Cells, bernoulli_moments, group_members
-from tideproof.stats.pairs import bound_search, pair_tests
+from tideproof.stats.pairs import pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
 from tideproof.stats.pairs.vectorised_pair_tests import PairBatch, PairBatchTests, to_matrix, upper_bounds
@@ -87,8 +87,7 @@ def test_limits_of_many_pairs_are_searched_as_far_as_those_of_single_pairs(
     pairs = ESTIMATES[scale](log(kind)).pairs
     i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
     z = np.random.default_rng(1).uniform(-9.0, 9.0, i.size)
-    for module in (pair_tests, bound_search):
-        monkeypatch.setattr(module, "DOUBLINGS", doublings)
+    monkeypatch.setattr(pair_tests, "_DOUBLINGS", doublings)
     alone = pairs.uppers(i, k, z)
     monkeypatch.setattr(pair_tests, "_MANY", 5)
     vars(pairs).pop("_grid")  # found before

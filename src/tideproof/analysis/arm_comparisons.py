@@ -108,6 +108,7 @@ def compare_arms(
     """
     i, k = indices
     C, pairs = found.covariance, found.pairs
+    se, nu = found.error_of(i, k)
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)
         z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
@@ -116,11 +117,10 @@ def compare_arms(
         z, p = ever
     values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
     estimate, low, high = on.shown(values).tolist()
-    nu = float(found.freedom[i, k])
     return Contrast(
         *names,
         estimate=estimate,
-        se=finite_or_none(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
+        se=finite_or_none(se),
         low=finite_or_none(low),
         high=finite_or_none(high),
         p=finite_or_none(p),

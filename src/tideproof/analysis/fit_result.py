@@ -51,6 +51,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.stats.best.anytime_bounds import AnytimeBounds, mixture_variance
+from tideproof.stats.best.multiple_comparisons import allowance
 from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
@@ -63,7 +64,11 @@ from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.stats.variance.similar_environments import environments_needed, for_similar_environments
+from tideproof.stats.variance.similar_environments import (
+    environments_needed,
+    for_similar_environments,
+    has_enough_environments,
+)
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
 
@@ -116,6 +121,8 @@ class Fit:
     about : which environments the comparisons are about: "similar", or "these" if that was requested or no
         other statement is possible.
     groups : lists of arms; only arms of the same list can be compared.
+    about, about_requested : which environments the comparisons are about, and were requested to be about.
+        With few environments and with some models only statements about these are possible.
     uninformative : number of environments with a single arm. They are allowed, but contribute nothing to
         comparisons.
     """
@@ -170,6 +177,7 @@ class Fit:
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
         self.about: About = self._possible_scope(about, variance)
+        self.about_requested: About = about
         self._all_scales: dict[About, Estimate] = {}
         self._contrasts: dict[tuple[int, int, float | None, bool, About], Contrast] = {}
         labelled = (
@@ -215,13 +223,22 @@ class Fit:
         A model with interactions is always about similar environments, the other named models are about
         these. With `variance="auto"` a log with few environments only allows statements about these.
         """
-        if about not in get_args(About):
-            raise InputError(f"about must be 'similar' or 'these', not {about!r}")
+        _check_about(about, variance)
         if variance in ABOUT_SIMILAR:
-            if about == "these":
-                raise InputError(f"about='these' is not supported with variance={variance!r}; use 'auto'")
-            return "similar"
-        return "similar" if about == "similar" and self._in_similar(self._estimate) is not None else "these"
+            return "similar" if has_enough_environments(self.cells, self._estimate) else "these"
+        similar = self._in_similar(self._estimate) if about == "similar" else None
+        return "similar" if similar is not None and self._is_bounded(similar) else "these"
+
+    def _is_bounded(self, found: Estimate) -> bool:
+        """Return whether the intervals are finite: with `anytime` they need more environments."""
+        always = self._ever(self.scale)
+        if always is None:
+            return True
+        groups = [group for group in self._groups if group.size > 1]
+        return all(
+            bool(np.all(np.isfinite(always.with_best(*found.of_group(group), 1.0 - self.confidence))))
+            for group in groups
+        )
 
     def _in_similar(self, found: Estimate) -> Estimate | None:
         """Return an estimate that allows for interaction; None if it is impossible or not requested."""
@@ -436,11 +453,16 @@ class Fit:
         return "these" if self.decision.standing == "winner_on_these" else self.about
 
     @property
-    def environments_to_come(self) -> int | None:
-        """Number of further environments that would probably show that the leading arm is the best in others.
+    def narrowest_about(self) -> About:
+        """The narrowest statement that the model of the noise allows."""
+        return self.about if self.variance in ABOUT_SIMILAR else "these"
 
-        It assumes that the estimated lead is the true one. None if that is unknown, with `anytime`, or if more
-        than 20 times as many as observed were needed.
+    @property
+    def environments_to_come(self) -> int | None:
+        """Number of further environments that would probably show that the leader is the best in others.
+
+        It assumes that the estimated lead is the true one. None if that is unknown, with `anytime`, or if
+        more than 20 times as many as observed were needed.
         """
         if len(self.groups) > 1 or self.anytime:
             return None
@@ -450,7 +472,12 @@ class Fit:
         level = 0.5 + 0.5 * self.confidence if self.cells.K == 2 else self.confidence
         observed = int(self.cells.compares.sum())
         return environments_needed(
-            deviate, float(found.freedom[best, second]), observed, level, self.cells.K - 1
+            deviate,
+            found.error_of(best, second)[1],
+            observed,
+            level,
+            self.cells.K - 1,
+            allowance(self.cells.K) if self.adaptive else 0.0,
         )
 
     @property
@@ -528,7 +555,11 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
-        scope: About = "these" if about == "these" else self.about
+        scope = self.about if about is None else about
+        if about is not None:
+            _check_about(about, self.variance)
+            if about == "similar" and self.about == "these":
+                raise InputError("about='similar' is not possible: this fit is about these environments only")
         asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked, scope
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest(scope)
@@ -650,3 +681,11 @@ class Fit:
         """Raise an error unless shared environments connect all arms."""
         if len(self.groups) > 1:
             raise NotComparable(groups_text(self.groups, self.bridge))
+
+
+def _check_about(about: About, variance: Variance) -> None:
+    """Raise an error if the environments that a statement is about are unknown, or do not suit the model."""
+    if about not in get_args(About):
+        raise InputError(f"about must be 'similar' or 'these', not {about!r}")
+    if about == "these" and variance in ABOUT_SIMILAR:
+        raise InputError(f"about='these' is not supported with variance={variance!r}; use 'auto'")

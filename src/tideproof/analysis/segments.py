@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_analysis import read_log
 from tideproof.analysis.log_options import (
@@ -67,7 +68,7 @@ class Segments:
         for segment, fit in self.fits.items():
             decision = fit.decision
             two = decision.best, decision.runner_up
-            lead = None if decision.best is None else fit.contrast(*two, picked=True)
+            lead = None if decision.best is None else fit.contrast(*two, picked=True, about=fit.sure_about)
             rows.append(
                 {
                     "segment": segment,
@@ -88,7 +89,7 @@ class Segments:
         """The arms that win in at least one segment of the log, each with the list of these segments."""
         found: dict[Any, list[Any]] = {}
         for segment, fit in self.fits.items():
-            if fit.decision.standing == "winner":
+            if fit.decision.names_winner:
                 found.setdefault(fit.best, []).append(segment)
         return found
 
@@ -151,6 +152,7 @@ def segments(
     anytime: bool = False,
     adaptive: bool = False,
     winsorize: float | None = None,
+    about: About = "similar",
     **options: Unpack[LogOptions],
 ) -> Segments:
     """Estimate the arm means of a log separately in each segment, such as each country or device.
@@ -160,7 +162,9 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, confidence, variance, scale, anytime, adaptive, winsorize
+    data, arm, environment, reward, direction, confidence, variance, scale, anytime, adaptive
+        As in `fit`.
+    winsorize, about
         As in `fit`, whose other options are accepted, too. Every segment has environments of its own. A log
         of an adaptive run needs `anytime`.
     by
@@ -183,6 +187,7 @@ def segments(
             anytime=anytime,
             adaptive=adaptive,
             winsorize=winsorize,
+            about=about,
         ),
         comparisons=ComparisonOptions(by=by),
     )
@@ -215,7 +220,9 @@ def fit_segments(
     if not used:
         raise InputError(f"no segment of {by!r} has two arms to compare")
     each = 1.0 - (1.0 - confidence) / len(used) if adaptive else confidence ** (1.0 / len(used))
-    made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
+    made = partial(
+        Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive, about=asked.about
+    )
     pooled = made(found.cells, confidence=confidence, scale=scale)
     fits = {}
     for segment, part in used.items():

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_analysis import analyze_log
 from tideproof.analysis.log_options import (
@@ -114,6 +115,7 @@ def metrics(
     scale: ScaleChoice = "auto",
     anytime: bool = False,
     winsorize: float | None = None,
+    about: About = "similar",
     **options: Unpack[LogOptions],
 ) -> Metrics:
     """Estimate the arm means of a log in each of several metrics (reward columns) of the same rows.
@@ -122,7 +124,7 @@ def metrics(
 
     Parameters
     ----------
-    data, arm, environment, confidence, variance, scale, winsorize
+    data, arm, environment, confidence, variance, scale, winsorize, about
         As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `winsorize` applies
         to the first metric only.
     rewards
@@ -145,7 +147,12 @@ def metrics(
     asked = AnalysisOptions(
         columns=ColumnOptions(arm=arm, environment=environment, reward=rewards[0], **options),
         statistics=StatisticsOptions(
-            confidence=confidence, variance=variance, scale=scale, anytime=anytime, winsorize=winsorize
+            confidence=confidence,
+            variance=variance,
+            scale=scale,
+            anytime=anytime,
+            winsorize=winsorize,
+            about=about,
         ),
         comparisons=ComparisonOptions(guardrails=rewards[1:], low=low),
     )

@@ -205,7 +205,7 @@ class FitInputs:
             "prior": prior,
             "anytime": anytime,
         }
-        if variance not in ABOUT_SIMILAR:
+        if not isinstance(variance, str) or variance not in ABOUT_SIMILAR:
             options["about"] = "these"  # as the stopping rule
         cells = self._cells_with_moments(only_active)
         own_options = [{"scale": self.scale}] if self.scale != "difference" else fit_options(self.spec)

@@ -123,7 +123,7 @@ class Plan:
         """
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
         duration = format_count(self.environments(self.pulls_for_power), "environment")
-        best = "the best arm" if not self.question.interaction else "the best arm of these environments"
+        best = "the best arm of these environments"
         return (
             f"With an even split of about {format_count(self.pulls_for_power, 'pull')} ({duration}), "
             f"tideproof {analyze} names {best} in {100.0 * POWER:g} % of tests (approximation)."

@@ -9,7 +9,6 @@ from typing import Any
 from tideproof.analysis.words.decision_text import (
     STOP_DIGITS,
     confidence_text,
-    environments_text,
     winner_text,
 )
 from tideproof.experiment.events import event_records as e
@@ -200,7 +199,7 @@ def _describe_reason(what: str) -> _Description:
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: the stopping rule found the best arm."""
     sure = f"{confidence_text(event.confidence, digits=STOP_DIGITS)}, rule: {event.rule}"
-    winner = winner_text(book.arms[event.arm], sure, environments_text("these"))
+    winner = winner_text(book.arms[event.arm], sure)
     yield f"the stopping rule found that {winner}"
 
 

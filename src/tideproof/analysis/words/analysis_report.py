@@ -13,7 +13,12 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.analysis.scale_choice import explain_misfits
-from tideproof.analysis.words.decision_text import CANNOT_BE_EXCLUDED, IS_BEST, raw_mean_text
+from tideproof.analysis.words.decision_text import (
+    CANNOT_BE_EXCLUDED,
+    IS_BEST,
+    environments_text,
+    raw_mean_text,
+)
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
 from tideproof.analysis.words.fit_warnings import (
     all_scales_fail,
@@ -30,6 +35,7 @@ from tideproof.data.cell_reader import WinsorizingThreshold
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
+from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
 from tideproof.table import Table, to_json_values
 from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
 
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
     from tideproof.analysis.versus_control import ControlComparison
 
+_TESTED = (None, "several candidates", "other environments")  # doubts of a decision by tests
 _NAMED = 4  # largest number of cells in a sentence
 _IS_BEST, _CANNOT_BE_EXCLUDED = (f"“{said.capitalize()}”" for said in (IS_BEST, CANNOT_BE_EXCLUDED))
 
@@ -173,6 +180,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             "Comparisons of arms are valid however often the results are inspected; intervals of single "
             "means are valid for one inspection only."
         )
+    notes += _scope_note(fit)
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")
@@ -185,6 +193,29 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
     return notes
 
 
+def _scope_note(fit: Fit) -> list[str]:
+    """Return a note on why comparisons are about the observed environments only."""
+    c, compared = fit.cells, int(fit.cells.compares.sum())
+    if fit.about == fit.about_requested or len(c.environments) == 1 or len(fit.groups) > 1:
+        return []
+    if compared < FEWEST_ENVIRONMENTS:
+        why = f"it takes {FEWEST_ENVIRONMENTS} environments with two arms or more"
+    elif fit.tide is not None:
+        why = "it takes a log with environments"
+    elif c.factors is not None:
+        why = "it takes one column of environments"
+    elif fit.variance not in ("auto", "by-unit"):
+        why = f"variance={fit.variance!r} does not allow for differences that vary from one to the next"
+    elif fit.anytime:
+        why = "it takes more environments if the log is analyzed again and again"
+    else:
+        why = "it takes more of them in each group of arms, and another scale than logarithms"
+    return [
+        f"Comparisons are about {environments_text('these', compared)}. For a statement about environments "
+        f"like these, future ones included, {why}."
+    ]
+
+
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Return the note on how arms are compared (such as by ratios) and why, unless a warning says so."""
     if all_scales_fail(fit):
@@ -195,9 +226,9 @@ def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
 def _two_arms_note(fit: Fit) -> list[str]:
     """Return a note with the one-sided p-value of the best arm if there are only two arms; else no note."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
-    if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
+    if fit.anytime or len(fit.cells.arms) != 2 or doubt not in _TESTED:
         return []
-    found = fit.contrast(best, other, picked=True)
+    found = fit.contrast(best, other, picked=True, about=fit.sure_about)
     if (p := found.p) is None:
         return []
     exact = (
@@ -217,7 +248,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
 def _disagreement_note(fit: Fit) -> list[str]:
     """Return a note on why verdict and probabilities of being best seem to disagree; empty if they agree."""
     decision, chance = fit.decision, fit.p_best
-    if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
+    if decision.doubt not in _TESTED or chance[decision.best] is None:
         return []
     best, error = decision.best, 1.0 - fit.confidence
     rate = f"is wrong in at most {100 * error:.4g} % of logs"
@@ -226,15 +257,16 @@ def _disagreement_note(fit: Fit) -> list[str]:
         "probability for this log."
     )
     unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
-    if decision.doubt is None and (chance[best] or 0.0) < fit.confidence:
+    named = decision.names_winner
+    if named and (chance[best] or 0.0) < fit.confidence:
         return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
-    if decision.doubt and ((chance[best] or 0.0) >= fit.confidence or unlikely):
+    if not named and ((chance[best] or 0.0) >= fit.confidence or unlikely):
         return [
             f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
             f"probability of being best can therefore still be a candidate."
         ]
-    gap = fit.contrast(best, decision.runner_up, picked=True)
-    if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
+    gap = fit.contrast(best, decision.runner_up, picked=True, about=fit.sure_about)
+    if named and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
         whose = " and valid for all pairs of arms together" if fit.anytime else ""
         return [
             f"The verdict names {quote_if_needed(best)} as best although the interval of its lead contains "

@@ -31,7 +31,15 @@ def count_not_named(
         else:
             rewards = means[arms] + random.uniform(0.0, 20.0, days[-1] + 1)[days] + random.normal(size=pulls)
         log = {"arm": arms, "day": days, "reward": rewards}
-        found = fit(log, arm="arm", environment="day", reward="reward", confidence=confidence, scale=scale)
+        found = fit(
+            log,
+            arm="arm",
+            environment="day",
+            reward="reward",
+            confidence=confidence,
+            scale=scale,
+            about="these",
+        )
         missed += len(found.groups) > 1 or found.candidates != [means.size - 1]
     return missed
 

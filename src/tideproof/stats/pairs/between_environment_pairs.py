@@ -11,8 +11,8 @@ environment j in the information. The variance is
 The c_j make V unbiased if the true term has the variance tau_j = v_j + omega^2 q_j. Here v_j is the noise
 inside the cells, q_j the squared influence of interactions of size 1, and omega^2 follows from the u_j by the
 method of moments. Satterthwaite's degrees of freedom follow from the same tau_j. This is a small-sample
-correction of the cluster-robust variance (Bell, McCaffrey 2002). For two arms with equal numbers of rewards,
-the test is exactly a t-test of the differences by environment.
+correction of the cluster-robust variance (Bell, McCaffrey 2002). For two arms with equal numbers of rewards
+and with noise that is equal in all environments, it is a t-test of the differences by environment.
 
 The skewness of the rewards is allowed for by Hall's transformation of a Student statistic.
 
@@ -98,7 +98,7 @@ def score_variance(score: Floats, information: Floats, noise: Floats, influence:
     return ScoreVariance(float(factor @ squares), 1.0 / (diagonal + off), model)
 
 
-class _Error(NamedTuple):
+class DifferenceError(NamedTuple):
     """Standard error of the difference of two arms; NaN if unknown. The skewness is that of its estimate."""
 
     se: float
@@ -143,7 +143,7 @@ class BetweenEnvironmentPairs(Pairs):
         self._residual = c.n * (c.mean - scale.fitted)
         self._noise, self._skewness = np.sqrt(moments.variance), moments.skewness
         self._units = None if c.units is None or not c.dependent else c.units
-        self._known: dict[tuple[int, int], _Error] = {}
+        self._known: dict[tuple[int, int], DifferenceError] = {}
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
@@ -151,15 +151,15 @@ class BetweenEnvironmentPairs(Pairs):
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
-        error = self._error(i, k)
-        if not error.se > 0.0:
-            return math.nan
-        t = hall_transform((self.gap(i, k) - gap) / error.se, error.skewness)
+        error, above = self.error(i, k), self.gap(i, k) - gap
+        if not error.se > 0.0:  # unknown, or equal differences in all environments
+            return math.nan if math.isnan(error.se) else math.copysign(math.inf, above) if above else 0.0
+        t = hall_transform(above / error.se, error.skewness)
         return normal_from_student(t, error.freedom)
 
     def freedom(self, i: int, k: int) -> float:
         """Return the degrees of freedom of the test of two arms; 0 if it is impossible."""
-        return self._error(i, k).freedom
+        return self.error(i, k).freedom
 
     def enough(self, i: int, k: int) -> bool:
         """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
@@ -167,13 +167,13 @@ class BetweenEnvironmentPairs(Pairs):
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the upper confidence bound of arm i's effect minus arm k's, at the normal quantile `z`."""
-        error = self._error(i, k)
+        error = self.error(i, k)
         if not error.se > 0.0:
-            return math.nan
+            return math.nan if math.isnan(error.se) else self.gap(i, k)
         t = inverse_hall_transform(-student_from_normal(z, error.freedom), error.skewness)
         return self.gap(i, k) - t * error.se
 
-    def _error(self, i: int, k: int) -> _Error:
+    def error(self, i: int, k: int) -> DifferenceError:
         """Return the standard error of the difference of two arms, with degrees of freedom and skewness."""
         pair = min(i, k), max(i, k)
         if pair not in self._known:
@@ -181,7 +181,7 @@ class BetweenEnvironmentPairs(Pairs):
         found = self._known[pair]
         return found if pair == (i, k) else found._replace(skewness=-found.skewness)
 
-    def _find_error(self, i: int, k: int) -> _Error:
+    def _find_error(self, i: int, k: int) -> DifferenceError:
         c, P = self.tests.scale.cells, self.tests.scale.P
         g = self._centre.centred((P[:, i] - P[:, k])[c.arm])
         noise = g * self._noise
@@ -191,11 +191,11 @@ class BetweenEnvironmentPairs(Pairs):
             c.by_environment(c.n * noise * noise),
             c.by_environment((g * self._weight) ** 2),
         )
-        if not found.variance > 0.0:
-            return _Error(math.nan, 0.0, 0.0)
+        if math.isnan(found.variance):
+            return DifferenceError(math.nan, 0.0, 0.0)
         variance = found.variance + self._across_environments(g)
         skewness = float(np.dot(c.n * (noise / math.sqrt(found.model)) ** 3, self._skewness))
-        return _Error(math.sqrt(variance), found.freedom, skewness)
+        return DifferenceError(math.sqrt(variance), found.freedom, skewness)
 
     def _across_environments(self, g: Floats) -> float:
         """Return the covariances of terms of different environments that share units, such as visitors.

@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import normal_from_student, pair_variances, skewed_deviate
+from tideproof.stats.best.student_inference import (
+    normal_from_student,
+    pair_variances,
+    root_between,
+    skewed_deviate,
+)
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.bound_search import BOUND_TOLERANCE, DOUBLINGS, find_upper_bound
 from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
     PairBatch,
@@ -41,6 +45,8 @@ FEWEST_EVENTS = 10  # Events (and non-events) of two arms needed to exclude one.
 FEWEST_RARER_EVENTS = 2  # Expected events of the arm with less traffic, for amounts.
 _RARE_SHARE = 0.5  # Amounts with a larger effective share of rewards are not rare.
 _ROUNDING = 1e-12  # Smaller variances of a rate are rounding.
+_DOUBLINGS = 30  # Doublings of a first step of z standard errors.
+_TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
 _MANY = 100  # With more arms, pairs are tested in batches.
 
 
@@ -285,8 +291,36 @@ class PairTests(Pairs):
 
         It is the difference with z-score -z.
         """
-        step = z * math.sqrt(max(float(self._variances[i, k]), 0.0))
-        return find_upper_bound(partial(self.deviate, i, k), self.gap(i, k), step, z)
+        if math.isinf(z):
+            return np.inf
+        middle = self.gap(i, k)
+        start = middle if np.isfinite(middle) else 0.0
+        if np.isnan(middle) or middle == np.inf or np.isnan(self.deviate(i, k, start)):
+            return middle if middle == np.inf else np.nan
+        step = z * math.sqrt(max(float(self._variances[i, k]), 0.0)) or 1.0
+        low, high = start, start + step
+
+        @cache
+        def excess(gap: float) -> float:
+            """Evaluate the function whose zero is the upper confidence bound of the difference of two arms.
+
+            It is -z minus the z-score for a difference `gap`.
+            """
+            return -z - self.deviate(i, k, gap)
+
+        for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.
+            if excess(high) >= 0.0:
+                break
+            low, high, step = high, high + 2.0 * step, 2.0 * step
+        else:
+            return np.inf
+        for _ in range(_DOUBLINGS):  # Downwards, if it is below -z at the start.
+            if excess(low) <= 0.0:
+                break
+            low, high, step = low - 2.0 * step, low, 2.0 * step
+        else:
+            return -np.inf
+        return root_between(low, high, excess, _TOLERANCE)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
         """Return the z-score of each of many pairs of arms, for testing that the two do not differ."""
@@ -308,7 +342,7 @@ class PairTests(Pairs):
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
             step[step == 0.0] = 1.0
             deviate = partial(self._deviates, pairs, at, other)
-            return upper_bounds(deviate, middle, step, z[here], DOUBLINGS, BOUND_TOLERANCE)
+            return upper_bounds(deviate, middle, step, z[here], _DOUBLINGS, _TOLERANCE)
 
         return self._in_blocks(i, k, bounds)
 

@@ -7,8 +7,7 @@ other environments (interaction).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -32,6 +31,23 @@ MOST_TESTED_ARMS = 100  # With more arms, standard errors replace score tests.
 EASE = 1.96 / 1.645  # A statement about other environments needs one about these at the level 10 %.
 
 
+@dataclass(frozen=True, eq=False)
+class SimilarEstimate(Estimate):
+    """Estimated arm effects whose uncertainty contains that arms differ from environment to environment.
+
+    `between` holds the tests of pairs of arms by the variation between environments.
+    """
+
+    between: BetweenEnvironmentPairs | WaldPairs | None = None
+
+    def error_of(self, i: int, k: int) -> tuple[float, float]:
+        """Return the standard error of the difference of two arms, and its degrees of freedom."""
+        if not isinstance(self.between, BetweenEnvironmentPairs):
+            return super().error_of(i, k)
+        error = self.between.error(i, k)
+        return error.se, error.freedom
+
+
 def for_similar_environments(found: Estimate) -> Estimate | None:
     """Return an estimate with tests for environments like those observed; None if that is impossible.
 
@@ -42,35 +58,45 @@ def for_similar_environments(found: Estimate) -> Estimate | None:
     if not isinstance(tests, PairTests):
         return None
     cells = tests.scale.cells
-    if cells.factors is not None or not _has_enough_environments(cells, found):
+    if cells.factors is not None or not has_enough_environments(cells, found):
         return None
     covariance = _covariance(tests)
     freedom = _degrees_of_freedom(cells)
-    between: Any = BetweenEnvironmentPairs(tests, found.mu)
+    between: BetweenEnvironmentPairs | WaldPairs = BetweenEnvironmentPairs(tests, found.mu)
     if cells.K > MOST_TESTED_ARMS:
         between = WaldPairs(found.mu, covariance, freedom)
     pairs = CautiousPairs(between, within, EASE)
     posterior = None
     if found.posterior is not None:
         posterior = found.posterior + covariance - found.covariance
-    return replace(found, covariance=covariance, freedom=freedom, pairs=pairs, posterior=posterior)
+    return SimilarEstimate(
+        **{each.name: getattr(found, each.name) for each in fields(found)}
+        | {"covariance": covariance, "freedom": freedom, "pairs": pairs, "posterior": posterior},
+        between=between,
+    )
 
 
 def environments_needed(
-    deviate: float, freedom: float, observed: int, confidence: float, comparisons: int
+    deviate: float,
+    freedom: float,
+    observed: int,
+    confidence: float,
+    comparisons: int,
+    allowance: float = 0.0,
 ) -> int | None:
     """Return how many more environments would raise a z-score between environments to its critical value.
 
     `deviate` is the z-score of the difference of two arms, `freedom` its degrees of freedom, `observed` the
     number of environments so far, and `confidence` the one-sided confidence level of one of `comparisons`.
-    The result is None if it is unknown or above `MOST_TO_COME` times as many as observed.
+    `allowance` is added to the critical value, for adaptive traffic. The result is None if it is unknown or
+    above `MOST_TO_COME` times as many as observed.
 
     >>> environments_needed(1.7, 13.0, 14, 0.975, 1), environments_needed(0.0, 13.0, 14, 0.975, 1)
     (5, None)
     """
     if not (deviate > 0.0 and freedom > 0.0):
         return None
-    needed = normal_quantile(1.0 - (1.0 - confidence) / comparisons)
+    needed = normal_quantile(1.0 - (1.0 - confidence) / comparisons) + allowance
     t = student_from_normal(deviate, freedom)
     low, high = observed, (MOST_TO_COME + 1) * observed
     if normal_from_student(t * math.sqrt(high / observed), freedom * high / observed) < needed:
@@ -83,7 +109,7 @@ def environments_needed(
     return high - observed
 
 
-def _has_enough_environments(cells: Cells, found: Estimate) -> bool:
+def has_enough_environments(cells: Cells, found: Estimate) -> bool:
     """Return whether each group of comparable arms has enough environments with two arms or more."""
     group = np.zeros(cells.J, np.int64)
     group[cells.environment] = found.component[cells.arm]

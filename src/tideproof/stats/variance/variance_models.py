@@ -90,6 +90,16 @@ class Estimate:
     mixed: MixedModelFit | None = None
     posterior: Floats | None = None
 
+    def of_group(self, group: Ints) -> tuple[Floats, Floats]:
+        """Return the covariance and the degrees of freedom of a group of arms."""
+        return self.covariance[np.ix_(group, group)], self.freedom[np.ix_(group, group)]
+
+    def error_of(self, i: int, k: int) -> tuple[float, float]:
+        """Return the standard error of the difference of two arms, and its degrees of freedom."""
+        C = self.covariance
+        variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
+        return float(np.sqrt(np.maximum(variance, 0.0))), float(self.freedom[i, k])
+
     @cached_property
     def means_and_shifts(self) -> MeansAndShifts:
         """Adjusted arm means and environment shifts, with their variances."""
