@@ -63,7 +63,7 @@ def test_headlines_are_compared_by_ratios():
     assert fit.best == "C"
     assert lead.low < 1.12 / 1.05 - 1.0 < lead.high
     wrong = tp.fit(log, **question, scale="difference")
-    assert wrong.decision.standing == "winner"
+    assert wrong.decision.names_winner
     assert wrong.best == raw_best(wrong) == "A"
 
 
@@ -73,7 +73,7 @@ def test_mails_visits_decide_and_money_stays_open():
     found = tp.metrics(log, **question, control="none")
     readings = {(row["metric"], row["arm"]): row for row in found.table}
 
-    assert found.deciding.decision.standing == "winner_on_these"
+    assert found.deciding.decision.names_winner
     assert found.deciding.best == "mens"
     assert raw_best(found.deciding) == "womens"
     assert readings["visit", "mens"]["conclusion"] == readings["visit", "womens"]["conclusion"] == "better"
@@ -99,7 +99,7 @@ def test_players_come_back_to_the_early_gate():
     fit = tp.fit(log, arm="version", environment=None, reward="retention_7")
     lead = fit.contrast("gate_30", "gate_40")
 
-    assert fit.decision.standing == "winner_on_these"
+    assert fit.decision.names_winner
     assert fit.best == "gate_30"
     assert lead.low < 0.20 / 0.15 - 1.0 < lead.high
 
@@ -157,7 +157,7 @@ def test_classes_of_schools_with_teachers_as_units():
     lift, aide = fit.contrast("small", "regular"), fit.contrast("aide", "regular")
     as_if_alone = tp.fit(log, **question).contrast("aide", "regular", about="these")
 
-    assert fit.decision.standing == "winner_on_these"
+    assert fit.decision.names_winner
     assert fit.best == "small"
     assert lift.low < 12.0 < lift.high
     assert aide.low < 0.0 < aide.high
@@ -217,7 +217,7 @@ def test_latin_square_of_rows_and_columns():
     lead = fit.contrast("C", "D")
 
     assert fit.degrees_of_freedom == 36 - 1 - 3 * 5
-    assert fit.decision.standing == "winner_on_these"
+    assert fit.decision.names_winner
     assert fit.best == "C"
     assert lead.low < 2.0 < lead.high
     for half in ("row", "column"):
@@ -266,7 +266,7 @@ def test_benchmark_times_are_compared_by_ratios_in_logarithms_on_request():
     log = synthetic_logs.benchmark_times(SEED)
     fit = tp.fit(log, **BENCHMARK, scale="log")
     lead = fit.contrast("quick", "lean")
-    by_totals = tp.fit(log, **BENCHMARK, scale="ratio").contrast("quick", "lean")
+    by_totals = tp.fit(log, **BENCHMARK, scale="ratio", about="these").contrast("quick", "lean")
 
     assert fit.scale == "log"
     assert tp.fit(log, **BENCHMARK).scale != "log"
@@ -276,7 +276,7 @@ def test_benchmark_times_are_compared_by_ratios_in_logarithms_on_request():
     assert "lean" in fit.candidates
     assert lead.low < 0.2 < lead.high
     wrong = tp.fit(log, **BENCHMARK, scale="difference")
-    assert wrong.decision.standing == "winner"
+    assert wrong.decision.names_winner
     assert wrong.best == "quick"
     assert min(wrong.arms["mean"]) < 0.0
 
@@ -287,7 +287,7 @@ def test_the_fastest_database_wins(tmp_path):
     by_mean = sorted(zip(fit.arms["mean"], fit.arms["arm"], strict=True))
 
     assert fit.ranking == [[arm for _, arm in by_mean]] == [["lean", "quick", "even", "slow"]]
-    assert fit.decision.standing == "winner_on_these"
+    assert fit.decision.names_winner
     assert fit.best == "lean"
     names = ["--arm", "database", "--environment", "query:machine", "--reward", "seconds", "--minimize"]
     code, said = analyze(tmp_path, log, *names)

@@ -45,6 +45,7 @@ class On:
     """A scale with these tests of its pair."""
 
     exact = False
+    error_of = Estimate.error_of
 
     def __init__(self, pairs, name="ratio", freedom=9.0, variance=1.0, arms=2):
         self.found, self.name = self, name

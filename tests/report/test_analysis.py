@@ -269,7 +269,8 @@ def seeming(monkeypatch, chance, **decided):
     decision = SimpleNamespace(standing="open", best="B", runner_up="A", candidates=("B", "A"), doubt=None)
     monkeypatch.setattr(Fit, "p_best", chance)
     monkeypatch.setattr(Fit, "verdict", "")
-    fit.__dict__["decision"] = SimpleNamespace(**(vars(decision) | decided))
+    found = vars(decision) | decided
+    fit.__dict__["decision"] = SimpleNamespace(**found, names_winner=found["doubt"] is None)
     return [text for text in describe_fit(fit).notes if "wrong in at most" in text]
 
 

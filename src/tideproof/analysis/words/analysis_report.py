@@ -167,6 +167,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         )
     if len(fit.groups) == 1:
         notes += [
+            *_scope_note(fit),
             *_scale_note(fit, misfit),
             *_two_arms_note(fit),
             *_disagreement_note(fit),
@@ -180,7 +181,6 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             "Comparisons of arms are valid however often the results are inspected; intervals of single "
             "means are valid for one inspection only."
         )
-    notes += _scope_note(fit)
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")

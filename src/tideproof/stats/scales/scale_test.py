@@ -135,9 +135,8 @@ def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     left = c.centred(x - (s.P @ c.by_arm(x))[c.arm])
     square, freedom = float(np.sum(left**2)), s.freedom - 1
     exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
-    rounding = 1e-26 * float(
-        np.max(c.mean**2) * np.sum(s.mu[c.arm] ** 2)
-    )  # With equal levels all is rounding.
+    with np.errstate(over="ignore"):  # With equal levels all is rounding.
+        rounding = 1e-26 * float(np.max(c.mean**2) * np.sum(s.mu[c.arm] ** 2))
     if freedom < 1 or exact or not square > rounding:
         return ScaleTest(0.0, 1.0)
     U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
