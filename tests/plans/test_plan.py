@@ -99,7 +99,9 @@ def test_one_is_not_a_plural(found):
 
 def test_rates_are_analyzed_as_they_are(found):
     rates = replace(found, question=make_question(arms=3, rate=0.1, lift=0.3, lengths=500))
-    assert rates.power.endswith(", tideproof analyze names the best arm in 80 % of tests (approximation).")
+    assert rates.power.endswith(
+        ", tideproof analyze names the best arm of these environments in 80 % of tests (approximation)."
+    )
 
 
 def test_without_a_compiler_the_extra_is_named(monkeypatch):

@@ -76,7 +76,7 @@ def test_the_others():
         (e.Opened(0.0, None, "ab"), "opened by a process whose pull IDs begin with ab"),
         (
             e.Sure(0.0, None, 1, "proven", 0.9),
-            "the stopping rule found that B is best in these environments (90 % confidence, rule: proven)",
+            "the stopping rule found that B is best (90 % confidence, rule: proven)",
         ),
         (
             e.Warmed(0.0, None, ((0, 1, 3, 1.0, 2.0), (1, 1, 2, 1.0, 2.0))),

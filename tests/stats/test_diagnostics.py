@@ -327,7 +327,7 @@ def test_a_published_incomplete_block_design():
     arm = [a for batch in CATALYSTS for a in batch]
     environment = [j for j, batch in enumerate(CATALYSTS) for _ in batch]
     reward = [float(x) for batch in CATALYSTS for x in batch.values()]
-    found = Fit.from_arrays(arm, environment, reward, direction="minimize")
+    found = Fit.from_arrays(arm, environment, reward, direction="minimize", about="these")
     effect = {1: -9 / 8, 2: -7 / 8, 3: -4 / 8, 4: 20 / 8}
     for a in effect:
         for b in effect:

@@ -82,7 +82,7 @@ def test_logarithms_are_used_only_on_request():
     arm, environment, reward = lognormal(sigma=0.8, swell=1.5)
     cells = cells_from_arrays(arm, environment, reward, logs=True)
     assert (Fit(cells).scale, Fit(cells, scale="log").scale) == ("ratio", "log")
-    assert Fit(cells).contrast(2, 0).se > 1.1 * Fit(cells, scale="log").contrast(2, 0).se
+    assert Fit(cells, about="these").contrast(2, 0).se > 1.1 * Fit(cells, scale="log").contrast(2, 0).se
 
 
 def test_unlike_and_not_normal_logarithms_say_nothing_of_means():

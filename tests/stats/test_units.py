@@ -257,7 +257,7 @@ def test_other_scales_against_gee(scale):
     arm, day = unit % 2, random.integers(4, size=unit.size)
     reward = (random.random(unit.size) < random.beta(1.5, 3.5, 3000)[unit]).astype(float)
     c = with_units(arm, day, unit, reward)
-    found = Fit(c, variance="by-unit", scale=scale).contrast(1, 0)
+    found = Fit(c, variance="by-unit", scale=scale, about="these").contrast(1, 0)
     X = np.hstack([np.eye(2)[arm][:, 1:], np.eye(4)[day]])
     family = sm.families.Poisson() if scale == "ratio" else sm.families.Binomial()
     gee = sm.GEE(reward, X, groups=unit, family=family).fit()

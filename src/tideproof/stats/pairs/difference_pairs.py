@@ -24,6 +24,8 @@ from tideproof.stats.pairs.vectorised_pair_tests import DifferenceGrid, PairGrid
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances
 
+_TAIL = 1.96  # z-score at which a widened normal distribution and Student's t have the same tail
+
 
 class DifferencePairScale:
     """Comparison of two arms by the difference of their means: score statistics from a least-squares fit.
@@ -118,6 +120,21 @@ def additive_pairs(cells: Cells, solution: Solution, *, adaptive: bool = False) 
     variance = law.moments(scale.fitted).variance
     middle = meat(cells, cells.n * variance)
     return PairTests(scale, law, sandwich(solution.P, middle, solution.short))
+
+
+def posterior_covariance(pairs: PairTests, solution: Solution) -> Floats:
+    """Return the covariance of arm effects, with the variances of arms widened to the tails of Student's t.
+
+    The noise of an arm with f degrees of freedom counts (t_f/z)^2 times, with t_f the point of Student's t
+    distribution that has the tail probability of the normal point z = 1.96. The variances of 0/1 rewards
+    follow from their means, and are not widened.
+    """
+    law, cells = pairs.law, pairs.scale.cells
+    if not isinstance(law, MeasuredRewards) or not np.all(law.spreads.arm_freedom > 0.0):
+        return pairs.covariance
+    wider = np.array([student_from_normal(_TAIL, nu) / _TAIL for nu in law.spreads.arm_freedom.tolist()]) ** 2
+    middle = meat(cells, cells.n * pairs.variance * wider[cells.arm])
+    return sandwich(solution.P, middle, solution.short)
 
 
 def clip_rates(c: Cells, mean: Floats) -> Floats:

@@ -20,9 +20,8 @@ from tideproof.errors import InputError
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.adjusted_pairs import adjusted_pairs
-from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
+from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs, posterior_covariance
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.pairs.posterior_covariance import posterior_covariance
 from tideproof.stats.pairs.unit_pairs import MOST_ARMS_BY_UNIT, additive_unit_pairs
 from tideproof.stats.solve.adjusted_means import (
     MeansAndShifts,
