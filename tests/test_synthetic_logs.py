@@ -91,7 +91,7 @@ def test_mails_by_the_command(tmp_path):
     code, said = analyze(tmp_path, synthetic_logs.mails(SEED), *names, *rewards)
 
     assert code == 5
-    assert "mens is best in these 4 environments (95 % confidence)" in said
+    assert "mens is best on average over these 4 environments (95 % confidence)" in said
 
 
 def test_players_come_back_to_the_early_gate():
@@ -229,7 +229,7 @@ def test_a_latin_square_does_not_disown_its_plots(tmp_path):
     code, said = analyze(tmp_path, synthetic_logs.latin_square(SEED), *names)
 
     assert code == 5
-    assert "C is best in these " in said
+    assert "C is best on average over these " in said
     assert "with a single arm" not in said
 
 
@@ -292,4 +292,4 @@ def test_the_fastest_database_wins(tmp_path):
     names = ["--arm", "database", "--environment", "query:machine", "--reward", "seconds", "--minimize"]
     code, said = analyze(tmp_path, log, *names)
     assert code == 0
-    assert "lean is best in these " in said
+    assert "lean is best on average over" in said

@@ -50,7 +50,7 @@ print(Path("log.csv").read_text()[:132])
 # prints
 #
 # ```text
-# 2.90 is best in environments like these (95 % confidence): +1.3 over free, the
+# 2.90 is best on average over environments like these (95 % confidence): +1.3 over free, the
 # runner-up (95 % confidence interval: +0.7 to +1.9; lift +6.2 %); best with
 # probability > 0.999 (exchangeable prior).
 #

@@ -77,7 +77,7 @@ def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():
 def test_what_is_said():
     fit = Fit.from_arrays(*draw(gap=1.0), anytime=True, adaptive=True)
     assert fit.verdict.startswith(
-        "2 is best in environments like these (95 % confidence, valid at every inspection)"
+        "2 is best on average over environments like these (95 % confidence, valid at every inspection)"
     )
     assert ADAPTIVE not in repr(fit)
     assert fit.to_dict()["anytime"] is True
@@ -162,7 +162,10 @@ def test_on_the_command_line(log):
     ]
     shown = CliRunner().invoke(app, [*arguments, "--by", "shop"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output
-    assert "C is best in environments like these (95 % confidence, valid at every inspection)" in shown.output
+    assert (
+        "C is best on average over environments like these (95 % confidence, valid at every inspection)"
+        in shown.output
+    )
     assert "intervals of single means are valid for one inspection only" in shown.output
     assert "all segments together, valid at every inspection" in shown.output
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)

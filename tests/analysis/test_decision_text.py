@@ -92,7 +92,7 @@ def test_logs_and_experiments_name_a_winner_alike():
         "B", "A", 0.4, 0.1, 0.7, 40, (("A", "B"),), adaptive=True, sure=True, confidence=0.95
     )
     begin = words.winner_text("B", words.confidence_text(0.95), words.environments_text("similar"))
-    assert begin == "B is best in environments like these (95 % confidence)"
+    assert begin == "B is best on average over environments like these (95 % confidence)"
     assert verdict.startswith(f"{begin}: +")
     assert headline(replace(sure, about="similar")).startswith(f"{begin}: +0.40 over A")
     these = words.winner_text("B", words.confidence_text(0.95), words.environments_text("these"))

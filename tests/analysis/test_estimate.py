@@ -342,7 +342,7 @@ def test_tables():
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
     assert lines[0].startswith(
-        "B is best in these 3 environments (95 % confidence): +0.99 over A, the runner-up (95 % confidence interval: +"
+        "B is best on average over these 3 environments (95 % confidence): +0.99 over A, the runner-up (95 % confidence interval: +"
     )
     assert lines[0].endswith("); best with probability > 0.999 (exchangeable prior)")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
@@ -369,7 +369,7 @@ def test_verdict_in_the_other_direction():
     found = fit(LOG, **COLUMNS, direction="minimize", confidence=0.9)
     assert found.best == "A"
     assert found.verdict.startswith(
-        "A is best in these 3 environments (90 % confidence): 0.99 below B, the runner-up (90 % confidence interval: -"
+        "A is best on average over these 3 environments (90 % confidence): 0.99 below B, the runner-up (90 % confidence interval: -"
     )
     assert found.p_best["A"] > 0.99
 

@@ -1,4 +1,4 @@
-"""Two standings: the best arm in environments like these, future ones included, and the best in these only."""
+"""Two standings: the best arm in environments like these, future ones included, and the best on average over these only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_arm_that_leads_by_the_same_every_day_is_the_winner():
     fit = Fit.from_arrays(*STEADY)
     assert (fit.about, fit.decision.standing, fit.decision.doubt) == ("similar", "winner", None)
     assert (fit.decision.about, fit.sure_about) == ("similar", "similar")
-    assert fit.verdict.startswith("B is best in environments like these (95 % confidence)")
+    assert fit.verdict.startswith("B is best on average over environments like these (95 % confidence)")
 
 
 def test_an_arm_whose_lead_varies_wins_in_these_environments_only():
@@ -42,9 +42,9 @@ def test_an_arm_whose_lead_varies_wins_in_these_environments_only():
     assert (decision.about, fit.sure_about) == ("similar", "these")
     assert decision.candidates == ("B", "A")
     assert set(fit.candidates) == {"A", "B"}
-    assert fit.verdict.startswith("B is best in these 14 environments (95 % confidence): ")
+    assert fit.verdict.startswith("B is best on average over these 14 environments (95 % confidence): ")
     said = re.search(
-        r"; on average over environments like these, A cannot be excluded yet; about (\d+) more would tell",
+        r"; on average over environments like these, A cannot be excluded yet; (\d+) more environments? may decide that",
         fit.verdict,
     )
     assert int(said[1]) == fit.environments_to_come
@@ -62,7 +62,7 @@ def test_a_statement_about_these_environments_alone():
         fit = Fit.from_arrays(*data, about="these")
         assert (fit.about, fit.decision.standing, fit.decision.doubt) == ("these", "winner_on_these", None)
         assert fit.decision.candidates == ("B",)
-        assert fit.verdict.startswith("B is best in these 14 environments (95 % confidence): ")
+        assert fit.verdict.startswith("B is best on average over these 14 environments (95 % confidence): ")
         assert "like these" not in fit.verdict
         assert fit.contrast("B", "A") == Fit.from_arrays(*data).contrast("B", "A", about="these")
 
@@ -94,7 +94,7 @@ def test_environments_with_one_arm_do_not_count():
     kept = (day < 3) | (arm == "A")
     fit = Fit.from_arrays(arm[kept], day[kept], reward[kept])
     assert (fit.about, fit.decision.standing) == ("these", "winner_on_these")
-    assert fit.verdict.startswith("B is best in these 3 environments ")
+    assert fit.verdict.startswith("B is best on average over these 3 environments ")
 
 
 @pytest.mark.parametrize("variance", ["interaction", "own-interaction", "interaction+by-arm", "clustered"])

@@ -72,7 +72,9 @@ def test_an_exact_fit_is_no_certainty(tmp_path):
     assert row[1:3] == ["7.2", "\N{EN DASH}"]  # no interval where there is no noise
     assert result.exit_code == 3
     path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.0000000001\nC,rain,4\n")
-    assert run(path, *NAMES).stdout.startswith("C is best in these 2 environments (95 % confidence)")
+    assert run(path, *NAMES).stdout.startswith(
+        "C is best on average over these 2 environments (95 % confidence)"
+    )
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e13])
@@ -89,7 +91,7 @@ def test_the_verdict_comes_first(log):
     result = run(log, *NAMES)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("B is best in environments like these (95 % confidence): +")
+    assert lines[0].startswith("B is best on average over environments like these (95 % confidence): +")
     verdict = " ".join(result.stdout.split("\n\n")[0].split())
     assert verdict.endswith("best with probability > 0.999 (exchangeable prior).")
     assert "probability > 0.999 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
@@ -387,7 +389,7 @@ def test_the_report_is_one_file(log, tmp_path):
     assert parser.fetched == []
     assert not re.search(r"url\(|@import|<script ", text)
     assert text.count("<svg") == 3
-    assert "B is best in environments like these (95 % confidence)" in text
+    assert "B is best on average over environments like these (95 % confidence)" in text
     assert "nan" not in re.sub(r"<style>.*</style>", "", text, flags=re.DOTALL).lower().split()
 
 

@@ -50,7 +50,7 @@ def test_clicks_without_labels_are_put_into_bins(tmp_path):
     )
     done = run(place, "--time", "ts", "--html", page)
     assert done.exit_code == 0
-    assert "B is best in environments like these (95 % confidence)" in done.stdout
+    assert "B is best on average over environments like these (95 % confidence)" in done.stdout
     assert "40 time bins" in " ".join(done.stdout.split())
     assert "40 time bins" in page.read_text(encoding="utf-8")
     found = json.loads(run(place, "--time", "ts", "--json").stdout)

@@ -126,10 +126,12 @@ def test_the_text_says_that_the_rule_uses_a_stronger_test_than_the_interval(sure
     text = str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **fields))
     assert f"95 % confidence interval, valid at every inspection: {low:+.1f} to +2.0" in text
     assert ("stronger test" in text) == stronger
-    assert ("not yet confirmed as the best in these environments at confidence level 95 %" in text) == (
-        not sure
-    )
-    assert (", confirmed as the best in these environments at confidence level 95 % (proven)" in text) == sure
+    assert (
+        "not yet confirmed as the best on average over these environments at confidence level 95 %" in text
+    ) == (not sure)
+    assert (
+        ", confirmed as the best on average over these environments at confidence level 95 % (proven)" in text
+    ) == sure
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,9 @@ def test_a_lead_towards_lower_rewards_is_below_the_runner_up_in_every_text(optio
     numbers = [float(number) for number in re.search(lead + interval, str(found)).groups()]
     assert numbers == pytest.approx([found.margin, -found.high, -found.low], abs=0.5)
     if options:  # the stopping rule uses a stronger test than the interval, which contains 0
-        assert re.fullmatch(r"A is best in these environments \(90 % confidence\)" + lead, headline(found))
+        assert re.fullmatch(
+            r"A is best on average over these environments \(90 % confidence\)" + lead, headline(found)
+        )
     else:
         assert re.fullmatch("A leads" + lead + interval, headline(found))
     difference = run.fit().contrast("A", "B", picked=True)

@@ -75,14 +75,14 @@ def test_the_recommendation_describes_the_rule():
     found = run.recommend()
     assert (found.confidence, found.rule, found.sure) == (0.95, "proven", False)
     assert str(found).startswith(
-        "select B, not yet confirmed as the best in these environments at confidence level 95 %. Estimated lead"
+        "select B, not yet confirmed as the best on average over these environments at confidence level 95 %. Estimated lead"
     )
     play(run)
     found = run.recommend()
     assert found.sure
     assert found.arm == "B"
     assert found.to_dict()["sure"]
-    confirmed = "B, confirmed as the best in these environments at confidence level 95 % (a theorem bounds the error rate, "
+    confirmed = "B, confirmed as the best on average over these environments at confidence level 95 % (a theorem bounds the error rate, "
     assert str(found).startswith(f"select {confirmed}however often the rule is checked). Estimated lead")
     words = re.escape(f"no further pull is needed: the selected arm is {confirmed}")
     with pytest.raises(Finished, match=words):

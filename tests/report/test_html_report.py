@@ -37,7 +37,7 @@ def log(gap=1.0, arms="ABC", seed=3, days=5):
 def test_a_report_of_a_winner():
     fit = Fit.from_arrays(*log(gap=2.0), confidence=0.8, variance="by-arm")
     tree, text = page(fit)
-    assert tree.find("head/title").text == "B is best in these 5 environments (80 % confidence)"
+    assert tree.find("head/title").text == "B is best on average over these 5 environments (80 % confidence)"
     heading = tree.find("body/header/h1")
     assert (heading.get("class"), heading.text) == ("winner_on_these", fit.verdict + ".")
     assert tree.find("body/header/p").text == "log <1>.csv · arm = a & b"

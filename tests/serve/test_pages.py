@@ -244,7 +244,7 @@ def test_a_lead_is_not_rounded_away_by_a_wide_interval():
     sharper = replace(found, sure=True, confidence=0.95)
     assert (
         headline(sharper, progress=progress)
-        == "B is best in these environments (95 % confidence): +0.41 over A"
+        == "B is best on average over these environments (95 % confidence): +0.41 over A"
     )
     open_ended = replace(found, low=None, high=None)
     assert headline(open_ended) == "B leads: +0.412 over A"
@@ -254,7 +254,9 @@ def test_the_headline_of_the_arm_with_the_lowest_rewards_says_below(here):
     run = played(here, "costs", direction="minimize", confidence=0.9, days=40)
     assert run.recommend().sure
     page = look(here, "/experiments/costs").text
-    assert re.search(r"<h1[^>]*>A is best in these environments \(90 % confidence\): [0-9.]+ below B", page)
+    assert re.search(
+        r"<h1[^>]*>A is best on average over these environments \(90 % confidence\): [0-9.]+ below B", page
+    )
 
 
 def test_a_new_arm_leaves_the_headline_of_the_others(here):

@@ -147,7 +147,7 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best in these 2 environments (95 % confidence): +1.10 over A, the runner-up (95 % ...
+    B is best on average over these 2 environments (95 % confidence): +1.10 over A, the runner-up (95 % ...
     arm  n  raw_mean   mean       se    low   high   p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  < 0.001
     B    4     4.825  6.575  0.07444  6.384  6.766  > 0.999

@@ -313,12 +313,17 @@ class Fit:
             {
                 "arm": c.arms,
                 "n": c.counts.astype(np.int64),
-                "raw_mean": raw_mean(c),
+                "raw_mean": raw_mean(self._unadjusted),
                 "mean": read.mean,
                 **self._on.means(self.confidence),
                 "p_best": self._chances[0],
             }
         )
+
+    @property
+    def _unadjusted(self) -> Cells:
+        """The rewards before covariates were removed."""
+        return self.cells if self.cells.slope is None else self.cells.slope.unadjusted
 
     @cached_property
     def averages(self) -> Table:
@@ -329,7 +334,7 @@ class Fit:
         platforms report) and period_bias. A bias is that mean minus the adjusted mean.
         """
         c, mean = self.cells, self._estimate.means_and_shifts.mean
-        raw, period = raw_mean(c), period_mean(c)
+        raw, period = raw_mean(self._unadjusted), period_mean(self._unadjusted)
         return Table(
             {
                 "arm": c.arms,
@@ -449,7 +454,7 @@ class Fit:
 
     @property
     def sure_about(self) -> About:
-        """The environments that a winner is about: "these" if it is only known to be the best in these."""
+        """The environments that a winner is about: "these" if it is only known to be the best there."""
         return "these" if self.decision.standing == "winner_on_these" else self.about
 
     @property
@@ -557,7 +562,7 @@ class Fit:
             raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
         scope = self.about if about is None else about
         if about is not None:
-            _check_about(about, self.variance)
+            _check_about(about, self.variance if self.about == "similar" else "auto")
             if about == "similar" and self.about == "these":
                 raise InputError("about='similar' is not possible: this fit is about these environments only")
         asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked, scope

@@ -248,8 +248,11 @@ def _reason_without_fit(part: Cells) -> str | None:
 def _test_heterogeneity(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
     """Test whether the differences between arms are equal in all segments of a log, such as countries.
 
-    Return None if the segments do not contain enough data for the test, or arms that cannot be compared.
+    Return None if the segments do not contain enough data for the test, or arms that cannot be compared, or
+    if rewards of one unit may depend on each other, for which the test does not allow.
     """
+    if any(part.units is not None and part.dependent for part in parts.values()):
+        return None
     try:
         return heterogeneity(list(parts.values()))
     except (InputError, NotComparable):

@@ -16,7 +16,6 @@ from tideproof.analysis.scale_choice import explain_misfits
 from tideproof.analysis.words.decision_text import (
     CANNOT_BE_EXCLUDED,
     IS_BEST,
-    environments_text,
     raw_mean_text,
 )
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
@@ -198,12 +197,12 @@ def _scope_note(fit: Fit) -> list[str]:
     c, compared = fit.cells, int(fit.cells.compares.sum())
     if fit.about == fit.about_requested or len(c.environments) == 1 or len(fit.groups) > 1:
         return []
-    if compared < FEWEST_ENVIRONMENTS:
-        why = f"it takes {FEWEST_ENVIRONMENTS} environments with two arms or more"
-    elif fit.tide is not None:
+    if fit.tide is not None:
         why = "it takes a log with environments"
     elif c.factors is not None:
         why = "it takes one column of environments"
+    elif compared < FEWEST_ENVIRONMENTS:
+        why = f"it takes {FEWEST_ENVIRONMENTS} environments with two arms or more"
     elif fit.variance not in ("auto", "by-unit"):
         why = f"variance={fit.variance!r} does not allow for differences that vary from one to the next"
     elif fit.anytime:
@@ -211,8 +210,8 @@ def _scope_note(fit: Fit) -> list[str]:
     else:
         why = "it takes more of them in each group of arms, and another scale than logarithms"
     return [
-        f"Comparisons are about {environments_text('these', compared)}. For a statement about environments "
-        f"like these, future ones included, {why}."
+        f"Comparisons are about averages over these environments. For a statement about environments like "
+        f"these, future ones included, {why}."
     ]
 
 

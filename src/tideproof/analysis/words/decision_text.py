@@ -67,10 +67,10 @@ def _anytime_suffix(anytime: bool) -> str:
 def winner_text(arm: Any, sure: str = "", where: str = "") -> str:
     """Return the phrase that an arm is best, such as "B is best (95 % confidence)".
 
-    >>> winner_text("B", "95 % confidence", "both segments"), winner_text("B")
+    >>> winner_text("B", "95 % confidence", "in both segments"), winner_text("B")
     ('B is best in both segments (95 % confidence)', 'B is best')
     """
-    return f"{quote_if_needed(arm)} {IS_BEST}{where and f' in {where}'}{sure and f' ({sure})'}"
+    return f"{quote_if_needed(arm)} {IS_BEST}{where and f' {where}'}{sure and f' ({sure})'}"
 
 
 def leader_text(arm: Any, rival: Any = None) -> str:
@@ -89,13 +89,13 @@ def environments_text(about: About, count: int | None = None) -> str:
     `count` is their number, or None if it is not to be said.
 
     >>> environments_text("similar", 14), environments_text("these", 3), environments_text("these", 1)
-    ('environments like these', 'these 3 environments', 'this log')
+    ('on average over environments like these', 'on average over these 3 environments', 'in this log')
     """
     if about == "similar":
-        return "environments like these"
+        return "on average over environments like these"
     if count is None:
-        return "these environments"
-    return "this log" if count == 1 else f"these {count:,} environments"
+        return "on average over these environments"
+    return "in this log" if count == 1 else f"on average over these {count:,} environments"
 
 
 def other_environments_text(others: Iterable[Any], more: int | None) -> str:
@@ -104,10 +104,10 @@ def other_environments_text(others: Iterable[Any], more: int | None) -> str:
     `more` is the number of further environments that would probably tell; None if that is unknown.
 
     >>> other_environments_text(["C"], 9)
-    'on average over environments like these, C cannot be excluded yet; about 9 more would tell'
+    'on average over environments like these, C cannot be excluded yet; 9 more environments may decide that'
     """
-    said = f"on average over environments like these, {candidates_text(others)} yet"
-    return said if more is None else f"{said}; about {more:,} more would tell"
+    said = f"{environments_text('similar')}, {candidates_text(others)} yet"
+    return said if more is None else f"{said}; {format_count(more, 'more environment')} may decide that"
 
 
 def decision_text(
@@ -124,8 +124,8 @@ def decision_text(
     `where` are the environments that a winner is about, and `more` the number of further environments that
     would tell whether it is the best in others, too.
 
-    >>> decision_text("B", ["B"], None, "+1 over A", "95 % confidence", "environments like these")
-    'B is best in environments like these (95 % confidence): +1 over A'
+    >>> decision_text("B", ["B"], None, "+1 over A", "95 % confidence", "in this log")
+    'B is best in this log (95 % confidence): +1 over A'
     >>> decision_text("B", ["B", "C"], "several candidates", "+1 over C", "95 % confidence")
     'B leads: +1 over C, but C cannot be excluded (95 % confidence)'
     """
@@ -140,9 +140,9 @@ def decision_text(
     return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
 
 
-def chance_text(probability: float, prior: Prior | None = None) -> str:
+def chance_text(probability: float, prior: Prior | None = None, where: str = "") -> str:
     """Return the probability that an arm is the best, such as "best with probability 0.982"."""
-    said = f"best with probability {format_probability(probability)}"
+    said = f"best{where and f' {where}'} with probability {format_probability(probability)}"
     return said if prior is None else f"{said} ({PRIOR_NAMES[prior]})"
 
 
@@ -151,7 +151,7 @@ def confirmation_text(confidence: float, sure: bool, promise: str, where: str) -
 
     `promise` describes the rule.
     """
-    said = f"confirmed as the best in {where} at confidence level {level_text(confidence, STOP_DIGITS)}"
+    said = f"confirmed as the best {where} at confidence level {level_text(confidence, STOP_DIGITS)}"
     return f"{said} ({promise})" if sure else f"not yet {said}"
 
 
@@ -378,6 +378,6 @@ def segments_text(winners: Mapping[Any, Sequence[Any]], count: int, sure: str) -
         return f"no winner in any segment ({sure})"
     [(arm, where)] = winners.items()
     if len(where) == count:
-        every = {1: "the only segment", 2: "both segments"}.get(count, f"all {count:,} segments")
+        every = {1: "in the only segment", 2: "in both segments"}.get(count, f"in all {count:,} segments")
         return winner_text(arm, sure, every)
     return f"winners ({sure}): {said}; no winner in the other segments"

@@ -87,13 +87,14 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "too few events":
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.anytime)
-    where, more = environments_text(fit.sure_about, int(fit.cells.compares.sum())), None
+    count = None if fit.cells.factors is not None else int(fit.cells.compares.sum())
+    where, more, elsewhere = environments_text(fit.sure_about, count), None, ""
     if decision.doubt == "other environments":
-        more = fit.environments_to_come
+        more, elsewhere = fit.environments_to_come, environments_text("similar")
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
     known = decision.doubt in (None, "several candidates", "other environments")
     chance = fit.p_best[decision.best] if known else None
-    return said if chance is None else f"{said}; {chance_text(chance, fit.prior)}"
+    return said if chance is None else f"{said}; {chance_text(chance, fit.prior, elsewhere)}"
 
 
 def lead(fit: Fit) -> str:
