@@ -50,8 +50,8 @@ print(Path("log.csv").read_text()[:132])
 # prints
 #
 # ```text
-# 2.90 is best on average over environments like these (95 % confidence): +1.3 over free, the
-# runner-up (95 % confidence interval: +0.7 to +1.9; lift +6.2 %); best with
+# 2.90 is best on average over environments like these (95 % confidence): +1.3 over
+# free, the runner-up (95 % confidence interval: +0.7 to +1.9; lift +6.2 %); best with
 # probability > 0.999 (exchangeable prior).
 #
 #                                              prob.
@@ -75,7 +75,7 @@ print(Path("log.csv").read_text()[:132])
 # environments, weighted by traffic).
 # ```
 #
-# The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). "In environments like these" means
+# The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). "On average over environments like these" means
 # that this also holds on average over days to come, if they resemble these 28. The rest of this page shows how the answer is
 # computed, in Python.
 #

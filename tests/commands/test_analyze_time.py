@@ -30,7 +30,7 @@ def test_a_log_without_labels(log, tmp_path):
     page = tmp_path / "report.html"
     done = run(log, "--time", "ts", "--html", page)
     assert done.exit_code == 5
-    assert "C is best in th" in done.stdout
+    assert "C is best on average over th" in done.stdout
     assert " around 2024-05-02 06:00 (probability" in " ".join(done.stdout.split())
     assert "The hidden tide" in page.read_text(encoding="utf-8")
     found = json.loads(run(log, "--time", "ts", "--json").stdout)

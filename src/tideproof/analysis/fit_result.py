@@ -118,8 +118,6 @@ class Fit:
     degrees_of_freedom : of the noise: rewards minus arms minus environments plus groups. With 0,
         results that need the size of the noise are None.
     sigma : standard deviation of the noise.
-    about : which environments the comparisons are about: "similar", or "these" if that was requested or no
-        other statement is possible.
     groups : lists of arms; only arms of the same list can be compared.
     about, about_requested : which environments the comparisons are about, and were requested to be about.
         With few environments and with some models only statements about these are possible.
@@ -224,6 +222,8 @@ class Fit:
         these. With `variance="auto"` a log with few environments only allows statements about these.
         """
         _check_about(about, variance)
+        if self.bins is not None:  # bins are chosen here; what makes them differ may last longer than one
+            return "these"
         if variance in ABOUT_SIMILAR:
             return "similar" if has_enough_environments(self.cells, self._estimate) else "these"
         similar = self._in_similar(self._estimate) if about == "similar" else None
@@ -287,7 +287,7 @@ class Fit:
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
-        others, without degrees of freedom, and where an F test does not reject at 5 % that arms are equal.
+        others, and without degrees of freedom.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 
@@ -331,18 +331,20 @@ class Fit:
 
         Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift of the arm's rewards;
         period_mean (the mean over the environments with the arm, weighted by their traffic, which experiment
-        platforms report) and period_bias. A bias is that mean minus the adjusted mean.
+        platforms report) and period_bias. A bias is what shifts add to that mean. It does not contain the
+        effect of covariates.
         """
         c, mean = self.cells, self._estimate.means_and_shifts.mean
         raw, period = raw_mean(self._unadjusted), period_mean(self._unadjusted)
+        raw_bias, period_bias = raw_mean(c) - mean, period_mean(c) - mean  # of shifts, not of covariates
         return Table(
             {
                 "arm": c.arms,
                 "mean": mean,
                 "raw_mean": raw,
-                "raw_bias": raw - mean,
+                "raw_bias": raw_bias,
                 "period_mean": period,
-                "period_bias": period - mean,
+                "period_bias": period_bias,
             }
         )
 
@@ -466,24 +468,28 @@ class Fit:
     def environments_to_come(self) -> int | None:
         """Number of further environments that would probably show that the leader is the best in others.
 
-        It assumes that the estimated lead is the true one. None if that is unknown, with `anytime`, or if
-        more than 20 times as many as observed were needed.
+        It assumes that the estimated leads over the other candidates are the true ones. None if the best arm
+        of the observed environments is unknown, with `anytime`, and if more than 20 times as many as observed
+        were needed.
         """
-        if len(self.groups) > 1 or self.anytime:
+        if self.anytime or self.decision.doubt != "other environments":
             return None
-        best, second = self._position(self.decision.best), self._position(self.decision.runner_up)
-        found = self._tested[self.about]
-        deviate = abs(found.pairs.deviate(best, second))
+        best, *others = (self._position(arm) for arm in self.decision.candidates)
+        found, observed = self._tested[self.about], int(self.cells.compares.sum())
         level = 0.5 + 0.5 * self.confidence if self.cells.K == 2 else self.confidence
-        observed = int(self.cells.compares.sum())
-        return environments_needed(
-            deviate,
-            found.error_of(best, second)[1],
-            observed,
-            level,
-            self.cells.K - 1,
-            allowance(self.cells.K) if self.adaptive else 0.0,
-        )
+        extra = allowance(self.cells.K) if self.adaptive else 0.0
+        needed = [
+            environments_needed(
+                abs(found.pairs.deviate(best, other)),
+                found.error_of(best, other)[1],
+                observed,
+                level,
+                self.cells.K - 1,
+                extra,
+            )
+            for other in others
+        ]
+        return None if None in needed else max(number for number in needed if number is not None)
 
     @property
     def verdict(self) -> str:
@@ -562,6 +568,7 @@ class Fit:
             raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
         scope = self.about if about is None else about
         if about is not None:
+            # with few environments, a model of interactions is about these, too
             _check_about(about, self.variance if self.about == "similar" else "auto")
             if about == "similar" and self.about == "these":
                 raise InputError("about='similar' is not possible: this fit is about these environments only")

@@ -351,7 +351,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         bins=None if reading is None else reading.bins,
         inside=None if reading is None else reading.inside,
         robust=asked.robust,
-        about=asked.about,
+        about=options.about,
     )
 
 

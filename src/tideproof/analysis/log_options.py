@@ -17,7 +17,7 @@ from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_prior
 from tideproof.data import Decimal, Missing
 from tideproof.errors import InputError, UnknownName
-from tideproof.stats.variance.variance_models import Variance
+from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
 from tideproof.text import join_names
 
 _OTHER_NAMES = {"level": "confidence", "cap": "winsorize"}  # option names that users may expect
@@ -122,6 +122,15 @@ class AnalysisOptions:
         if variance not in ("auto", "common", "by-unit"):
             raise InputError(f"unit= (--unit) requires variance='by-unit': leave out variance={variance!r}")
         return "by-unit"
+
+    @property
+    def about(self) -> About:
+        """Which environments comparisons of all rows are about.
+
+        Segments split each environment, so the parts do not tell how much arms differ between environments.
+        """
+        split = self.comparisons.by is not None and self.variance not in ABOUT_SIMILAR
+        return "these" if split else self.statistics.about
 
     def check(self) -> None:
         """Raise an error, before the log is read, if the options of the analysis cannot be combined."""

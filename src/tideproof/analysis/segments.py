@@ -61,8 +61,8 @@ class Segments:
     def table(self) -> Table:
         """Table of the best arm and its lead in each segment, one row per segment.
 
-        Columns: segment, n, standing, best, runner_up, estimate (of the best minus the runner-up), low, high,
-        candidates.
+        Columns: segment, n, standing, about (which environments the lead is about), best, runner_up, estimate
+        (of the best minus the runner-up), low, high, candidates.
         """
         rows = []
         for segment, fit in self.fits.items():
@@ -74,6 +74,7 @@ class Segments:
                     "segment": segment,
                     "n": int(fit.cells.n.sum()),
                     "standing": decision.standing,
+                    "about": fit.sure_about,
                     "best": decision.best,
                     "runner_up": decision.runner_up,
                     "estimate": lead and lead.estimate,
@@ -223,7 +224,7 @@ def fit_segments(
     made = partial(
         Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive, about=asked.about
     )
-    pooled = made(found.cells, confidence=confidence, scale=scale)
+    pooled = made(found.cells, confidence=confidence, scale=scale, about=options.about)
     fits = {}
     for segment, part in used.items():
         seen = part.seen()

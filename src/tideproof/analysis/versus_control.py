@@ -79,7 +79,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
                 columns[name].append(None)
             columns["conclusion"].append("not comparable")
             continue
-        found = fit.contrast(arm, control, confidence=confidence)
+        found = fit.contrast(arm, control, confidence=confidence, about=fit.sure_about)
         low, high = found.low, found.high
         lift = _lift(found, rows[arm], rows[control], confidence, fit.lifts, fit.anytime)
         p = None if found.p is None else _sidak(count, found.p)

@@ -16,7 +16,7 @@ from tideproof.experiment.experiment_diagnostics import Diagnostics, diagnose
 from tideproof.experiment.history_table import HistoryData
 from tideproof.experiment.locking import ExperimentBase, locked
 from tideproof.experiment.pull import Pull, PullStatus
-from tideproof.experiment.read_model import ExperimentStatus, FitInputs, ReadModel, about_of
+from tideproof.experiment.read_model import ExperimentStatus, FitInputs, ReadModel
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.recommendation_text import COARSE
 from tideproof.experiment.reward_kinds import REWARD_KINDS
@@ -232,7 +232,7 @@ class QueryMethods(ExperimentBase):
         found = Recommendation(
             None if coarse else arm, None, None, None, None, told, groups, self.policy.policy.adaptive,
             (COARSE,) if coarse else (), direction=self.direction, scale=self.scale,
-            tide="labels" if book.tide == "auto" else book.tide, about=about_of(self.policy),
+            tide="labels" if book.tide == "auto" else book.tide,
         )  # fmt: skip
         return found if self._rule is None else replace(found, **self._rule.recommendation_fields(book))
 

@@ -362,7 +362,8 @@ def add_evidence(
         margin, (high, low) = -margin, (None if x is None else -x for x in limits)
     if anytime_bounds is not None and arm is not None:
         low, high = map(finite_or_none, anytime_bounds(arm, rival))
-    judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale)
+    about: About = fit.about if isinstance(fit, Fit) else "these"
+    judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale, about=about)
     if fit.exact:
         remark = "rewards do not vary within arms and environments, so no probability can be computed"
         return replace(judged, remarks=(remark,))
@@ -399,8 +400,3 @@ def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:
         {"scale": "difference", "variance": word, "about": "similar" if word in ABOUT_SIMILAR else "these"}
         for word in words
     ]
-
-
-def about_of(spec: PolicySpec) -> About:
-    """Return which environments the statements of an experiment with this policy are about."""
-    return fit_options(spec)[0].get("about", "these") if fit_options(spec) else "these"

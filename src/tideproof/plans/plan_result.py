@@ -100,7 +100,7 @@ class Plan:
         if not omega > 0.0:
             return ""
         why = (
-            f"in the pilot, the effect of an arm varies from environment to environment, with a standard "
+            f"in the pilot, the effect of an arm seems to vary between environments, with a standard "
             f"deviation of {omega:.2g} times the noise. More pulls in the same environments do not average "
             f"this out. "
         )

@@ -197,18 +197,20 @@ def _scope_note(fit: Fit) -> list[str]:
     c, compared = fit.cells, int(fit.cells.compares.sum())
     if fit.about == fit.about_requested or len(c.environments) == 1 or len(fit.groups) > 1:
         return []
-    if fit.tide is not None:
+    if fit.tide is not None or fit.bins is not None:
         why = "it takes a log with environments"
     elif c.factors is not None:
         why = "it takes one column of environments"
     elif compared < FEWEST_ENVIRONMENTS:
         why = f"it takes {FEWEST_ENVIRONMENTS} environments with two arms or more"
     elif fit.variance not in ("auto", "by-unit"):
-        why = f"variance={fit.variance!r} does not allow for differences that vary from one to the next"
+        why = f"variance={fit.variance!r} does not allow for differences that vary between environments"
     elif fit.anytime:
         why = "it takes more environments if the log is analyzed again and again"
+    elif fit.scale == "log":
+        why = "choose another scale than logarithms"
     else:
-        why = "it takes more of them in each group of arms, and another scale than logarithms"
+        why = f"each group of arms needs {FEWEST_ENVIRONMENTS} environments with two arms or more"
     return [
         f"Comparisons are about averages over these environments. For a statement about environments like "
         f"these, future ones included, {why}."

@@ -142,7 +142,7 @@ def decision_text(
 
 def chance_text(probability: float, prior: Prior | None = None, where: str = "") -> str:
     """Return the probability that an arm is the best, such as "best with probability 0.982"."""
-    said = f"best{where and f' {where}'} with probability {format_probability(probability)}"
+    said = f"best with probability {format_probability(probability)}{where and f' {where}'}"
     return said if prior is None else f"{said} ({PRIOR_NAMES[prior]})"
 
 

@@ -32,8 +32,8 @@ def unit_notes(fit: Fit) -> list[str]:
     return [
         f"Several aggregated rows have the same arm and environment, so each of the "
         f"{format_count(count, 'row')} counts as a unit: the variance of the difference between {both} is "
-        f"{effect}. If rows are parts that all arms share, such as countries or hours, name their column by "
-        f"unit= (--unit)."
+        f"{effect}. If rows are parts that all arms share, such as countries or hours, and there are "
+        f"many, name their column by unit= (--unit)."
     ]
 
 
@@ -70,6 +70,6 @@ def too_few_unit_events_text(fit: Fit) -> str:
     if both >= FEWEST_EVENTS:
         needed = f"the expected share of {arms[events.rarer(best, other)]} is too small; it needs more units"
     return (
-        f"too few {what} {TO_NAME_BEST}: several of one unit count less, so the effective number of "
+        f"too few {what} {TO_NAME_BEST}: several rewards of one unit count less, so the effective number of "
         f"{arms[best]} and {arms[other]} together is {both:.2g}; {needed}"
     )

@@ -93,7 +93,7 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
         drift_chi2=drift.chi2,
         drift_df=drift.df,
         drift_p=drift.p,
-        counted="rows" if c.units is None else "units",
+        counted="rows" if c.units is None or c.units.rows else "units",
         arms=Table(
             {
                 "arm": arms,

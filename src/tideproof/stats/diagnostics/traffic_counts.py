@@ -75,8 +75,11 @@ class Choices:
 
 
 def count_traffic(c: Cells) -> TrafficCounts:
-    """Count rows by arm and environment; each unit counts once if units are known."""
-    if c.units is None:
+    """Count rewards by arm and environment; each unit counts once if units are known.
+
+    Aggregated rows are units of the noise, but it is their rewards that were assigned.
+    """
+    if c.units is None or c.units.rows:
         return TrafficCounts(c.K, c.J, c.arm, c.environment, c.n)
     n, per_unit = _count_units(c, c.units)
     seen = n > 0.0

@@ -45,7 +45,7 @@ class CautiousPairs(Pairs):
         if math.isnan(first):
             return first
         second = self._ease * self.second.deviate(i, k, gap)
-        return second if abs(second) < abs(first) or math.isnan(second) else first
+        return first if abs(first) <= abs(second) else second
 
     def enough(self, i: int, k: int) -> bool:
         """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
@@ -54,12 +54,13 @@ class CautiousPairs(Pairs):
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the upper confidence bound of arm i's effect minus arm k's, at the normal quantile `z`."""
         first, second = self.first.upper(i, k, z), self.second.upper(i, k, z / self._ease)
-        return math.nan if math.isnan(first) else max(first, second)
+        return math.nan if math.isnan(first) or math.isnan(second) else max(first, second)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
         """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
         first, second = self.first.deviates(i, k), self._ease * self.second.deviates(i, k)
-        return np.where(np.abs(second) < np.abs(first), second, first)
+        found = np.where(np.abs(first) <= np.abs(second), first, second)
+        return np.where(np.isnan(first), first, found)
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
         """Return the upper confidence bounds of the differences of many pairs of arms."""

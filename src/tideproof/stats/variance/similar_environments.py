@@ -65,7 +65,7 @@ def for_similar_environments(found: Estimate) -> Estimate | None:
     between: BetweenEnvironmentPairs | WaldPairs = BetweenEnvironmentPairs(tests, found.mu)
     if cells.K > MOST_TESTED_ARMS:
         between = WaldPairs(found.mu, covariance, freedom)
-    pairs = CautiousPairs(between, within, EASE)
+    pairs = CautiousPairs(between, within, 1.0 if _units_return(cells) else EASE)
     posterior = None
     if found.posterior is not None:
         posterior = found.posterior + covariance - found.covariance
@@ -74,6 +74,14 @@ def for_similar_environments(found: Estimate) -> Estimate | None:
         | {"covariance": covariance, "freedom": freedom, "pairs": pairs, "posterior": posterior},
         between=between,
     )
+
+
+def _units_return(c: Cells) -> bool:
+    """Return whether some unit, such as a visitor, has rewards in several environments."""
+    if c.units is None or not c.dependent:
+        return False
+    visits = np.unique(c.units.unit * c.J + c.environment[c.units.cell]).size
+    return bool(visits > np.unique(c.units.unit).size)
 
 
 def environments_needed(
