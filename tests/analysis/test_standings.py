@@ -80,8 +80,8 @@ def test_few_environments_allow_statements_about_these_only(days):
     fit = Fit.from_arrays(*log(days, lead=3.0))
     assert (fit.about, fit.decision.about) == ("these", "these")
     assert fit.decision.standing == "winner_on_these"
-    where = "this log" if days == 1 else f"these {days} environments"
-    assert fit.verdict.startswith(f"B is best in {where} (95 % confidence): ")
+    where = "in this log" if days == 1 else f"on average over these {days} environments"
+    assert fit.verdict.startswith(f"B is best {where} (95 % confidence): ")
 
 
 def test_four_environments_are_enough():

@@ -55,7 +55,9 @@ def test_bins_are_environments_of_the_very_rows():
     found = followed(log)
     assert found.tide is None
     assert (found.bins.bins, found.bins.each) == (40, 100)
-    labelled = tp.fit(log | {"bin": np.arange(4000) // 100}, arm="arm", reward="y", environment="bin")
+    labelled = tp.fit(
+        log | {"bin": np.arange(4000) // 100}, arm="arm", reward="y", environment="bin", about="these"
+    )
     assert found.verdict == labelled.verdict
     assert found.arms.to_dicts() == labelled.arms.to_dicts()
     assert found.cells.environments[:2] == ["2024-05-01 00:00", "2024-05-01 08:20"]

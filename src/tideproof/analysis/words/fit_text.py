@@ -312,4 +312,5 @@ def _segment_text(row: dict[str, Any], fit: Fit) -> str:
         return no_best_text(fit.groups)
     rival, numbers = quote_if_needed(decision.runner_up), (row["estimate"], (row["low"], row["high"]))
     said = short_lead_text(contrast_format(fit), fit.direction, rival, *numbers)
-    return decision_text(decision.best, decision.candidates, decision.doubt, said)
+    where = environments_text(fit.sure_about, int(fit.cells.compares.sum()))
+    return decision_text(decision.best, decision.candidates, decision.doubt, said, where=where)

@@ -26,6 +26,7 @@ MODULES: tuple[str, ...] = (
     "covariate_calibration",
     "adaptive_calibration",
     "environment_calibration",
+    "tail_calibration",
 )
 _CHUNK = 50
 

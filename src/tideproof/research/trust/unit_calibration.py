@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tideproof as tp
+from tideproof.analysis.arm_comparisons import About
 from tideproof.core.kernel_state_arrays import Floats, Ints
 
 _DAYS = 14
@@ -28,6 +29,7 @@ class UnitSetting(NamedTuple):
     units : number of units.
     share : share of the units in the second arm.
     looks : number of analyses of the growing log; with several, they use `anytime`.
+    about : which environments a winner is about, as in `fit`.
     """
 
     rewards: str
@@ -35,11 +37,13 @@ class UnitSetting(NamedTuple):
     units: int
     share: float
     looks: int = 1
+    about: About = "these"
 
     @property
     def name(self) -> str:
         """Name of the setting."""
         said = f"units, {self.rewards} {self.visits}, {self.units} units, {100 * self.share:g} % arm"
+        said += ", similar days" if self.about == "similar" else ""
         return said if self.looks == 1 else f"{said}, {self.looks} looks"
 
 
@@ -54,7 +58,9 @@ def settings() -> list[UnitSetting]:
         UnitSetting("conversions", "constant", 100, 0.1),
     ]
     plates = [UnitSetting("plates", "geometric", 21, 0.5), UnitSetting("plates", "constant", 12, 0.25)]
-    return [*once, *(setting._replace(looks=_DAYS) for setting in once[:5]), *plates]
+    returning = [UnitSetting("normal", "constant", 12, 0.5), UnitSetting("normal", "geometric", 24, 0.5)]
+    similar = [setting._replace(about="similar") for setting in (*once, *returning)]
+    return [*once, *similar, *(setting._replace(looks=_DAYS) for setting in once[:5]), *plates]
 
 
 def play(setting: UnitSetting, number: int) -> bool | None:
@@ -70,7 +76,7 @@ def play(setting: UnitSetting, number: int) -> bool | None:
         seen = {name: column[day < last] for name, column in log.items()}
         if np.unique(seen["arm"]).size < 2:
             continue
-        fit = tp.fit(seen, arm="arm", about="these", anytime=setting.looks > 1, **columns)
+        fit = tp.fit(seen, arm="arm", about=setting.about, anytime=setting.looks > 1, **columns)
         compared = compared or fit.decision.standing != "not_comparable"
         if fit.decision.names_winner:
             return True

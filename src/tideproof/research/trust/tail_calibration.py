@@ -1,0 +1,94 @@
+"""Simulated logs with rare huge rewards, and with very small cells: how often a statement is wrong.
+
+Timeouts: the arms have equal means, but a few rewards of one arm are many times as large as usual. Small cells:
+lifts from hundreds of environments with three rewards each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.analysis.fit_result import Fit
+from tideproof.core.kernel_state_arrays import Floats, Ints
+from tideproof.research.trust.random_logs import cell_moments
+from tideproof.stats.cells import Cells
+
+_SHARE = 0.005  # of the rewards of one arm are timeouts
+_TIDE = 0.3  # standard deviation of the logarithm of the factor of an environment
+_LIFT = 0.2  # of the better arm, in small cells
+
+
+class TailSetting(NamedTuple):
+    """One kind of log with rare huge rewards, or with very small cells.
+
+    Attributes
+    ----------
+    kind : "timeouts" (equal means; wrong is a winner) or "small cells" (wrong is an interval that misses).
+    rows, environments : numbers of rewards and of environments.
+    spread : standard deviation of the logarithm of a usual reward.
+    times : how many times as large as usual a timeout is.
+    looks : number of analyses of the growing log; with several, they use `anytime`.
+    """
+
+    kind: str
+    rows: int
+    environments: int
+    spread: float
+    times: float = 1.0
+    looks: int = 1
+
+    @property
+    def name(self) -> str:
+        """Name of the setting."""
+        said = f"{self.kind}, {self.rows} rows, {self.environments} environments, spread {self.spread:g}"
+        said += f", timeouts x {self.times:g}" if self.times > 1.0 else ""
+        return said if self.looks == 1 else f"{said}, {self.looks} looks"
+
+
+def settings() -> list[TailSetting]:
+    """Return the kinds of logs with rare huge rewards or very small cells."""
+    return [
+        TailSetting("timeouts", 4_000, 14, 0.5, 20.0),
+        TailSetting("timeouts", 4_000, 14, 1.0, 20.0),
+        TailSetting("timeouts", 10_000, 14, 0.5, 30.0),
+        TailSetting("timeouts", 4_000, 14, 0.5, 20.0, looks=14),
+        TailSetting("small cells", 900, 300, 0.3),
+        TailSetting("small cells", 900, 300, 0.6),
+    ]
+
+
+def play(setting: TailSetting, number: int) -> bool | None:
+    """Simulate and analyze one log; return whether its statement is wrong."""
+    random = np.random.default_rng((number, setting.rows, setting.environments))
+    arm = random.integers(0, 2, setting.rows)
+    environment = random.integers(0, setting.environments, setting.rows)
+    usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, setting.rows)
+    reward = usual * np.exp(_TIDE * random.normal(size=setting.environments))[environment]
+    if setting.kind == "small cells":
+        reward[arm == 1] *= 1.0 + _LIFT
+        found = Fit(_cells(arm, environment, reward), scale="ratio").contrast(1, 0)
+        return found.low is None or found.high is None or not found.low <= _LIFT <= found.high
+    late = (arm == 1) & (random.random(setting.rows) < _SHARE)
+    reward[late] *= setting.times
+    reward[arm == 1] /= 1.0 + _SHARE * (setting.times - 1.0)
+    for last in np.linspace(0, setting.environments, setting.looks + 1)[1:]:
+        seen = environment < last
+        fit = Fit(_cells(arm[seen], environment[seen], reward[seen]), anytime=setting.looks > 1)
+        if fit.decision.standing == "winner":
+            return True
+    return False
+
+
+def _cells(arm: Ints, environment: Ints, reward: Floats) -> Cells:
+    """Return the statistics of the rewards of two arms in each environment."""
+    key = environment * 2 + arm
+    order = np.argsort(key, kind="stable")
+    cell, first, n = np.unique(key[order], return_index=True, return_counts=True)
+    mean, squares, cubes, fourths, low = cell_moments(n, first, reward[order])
+    where, index = np.unique(cell // 2, return_inverse=True)
+    return Cells(
+        [0, 1], where.tolist(), cell % 2, index, n.astype(float), mean, squares,
+        cubes=cubes, fourths=fourths, low=low,
+    )  # fmt: skip
