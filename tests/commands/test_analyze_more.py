@@ -104,7 +104,7 @@ def test_segments(log):
         "By country: the winner differs between segments (95 % confidence for all segments together): C in DE; B in FR"
         in said(result)
     )
-    assert "DE: C is best: +" in said(result)
+    assert "DE: C is best on average over " in said(result)
     assert "FR: B is best: +" in said(result)
     open_race = said(run(log, *NAMES, "--reward", "clicks", "--by", "country"))
     assert "By country: no winner in any segment" in open_race

@@ -1,7 +1,7 @@
 """Simulated logs with rare huge rewards, and with very small cells: how often a statement is wrong.
 
-Timeouts: the arms have equal means, but a few rewards of one arm are many times as large as usual. Small cells:
-lifts from hundreds of environments with three rewards each.
+With timeouts the arms have equal means, but a few rewards of one arm are many times as large as usual. With
+small cells, lifts come from hundreds of environments with three rewards each.
 """
 
 from __future__ import annotations
