@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tideproof.analysis.arm_comparisons import Standing
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
@@ -31,10 +33,13 @@ from tideproof.analysis.words.fit_warnings import (
 )
 from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.data.cell_reader import WinsorizingThreshold
-from tideproof.stats.diagnostics.additivity_test import Additivity
+from tideproof.errors import InputError
+from tideproof.stats.diagnostics.additivity_test import Additivity, weighted_additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
+from tideproof.stats.variance.equal_variance_test import unequal_variances
+from tideproof.stats.variance.variance_models import estimate, model_of
 from tideproof.table import Table, to_json_values
 from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
 
@@ -45,6 +50,11 @@ if TYPE_CHECKING:
 
 _TESTED = (None, "several candidates", "other environments")  # doubts of a decision by tests
 _NAMED = 4  # largest number of cells in a sentence
+_KNOWN_NOISE = 30  # degrees of freedom with which the noise of an environment is known well
+_UNEQUAL = 0.001  # p-value below which the noise differs clearly between environments
+_ADDITIVE = 0.05  # p-value below which arms do not differ by the same amount in all environments
+_WORTH_A_NOTE = 0.1  # smaller gains are not worth a note
+_MOST_WEIGHTED_CELLS = 5_000  # With more cells, a second fit takes too long for a note.
 _IS_BEST, _CANNOT_BE_EXCLUDED = (f"“{said.capitalize()}”" for said in (IS_BEST, CANNOT_BE_EXCLUDED))
 
 
@@ -168,6 +178,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         notes += [
             *_scope_note(fit),
             *_scale_note(fit, misfit),
+            *_weights_note(fit),
             *_two_arms_note(fit),
             *_disagreement_note(fit),
             *_raw_mean_note(fit),
@@ -222,6 +233,59 @@ def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     if all_scales_fail(fit):
         return []
     return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
+
+
+def _weights_note(fit: Fit) -> list[str]:
+    """Return a note on `variance="by-environment"` if it would shorten the interval of the best arm's lead.
+
+    The model is only named, not used: it weights environments by precision instead of traffic. That is
+    another average wherever the arms do not differ by the same amount in all environments.
+    """
+    if not _weights_apply(fit):
+        return []
+    try:
+        p, shorter = _gain_of_weights(fit)
+    except InputError:  # too little data for a test
+        return []
+    if shorter < _WORTH_A_NOTE:
+        return []
+    best, other = quote_if_needed(fit.decision.best), quote_if_needed(fit.decision.runner_up)
+    return [
+        f"The variance of rewards differs between environments ({format_p(p)}). variance='by-environment' "
+        f"(--variance by-environment) gives more weight to environments with less noise: the interval for "
+        f"the difference between {best} and {other} in these environments would be about "
+        f"{100 * shorter:.0f} % shorter. This is valid only if arms differ by the same amount in all "
+        f"environments. Decide which variance to use before you compare results: choosing the better of two "
+        f"results causes more errors."
+    ]
+
+
+def _weights_apply(fit: Fit) -> bool:
+    """Return whether the fit could use weights by environment, and knows the noise of every environment."""
+    c = fit.cells
+    if fit.variance != "auto" or fit.adaptive or fit.tide is not None or fit.bins is not None:
+        return False
+    if c.binary or c.factors is not None or c.slope is not None or c.n.size > _MOST_WEIGHTED_CELLS:
+        return False
+    if fit.scale != "difference" and "difference" not in fit.choice.possible:
+        return False
+    freedom = c.by_environment(c.n - 1.0)[c.compares]
+    return fit.decision.runner_up is not None and bool(np.all(freedom >= _KNOWN_NOISE))
+
+
+def _gain_of_weights(fit: Fit) -> tuple[float, float]:
+    """Return the p-value of equal variances in all environments, and the share by which weights shorten.
+
+    The share is 0 unless variances differ clearly and the weighted fit is compatible with additivity.
+    """
+    c, decision = fit.cells, fit.decision
+    p = unequal_variances(c).p_environment
+    pools = model_of("by-environment").pools
+    if p >= _UNEQUAL or pools is None or weighted_additivity(c, pools(c), 1).p < _ADDITIVE:
+        return p, 0.0
+    i, k = c.arms.index(decision.best), c.arms.index(decision.runner_up)
+    weighted, plain = (estimate(c, c.solution, name).error_of(i, k)[0] for name in ("by-environment", "auto"))
+    return p, 1.0 - weighted / plain
 
 
 def _two_arms_note(fit: Fit) -> list[str]:
