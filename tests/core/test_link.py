@@ -117,6 +117,23 @@ def test_who_calls_a_replacement_with_a_hole_is_not_shared():
     assert [f(-2.5) for f in linked] == [2.5, -2]
 
 
+def test_only_the_outermost_kernel_is_an_entry_point_and_the_others_are_compiled_once():
+    compiled = []
+
+    def record(f, entry):
+        compiled.append((f.__name__, entry))
+        return f
+
+    link(asks_plain, record)
+    assert compiled == [("plain", False), ("asks_plain", True)]
+    link(asks_plain, record)
+    assert compiled[2:] == [("asks_plain", True)]
+    link(asks_twice, record)  # an entry point is no kernel that others can call
+    assert compiled[3:] == [("asks_plain", False), ("asks_twice", True)]
+    link(asks_plain, record)  # and the reverse
+    assert compiled[5:] == [("asks_plain", True)]
+
+
 def untagged(x):
     return x
 

@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 from scipy.stats import t as student
 
+from tideproof.core.kernel_array_access_gpu import REGISTER_REPLACEMENTS
+from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.core.kernel_state_arrays import allocate
 from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, least_lead
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
@@ -114,6 +116,36 @@ def test_the_least_lead_is_the_least_t_statistic_of_dense_least_squares():
     assert is_leader_significant(run.fit, leader, run.row, 0.0, tail - 1e-9)
     assert not is_leader_significant(run.fit, leader, run.row, 0.0, tail + 1e-9)
     assert not is_leader_significant(run.fit, leader, run.row, min(ts) + 1e-9, 0.1)
+
+
+def test_the_least_lead_on_a_gpu_reads_the_row_of_the_leader():
+    run = played(batch=3)
+    on_gpu = link(least_lead, use_interpreter, REGISTER_REPLACEMENTS)
+    for leader in range(run.arms):
+        row = np.full(run.arms, math.nan)
+        assert on_gpu(run.fit, leader, row) == pytest.approx(least_lead(run.fit, leader, run.row), rel=1e-12)
+
+
+def test_a_lead_needs_two_degrees_of_freedom_and_more_noise_than_rounding():
+    run = Run(2)
+    for arm, reward in ((0, 1.0), (1, 4.0), (0, 1.5)):
+        run.tell(arm, 0, reward)
+    assert degrees_of_freedom(run.fit) == 1
+    assert least_lead(run.fit, 1, run.row) == 0.0
+    run.tell(1, 0, 3.0)
+    lead = least_lead(run.fit, 1, run.row)
+    rss, nu = run.fit.rss[0], degrees_of_freedom(run.fit)
+    assert nu == 2
+    assert lead == pytest.approx(2.25 / math.sqrt(rss / nu))  # two rewards each: the gap has this variance
+    for share, found in ((1.1e-14, True), (0.9e-14, False)):  # residual squares over those of the gap
+        run.fit.rss[0] = share * rss * lead**2 / nu
+        assert (least_lead(run.fit, 1, run.row) > 0.0) == found
+
+
+def test_of_equal_leaders_the_first_leads():
+    fit = allocate(FixedEffects, 3).view
+    fit.mu[:] = [1.0, 2.0, 2.0]
+    assert leader_of(fit) == 1
 
 
 @pytest.mark.parametrize("batch", [1, 4])

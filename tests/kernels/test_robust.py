@@ -38,10 +38,11 @@ class Cells:
         self.enter(slot, arm, 1, reward)
         self.rows.append((arm, environment, reward))
 
-    def play(self, environment, pulls, wrong=None, off=0.0):
+    def play(self, environment, pulls, wrong=None, off=0.0, first=0.0):
+        """Tell rewards of all arms in turn; `off` and `first` are added to those of a wrong and the first arm."""
         for t in range(pulls):
             arm = t % ARMS
-            self.tell(arm, environment, off if arm == wrong else 0.0)
+            self.tell(arm, environment, off if arm == wrong else first if arm == 0 else 0.0)
 
     def left_out(self, environment):
         return np.flatnonzero(self.slot(environment).weights).tolist()
@@ -187,6 +188,38 @@ def test_two_wrong_days_do_not_outweigh_many_right_ones():
         cells.play(j, 8, wrong=3, off=-20.0)
     assert [cells.left_out(j) for j in range(6)] == [[], [], [], [], [3], [3]]
     cells.check({(3, 4), (3, 5)})
+
+
+FIRST = pytest.mark.parametrize("first", [0.0, -20.0])  # estimates are relative to the first arm
+
+
+@FIRST
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_a_value_farther_from_the_others_must_occur_in_two_more_environments(known, first):
+    cells = Cells()
+    for j in range(known):
+        cells.play(j, 8, first=first)
+    for j in range(known, 2 * known + 2):
+        cells.play(j, 8, wrong=3, off=20.0, first=first)
+    out = [cells.left_out(j) for j in range(2 * known + 2)]
+    assert out == [[]] * known + [[3]] * (known + 1) + [[]]
+    cells.check({(3, j) for j in range(2 * known + 1)})
+    doubt = cells.fit.doubt
+    assert connected(cells.fit)
+    assert (doubt.seen[3], doubt.times[3], doubt.where[3]) == (known + 2, 0, 0)
+
+
+@FIRST
+@pytest.mark.parametrize(("known", "days"), [(3, 1), (4, 2), (6, 2), (7, 3)])
+def test_a_value_nearer_to_the_others_must_occur_in_a_third_as_many_environments(known, days, first):
+    cells = Cells()
+    for j in range(known):
+        cells.play(j, 8, wrong=3, off=20.0, first=first)
+    for j in range(known, known + days):
+        cells.play(j, 8, first=first)
+    out = [cells.left_out(j) for j in range(known + days)]
+    assert out == [[]] * known + [[3]] * (days - 1) + [[]]
+    cells.check({(3, j) for j in range(known + days - 1)})
 
 
 @pytest.mark.parametrize("wrong", [(), ((4, 1), (11, 3))])

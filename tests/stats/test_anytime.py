@@ -103,9 +103,16 @@ def test_p_value_is_the_level_at_which_a_deviate_is_the_bound(joint):
     C, nu = np.diag([0.1, 0.2, 0.4]), np.full((3, 3), 300.0)
     found = AnytimeBounds(1.0, joint)
     for p in (0.2, 1e-3, 1e-9):
-        assert found.p_value(C, nu, 0, 2, -found.alone(C, nu, p)[0, 2]) == pytest.approx(p)
+        assert found.p_value(C, nu, 0, 2, -found.alone(C, nu, p)[0, 2]) == pytest.approx(p, rel=1e-9)
     assert found.p_value(C, nu, 0, 2, 0.3) == 1.0
     assert math.isnan(found.p_value(C, nu, 0, 2, math.nan))
+
+
+def test_the_smallest_p_value():
+    C, nu = pair(1.0, 1e6)
+    for z in (-60.0, 60.0, math.inf):
+        p = AnytimeBounds(1.0, joint=False).p_value(C, nu, 0, 1, z)
+        assert math.log(p) == pytest.approx(-690.0)
 
 
 def test_usual_gaps():

@@ -441,7 +441,7 @@ def normals_from_student(t: Floats, freedom: Floats) -> Floats:
 
     with np.errstate(invalid="ignore"):
         tail = stdtr(np.where(np.isinf(freedom), 1.0, freedom), -np.abs(t))
-        found = np.copysign(np.where(tail > 0.0, -ndtri(tail), _END), t)
+        found = np.copysign(np.where(tail > 0.0, ndtri(tail), _END), t)
     found = np.where(np.isinf(freedom) | ~np.isfinite(t), t, found)
     return np.where(freedom > 0.0, found, np.nan)
 
@@ -457,7 +457,7 @@ def normal_from_student(t: float, freedom: float) -> float:
     if math.isinf(freedom) or not math.isfinite(t):
         return t
     tail = float(stdtr(freedom, -abs(t)))
-    return math.copysign(-float(ndtri(tail)) if tail > 0.0 else _END, t)
+    return math.copysign(float(ndtri(tail)) if tail > 0.0 else _END, t)
 
 
 def student_from_normal(z: float, freedom: float) -> float:
@@ -468,4 +468,4 @@ def student_from_normal(z: float, freedom: float) -> float:
     """
     from scipy.special import ndtr, stdtrit
 
-    return z if math.isinf(freedom) else math.copysign(-float(stdtrit(freedom, ndtr(-abs(z)))), z)
+    return z if math.isinf(freedom) else math.copysign(float(stdtrit(freedom, ndtr(-abs(z)))), z)

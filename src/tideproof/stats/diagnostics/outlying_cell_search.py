@@ -153,7 +153,7 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
         if not tau2 + inside > 0.0:  # Most cells fit exactly; the others are outlying.
             return r**2 <= 1e-18 * float(np.max(np.abs(cells.mean))) ** 2, 0.0
         ratio = np.abs(r) / np.sqrt(share * (noise + tau2))
-        pull = np.minimum(1.0, _HUBER_CONSTANT / np.maximum(ratio, 1e-12))
+        pull = _HUBER_CONSTANT / np.maximum(ratio, _HUBER_CONSTANT)
     return ratio <= CUT, tau2
 
 

@@ -113,8 +113,7 @@ class ConditionalDistribution:
         self.low = float(outcomes.s[outcomes.first].sum())
         self.high = self.low + outcomes.s.size - outcomes.first.size
         self._half = 0.5 if mid else 1.0
-        wanted = min(max(self.seen, self.low + 0.5), self.high - 0.5)
-        self._found = _convolve(outcomes, wanted) if self.low < self.high else None
+        self._found = _convolve(outcomes, self.seen) if self.low < self.high else None
 
     def estimate(self) -> float:
         """Return the maximum conditional likelihood estimate of the log odds ratio.
@@ -167,7 +166,9 @@ def _convolve(outcomes: _Outcomes, wanted: float) -> _TotalDistribution:
     """Return the distribution of one arm's total number of rewards of 1, for one odds ratio.
 
     The odds ratio is chosen such that the mean of the distribution differs from `wanted` by less than a tenth
-    of its standard deviation. The distributions of the environments are convolved pairwise, as a tree.
+    of its standard deviation. At the smallest and largest possible number this holds for a finite theta, too,
+    because the difference then falls like the square of the standard deviation. The distributions of the
+    environments are convolved pairwise, as a tree.
 
     All terms are positive, so no precision is lost in the tails.
     """
