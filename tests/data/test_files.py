@@ -124,15 +124,15 @@ def test_text_in_a_parquet_file(tmp_path):
 
 
 def test_progress_is_reported(tmp_path, monkeypatch):
-    """Of the group-by, from a thread that ends with it; a percentage, also where DuckDB says -1."""
+    """Of the group-by, from a thread that ends with it. How far DuckDB says it is depends on the machine."""
     monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
     path = write(tmp_path / "log.csv", log(200_000), "csv")
     seen = []
     before = threading.active_count()
     found = cells(path, **NAMES, progress=seen.append)
     assert threading.active_count() == before
-    assert 0.0 < max(seen) <= 100.0
-    assert min(seen) >= 0.0
+    assert seen
+    assert 0.0 <= min(seen) <= max(seen) <= 100.0
     assert_same(as_dict(found), as_dict(cells(path, **NAMES)))
 
 
