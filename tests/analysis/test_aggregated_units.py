@@ -7,7 +7,7 @@ import statsmodels.api as sm
 import tideproof as tp
 from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.errors import InputError
-from tideproof.research.trust.unit_calibration import UnitSetting, play
+from tideproof.research.trust.combinations.unit_calibration import UnitSetting, play
 
 # Crowder (1978), Beta-binomial anova for proportions: seeds of Orobanche that germinated, by plate.
 SEEDS = {

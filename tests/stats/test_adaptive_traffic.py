@@ -6,7 +6,7 @@ from scipy import stats
 
 from tideproof.analysis.arm_comparisons import compare_with_group_best, find_candidates
 from tideproof.analysis.fit_result import Fit
-from tideproof.research.trust.adaptive_calibration import AdaptiveSetting, play
+from tideproof.research.trust.combinations.adaptive_calibration import AdaptiveSetting, play
 from tideproof.stats.best.multiple_comparisons import allowance, critical_deviate
 from tideproof.stats.pairs.difference_pairs import WaldPairs
 from tideproof.stats.variance.variance_models import Estimate

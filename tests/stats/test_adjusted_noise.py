@@ -14,7 +14,7 @@ from tideproof.analysis import Fit
 from tideproof.analysis.words.fit_warnings import fit_warnings
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.research.trust.covariate_calibration import draw_log, play, settings
+from tideproof.research.trust.combinations.covariate_calibration import draw_log, play, settings
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.two_factor_test import two_factor_fit
 from tideproof.stats.pairs.adjusted_pairs import adjusted_pairs

@@ -9,7 +9,7 @@ from scipy.stats import binom, binomtest, chi2_contingency, chisquare, multinomi
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
 from tideproof.errors import InputError, UnknownName
-from tideproof.research.trust.share_calibration import ShareSetting, play, run_test, settings
+from tideproof.research.trust.combinations.share_calibration import ShareSetting, play, run_test, settings
 from tideproof.stats.cells import Cells, UnitRewards
 from tideproof.stats.diagnostics.sample_ratio import binomial_p, sample_ratio
 from tideproof.stats.diagnostics.share_drift import share_drift

@@ -13,7 +13,7 @@ import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.research.trust.unit_calibration import UnitSetting, play
+from tideproof.research.trust.combinations.unit_calibration import UnitSetting, play
 from tideproof.stats.cells import UnitRewards
 from tideproof.stats.pairs.unit_pairs import additive_unit_pairs, count_unit_events
 from tideproof.stats.solve.least_squares import cell_residuals, solve

@@ -81,6 +81,7 @@ def calibrate_command(
     * wrong_cells: answers with --robust cells if some arm-environment pairs are outlying
     * times: logs with times instead of environments
     * combinations: options together, such as units with many looks
+    * variations: the same in logs of random sizes and shapes; by default 500 logs of each
 
     An option whose description begins with the name of a part, such as "stops:", applies only to that part.
     --heavy uses Student's t distribution with 5 degrees of freedom. By default, there is one worker per core;

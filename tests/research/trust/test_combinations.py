@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tideproof.research.trust import combined_options
+from tideproof.research.trust.combinations import combined_options
 from tideproof.research.trust.ledger_part import PartOptions
 
 

@@ -20,7 +20,8 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
     "interactions": "interaction_coverage",
     "wrong_cells": "outlying_cell_runs",
     "times": "unlabelled_log_coverage",
-    "combinations": "combined_options",
+    "combinations": "combinations.combined_options",
+    "variations": "combinations.random_variations",
 }
 
 

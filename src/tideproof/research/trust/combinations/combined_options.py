@@ -78,7 +78,7 @@ def _play(task: tuple[tuple[int, CombinedSetting], int, int]) -> Ints:
 
 def _load(module: str) -> Any:
     """Import a module with settings."""
-    return import_module(f"tideproof.research.trust.{module}")
+    return import_module(f"tideproof.research.trust.combinations.{module}")
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:

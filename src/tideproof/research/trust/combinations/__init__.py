@@ -1,0 +1,1 @@
+"""Simulations that check error rates where options of an analysis are combined."""
