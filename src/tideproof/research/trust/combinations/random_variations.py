@@ -69,6 +69,12 @@ def _draw_small_cells(random: Random, number: int) -> TailSetting:
     return TailSetting("small cells", rows, environments, random.uniform(0.2, 0.8))
 
 
+def _draw_quotients(random: Random, number: int) -> TailSetting:
+    environments = _whole(random, 8, 100)
+    rows = 2 * environments * int(random.integers(3, 20))
+    return TailSetting("quotients", rows, environments, random.uniform(0.3, 1.2))
+
+
 def _draw_days(random: Random, number: int) -> EnvironmentSetting:
     rewards = ("normal", "uneven", "conversions", "money")[number % 4]
     few, most = (20, 300) if number % 4 < 2 else (200, 1_000)
@@ -130,6 +136,7 @@ def _draw_adaptive(random: Random, number: int) -> AdaptiveSetting:
 KINDS = (
     VariedKind("timeouts", _draw_timeouts, tail_calibration.play),
     VariedKind("small cells", _draw_small_cells, tail_calibration.play),
+    VariedKind("quotients", _draw_quotients, tail_calibration.play),
     VariedKind("days differ", _draw_days, environment_calibration.play),
     VariedKind("covariates", _draw_covariates, covariate_calibration.play),
     VariedKind("two factors", _draw_factors, covariate_calibration.play),

@@ -1,7 +1,8 @@
 """Simulated logs with rare huge rewards, and with very small cells: how often a statement is wrong.
 
 With timeouts the arms have equal means, but a few rewards of one arm are many times as large as usual. With
-small cells, lifts come from hundreds of environments with three rewards each.
+small cells, lifts come from hundreds of environments with three rewards each. Quotients, such as revenue per
+session, are those of a few rows in each cell.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.research.trust.random_logs import cell_moments
@@ -25,7 +27,8 @@ class TailSetting(NamedTuple):
 
     Attributes
     ----------
-    kind : "timeouts" (equal means; wrong is a winner) or "small cells" (wrong is an interval that misses).
+    kind : "timeouts" (equal means; wrong is a winner), "small cells" or "quotients" (wrong is an interval that
+        misses).
     rows, environments : numbers of rewards and of environments.
     spread : standard deviation of the logarithm of a usual reward.
     times : how many times as large as usual a timeout is.
@@ -56,12 +59,16 @@ def settings() -> list[TailSetting]:
         TailSetting("timeouts", 4_000, 14, 0.5, 20.0, looks=14),
         TailSetting("small cells", 900, 300, 0.3),
         TailSetting("small cells", 900, 300, 0.6),
+        TailSetting("quotients", 112, 14, 1.0),
+        TailSetting("quotients", 400, 50, 1.0),
     ]
 
 
 def play(setting: TailSetting, number: int) -> bool | None:
     """Simulate and analyze one log; return whether its statement is wrong."""
     random = np.random.default_rng((number, setting.rows, setting.environments))
+    if setting.kind == "quotients":
+        return _misses_quotient(setting, random)
     arm = random.integers(0, 2, setting.rows)
     environment = random.integers(0, setting.environments, setting.rows)
     usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, setting.rows)
@@ -79,6 +86,20 @@ def play(setting: TailSetting, number: int) -> bool | None:
         if fit.decision.standing == "winner":
             return True
     return False
+
+
+def _misses_quotient(setting: TailSetting, random: np.random.Generator) -> bool:
+    """Simulate rows with equal quotients in both arms; return whether the interval of their difference misses.
+
+    Every arm has equally many rows in each environment. The denominator is geometric.
+    """
+    arm, day = np.tile([0, 1], setting.rows // 2), np.arange(setting.rows) // 2 % setting.environments
+    sessions = random.geometric(0.2, arm.size)
+    factor = np.exp(_TIDE * random.normal(size=setting.environments))[day]
+    usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, arm.size)
+    log = {"arm": arm, "day": day, "revenue": factor * sessions * usual, "sessions": sessions}
+    found = tp.fit(log, arm="arm", environment="day", reward="revenue / sessions").contrast(1, 0)
+    return found.low is None or found.high is None or not found.low <= 0.0 <= found.high
 
 
 def _cells(arm: Ints, environment: Ints, reward: Floats) -> Cells:
