@@ -32,9 +32,11 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_from_student, student_from_normal
+from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.pair_tests import PairTests
 
 FEWEST_ENVIRONMENTS = 4  # Environments that a statement about environments like them needs.
+_KNOWN_NOISE = 10  # Degrees of freedom inside cells with which the noise of an environment is known.
 _SYMMETRIC = 1e-9  # Smaller skewness is none.
 _TINY = 1e-300  # Weight of a cell without an expected event.
 _NOTHING = 1e-12  # Share of the largest information below which an environment says nothing.
@@ -127,6 +129,15 @@ def inverse_hall_transform(x: float, skewness: float) -> float:
     return 3.0 * (float(np.cbrt(1.0 + skewness * (x - skewness / 6.0))) - 1.0) / skewness
 
 
+def _is_noise_known(c: Cells) -> bool:
+    """Return whether each environment has enough rewards inside its cells to show how noisy it is.
+
+    Otherwise its own variance would follow from the same residuals as the variation between environments.
+    """
+    inside = c.by_environment(c.n - 1.0)[c.compares]
+    return bool(np.all(inside >= _KNOWN_NOISE))
+
+
 class BetweenEnvironmentPairs(Pairs):
     """Tests and confidence bounds for two arms on average over environments like those of a log.
 
@@ -141,7 +152,10 @@ class BetweenEnvironmentPairs(Pairs):
         self._weight = c.n * scale.slope(scale.fitted)
         self._centre = c.weighted(np.maximum(self._weight, _TINY))
         self._residual = c.n * (c.mean - scale.fitted)
-        self._noise, self._skewness = np.sqrt(moments.variance), moments.skewness
+        variance = moments.variance
+        if moments.spreads is not None and not _is_noise_known(c):
+            variance = variance / moments.spreads.environment_factor[c.environment]
+        self._noise, self._skewness = np.sqrt(variance), moments.skewness
         self._units = None if c.units is None or not c.dependent else c.units
         self._known: dict[tuple[int, int], DifferenceError] = {}
 

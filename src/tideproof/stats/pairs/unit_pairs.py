@@ -138,7 +138,9 @@ def _independent_rewards(
     squares = (c.squares + c.n * (c.mean - fitted) ** 2)[used] / shape[used]
     variance = shape * (float(squares.sum()) / rows if rows else np.nan)
     arms, environments = np.zeros(c.K), np.zeros(c.J)
-    spreads = CellVariances(variance, np.zeros(c.n.size), float(rows), arms, environments, arms, environments)
+    spreads = CellVariances(
+        variance, np.zeros(c.n.size), float(rows), arms, environments, arms, environments, np.ones(c.J)
+    )
     return MeasuredRewards(spreads, None if base is None else fitted), float(rows)
 
 

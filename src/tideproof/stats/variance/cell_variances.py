@@ -47,6 +47,7 @@ class CellVariances(NamedTuple):
     freedom : degrees of freedom of the common variance; infinite if those of the arms include them.
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
+    environment_factor : (J,) factor of the variance in each environment.
     """
 
     variance: Floats
@@ -56,6 +57,7 @@ class CellVariances(NamedTuple):
     environment_trust: Floats
     arm_freedom: Floats
     environment_freedom: Floats
+    environment_factor: Floats
 
     @property
     def third(self) -> Floats:
@@ -123,7 +125,14 @@ def measure_variances(
         skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
     variance = np.where(used, variance, 0.0)
     return CellVariances(
-        variance, skewness, known, arm.trust, environment.trust, arm.freedom, environment.freedom
+        variance,
+        skewness,
+        known,
+        arm.trust,
+        environment.trust,
+        arm.freedom,
+        environment.freedom,
+        environment.value,
     )
 
 
@@ -228,4 +237,4 @@ def _unknown_variances(cells: Cells) -> CellVariances:
     """Return NaN for reward variances that cannot be estimated, with 0 degrees of freedom."""
     none = np.full(cells.n.size, np.nan)
     arms, environments = np.zeros(cells.K), np.zeros(cells.J)
-    return CellVariances(none, none, 0.0, arms, environments, arms, environments)
+    return CellVariances(none, none, 0.0, arms, environments, arms, environments, np.ones(cells.J))
