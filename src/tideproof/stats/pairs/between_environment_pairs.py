@@ -207,20 +207,26 @@ class BetweenEnvironmentPairs(Pairs):
         )
         if math.isnan(found.variance):
             return DifferenceError(math.nan, 0.0, 0.0)
-        variance = found.variance + self._across_environments(g)
-        skewness = float(np.dot(c.n * (noise / math.sqrt(found.model)) ** 3, self._skewness))
-        return DifferenceError(math.sqrt(variance), found.freedom, skewness)
+        across, units = self._across_environments(g)
+        variance = found.variance + across
+        freedom = variance**2 / (found.variance**2 / found.freedom + across**2 / max(units, 1.0))
+        size = math.sqrt(max(found.model, variance))
+        skewness = float(np.dot(c.n * (noise / size) ** 3, self._skewness))
+        return DifferenceError(math.sqrt(variance), freedom, skewness)
 
-    def _across_environments(self, g: Floats) -> float:
+    def _across_environments(self, g: Floats) -> tuple[float, float]:
         """Return the covariances of terms of different environments that share units, such as visitors.
 
-        It is 0 if each unit has all its rewards in one environment, and counts as 0 where it is negative.
+        Also return their degrees of freedom. The sum is 0 if each unit has all its rewards in one
+        environment, and counts as 0 where it is negative.
         """
         c, units = self.tests.scale.cells, self._units
         if units is None:
-            return 0.0
+            return 0.0, 0.0
         score = g[units.cell] * units.n * (units.mean - self.tests.scale.fitted[units.cell])
         unit = np.unique(units.unit, return_inverse=True)[1]
         visit = np.unique(unit * c.J + c.environment[units.cell], return_inverse=True)[1]
         whole, apart = (float(np.sum(np.bincount(of, score) ** 2)) for of in (unit, visit))
-        return max(0.0, whole - apart)
+        size = np.bincount(unit, g[units.cell] * units.n) ** 2  # of the variance of a unit, up to a factor
+        freedom = float(size.sum()) ** 2 / float(size @ size) - 1.0 if size.any() else 0.0
+        return max(0.0, whole - apart), freedom
