@@ -65,7 +65,9 @@ ENTRIES = (
         textbook=random_effects_ratio,
         why=(
             "The lifts nearly agree. The meta-analysis weights studies by their precision, tideproof by "
-            "their numbers of participants."
+            "their numbers of participants, which makes the interval wider where studies differ. tideproof "
+            "also allows for the skewness of the differences between studies, and uses Student's instead of "
+            "the normal distribution."
         ),
     ),
     GalleryEntry(
