@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo site serve-demo test test-long test-gpu coverage check types types-of-tests clients browser hooks faults torture mutants phrases bench docs release image format clean
+.PHONY: demo site serve-demo test test-long test-gpu coverage check types types-of-tests clients browser hooks faults torture mutants phrases bench docs gallery release image format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -86,6 +86,10 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python -m tideproof.report.policy_pages docs/policies
 	$(BIN)/python tools/site/pictures.py
+
+# Analyses real data sets and writes docs/gallery.md; DATA=folder also writes the data sets
+gallery: $(READY)
+	@$(BIN)/python tools/gallery docs/gallery.md $(if $(DATA),--data $(DATA))
 
 # Builds a release and tests it in empty environments, see docs/release.md: make release PYTHONS="3.12 3.13" EXTRAS="none store"
 release: $(READY)

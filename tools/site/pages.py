@@ -29,7 +29,7 @@ FIRST = (
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
 REFERENCE = ("log", "live", "research", "policies", "commands", "errors")
-EVIDENCE = ("trust", "performance", "compares", "rivals")
+EVIDENCE = ("trust", "gallery", "performance", "compares", "rivals")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
