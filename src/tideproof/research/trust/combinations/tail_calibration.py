@@ -27,8 +27,8 @@ class TailSetting(NamedTuple):
 
     Attributes
     ----------
-    kind : "timeouts" (equal means; wrong is a winner), "small cells" or "quotients" (wrong is an interval that
-        misses).
+    kind : "timeouts" (equal means; wrong is a winner), "small cells" or "quotients" (wrong is an interval
+        that misses).
     rows, environments : numbers of rewards and of environments.
     spread : standard deviation of the logarithm of a usual reward.
     times : how many times as large as usual a timeout is.
@@ -89,7 +89,7 @@ def play(setting: TailSetting, number: int) -> bool | None:
 
 
 def _misses_quotient(setting: TailSetting, random: np.random.Generator) -> bool:
-    """Simulate rows with equal quotients in both arms; return whether the interval of their difference misses.
+    """Simulate rows with equal quotients in both arms; return whether the interval of the difference misses.
 
     Every arm has equally many rows in each environment. The denominator is geometric.
     """
