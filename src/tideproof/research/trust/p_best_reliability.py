@@ -111,8 +111,9 @@ def cells(
 
     Some of them follow once more with one noisier arm.
     """
-    noisy = product(arms, NOISY_PULLS, NOISY_SPREADS, (NOISIER,))
-    return [ReliabilityCell(*one) for one in (*product(arms, pulls, spreads), *noisy)]
+    alike = [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
+    noisy = [ReliabilityCell(*one, NOISIER) for one in product(arms, NOISY_PULLS, NOISY_SPREADS)]
+    return alike + noisy
 
 
 def run_cells(
@@ -199,15 +200,15 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
         mine = list(rows)
         off = [0.0, *(100.0 * row.off for row in mine if row.judged)]
         kept, bins = "" if all(row.kept for row in mine) else " !", format_count(len(off) - 1, "bin")
-        shown = percent(sum(row.runs for row in mine) / mine[0].played, None, 1)
+        shown = 100.0 * sum(row.runs for row in mine) / mine[0].played
         lines.append(
-            f"{cell.name}: shown in {shown} of runs; stated minus observed probability {min(off):+.1f} to "
-            f"{max(off):+.1f} percentage points in {bins}{kept}"
+            f"{cell.name}: shown in {shown:.1f} % of runs; stated minus observed probability "
+            f"{min(off):+.1f} to {max(off):+.1f} percentage points in {bins}{kept}"
         )
     lines += ["", f"{'standard deviation':<34}  stated           runs  mean stated  observed"]
     for row in pooled(found):
         lines.append(
-            f"{row.cell.kind:<34}  {100 * row.above:.0f} to {100 * row.below:<3.0f} %  {row.runs:8,}  "
+            f"{row.cell.kind:<34}  {100 * row.above:.0f} to {100 * row.below:3.0f} %  {row.runs:8,}  "
             f"{100 * row.said:8.1f} %  {percent(row.happened, (row.low, row.high), 1)}"
         )
     return lines
@@ -226,10 +227,7 @@ def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
 
 
 def _pooled_sums(rows: Sequence[ReliabilityRow]) -> tuple[int, int, float, int]:
-    """Return the numbers of all runs and of those in a bin, and their summed predictions and right selections.
-
-    All runs are those of the cells that have runs in the bin.
-    """
+    """Return the runs of cells, those in a bin, the sum of their predictions, and their right selections."""
     return (
         sum(row.played for row in rows),
         sum(row.runs for row in rows),
@@ -246,10 +244,15 @@ def _row(
 
 
 def curves(found: Sequence[ReliabilityRow]) -> dict[str, list[ReliabilityCurve]]:
-    """Return the reliability curves to draw, by spread of true means, number of arms, and pulls per arm."""
+    """Return the reliability curves to draw, by spread of true means, number of arms, and pulls per arm.
+
+    Bins with too few runs are left out.
+    """
     shown: dict[str, dict[ReliabilityCell, list[ReliabilityRow]]] = {}
     for row in found:
-        title = f"standard deviation of means {row.cell.kind}"
+        if not row.judged:
+            continue
+        title = f"standard deviation of means {row.cell.kind}".replace(", ", ",\n")
         shown.setdefault(title, {}).setdefault(row.cell, []).append(row)
     return {
         title: [
