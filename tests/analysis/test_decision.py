@@ -82,9 +82,9 @@ def test_how_sure_a_verdict_says_that_it_is():
     noise = np.array([0.3, -0.3, 0.5, -0.1, -0.2, 0.4, 0.1, 0.2, -0.4, 0.1, 0.2, -0.1])
     seen = set()
     for gap in np.linspace(0.1, 2.0, 40):
-        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), confidence=0.8)
+        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), confidence=0.8, prior="flat")
         chance = found.p_best[found.best]
-        said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (exchangeable prior)")
+        said = found.verdict.rsplit("probability ", 1)[1].removesuffix(" (flat prior)")
         assert said == ("> 0.999" if chance > 0.9995 else f"{chance:.3f}")
         seen.add(said)
     assert "> 0.999" in seen

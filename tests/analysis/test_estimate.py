@@ -215,7 +215,7 @@ def test_chance_of_best_does_not_depend_on_the_generalised_inverse():
 
 def test_many_arms_stay_cheap():
     arm, environment, reward = log("incomplete", 200, 600)
-    ours = Fit.from_arrays(arm, environment, reward)
+    ours = Fit.from_arrays(arm, environment, reward, prior="flat")
     assert sum(ours.p_best.values()) == pytest.approx(1.0)
     assert ours.p_best_error < 0.01
 
@@ -377,7 +377,8 @@ def test_verdict_in_the_other_direction():
 def test_verdict_on_a_close_race():
     found = Fit.from_arrays(list("ABABAB"), [1, 1, 2, 2, 3, 3], [1.0, 1.2, 4.0, 3.9, 7.0, 7.1])
     assert found.verdict.startswith("B leads: +0.067 over A, the runner-up (95 % confidence interval: -")
-    assert "), but A cannot be excluded (95 % confidence); best with probability 0." in found.verdict
+    assert found.verdict.endswith("), but A cannot be excluded (95 % confidence)")
+    assert found.p_best == {"A": None, "B": None}  # it would depend on what is assumed about the arms
 
 
 def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_so():
@@ -463,7 +464,7 @@ APART = (
 
 
 def test_arms_that_never_met():
-    found = Fit.from_arrays(*APART)
+    found = Fit.from_arrays(*APART, prior="flat")
     assert found.groups == [["A", "B"], ["C", "D"], ["E"]]
     message = r"\(A, B\), \(C, D\) and \(E\) have no environment in common; to compare them, collect rewards of B, C and E in the same environment"
     with pytest.raises(NotComparable, match=f"^{message}$"):

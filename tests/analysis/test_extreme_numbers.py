@@ -52,7 +52,7 @@ def results(exponent, rewards, **options):
     """Return what a fit says of three arms if rewards are multiplied by a power of 2, in the first unit."""
     rng = np.random.default_rng(3)
     arm, day = rng.choice(["A", "B", "C"], 120), rng.integers(0, 6, 120)
-    fit = Fit.from_arrays(arm, day, np.ldexp(REWARDS[rewards](rng, 120), exponent), **options)
+    fit = Fit.from_arrays(arm, day, np.ldexp(REWARDS[rewards](rng, 120), exponent), prior="flat", **options)
     found = fit.contrast("A", "B")
     unit = 1.0 if fit.lifts else math.ldexp(1.0, exponent)
     bounds = [math.inf if x is None else x / unit for x in (found.estimate, found.low, found.high)]

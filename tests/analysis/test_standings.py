@@ -148,10 +148,12 @@ def test_names_of_arms_and_the_direction_do_not_matter(direction):
     new = dict(zip("ABC", "YZX", strict=True))
     for interaction in (0.0, 0.6, 2.0):
         arm, day, reward = log(10, 0.4, interaction, arms="ABC", rewards=30)
-        one = Fit.from_arrays(arm, day, reward)
+        one = Fit.from_arrays(arm, day, reward, prior="flat")
         order = np.random.default_rng(5).permutation(arm.size)
         names = np.array([new[a] for a in arm])
-        other = Fit.from_arrays(names[order], day[order], sign * reward[order], direction=direction)
+        other = Fit.from_arrays(
+            names[order], day[order], sign * reward[order], direction=direction, prior="flat"
+        )
         assert other.decision.standing == one.decision.standing
         assert set(other.candidates) == {new[a] for a in one.candidates}
         assert other.environments_to_come == one.environments_to_come

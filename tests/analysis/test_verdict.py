@@ -38,7 +38,7 @@ def test_below_is_said_where_less_is_better():
     said = means(direction="minimize").verdict
     interval = f"95 % confidence interval: {low:+.1f} to {high:+.1f}"
     assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({interval}; change ")
-    assert "but A cannot be excluded (95 % confidence); best with probability 0." in said
+    assert said.endswith("but A cannot be excluded (95 % confidence)")
 
 
 def test_no_lift_where_rewards_are_below_nothing():

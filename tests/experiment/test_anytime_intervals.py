@@ -47,7 +47,8 @@ def test_the_recommendation_says_whether_its_interval_holds_at_all_looks():
     found = run.recommend()  # nothing to predict from yet
     assert (found.low, found.high, found.anytime) == (None, None, True)
     assert "interval" not in str(found)
-    assert "best with probability" in str(found)
+    assert "best with probability" not in str(found)
+    assert "best with probability" in str(run.recommend(prior="flat"))
     random = np.random.default_rng(0)
     while not run.done:
         run.tell(run.ask(environment=run.remaining // 10), random.standard_normal())

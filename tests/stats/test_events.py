@@ -84,7 +84,7 @@ def test_a_verdict_says_how_few_buyers_there_are():
 
 
 def test_a_verdict_says_that_a_few_large_ones_decide():
-    fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
+    fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])), prior="flat")
     both, _ = count_events(fit.cells).worth(0, 1)
     assert fit.verdict.startswith(
         "too few nonzero rewards to name a best arm: the effective number of nonzero rewards"

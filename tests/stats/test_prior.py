@@ -12,7 +12,12 @@ import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.checks import require_prior
 from tideproof.errors import InputError
-from tideproof.stats.best.p_best import PRIOR_NAMES, exchangeable_probabilities, p_best
+from tideproof.stats.best.p_best import (
+    PRIOR_NAMES,
+    exchangeable_probabilities,
+    is_best_for_every_tau,
+    p_best,
+)
 from tideproof.stats.best.student_inference import probabilities_of_best
 
 
@@ -71,13 +76,13 @@ def test_units_and_a_common_level_do_not_matter():
 
 def test_a_lead_among_many_is_believed_less_than_by_a_flat_prior():
     ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
-    cautious, _ = p_best("exchangeable", ahead, np.eye(10), 90.0)
+    cautious, _ = exchangeable_probabilities(ahead, np.eye(10), 90.0)
     flat, _ = p_best("flat", ahead, np.eye(10), 90.0)
     assert cautious[-1] < flat[-1] - 0.03
 
 
 def test_arms_that_lie_far_apart_make_the_prior_flat():
-    mu = np.array([0.0, 30.0, -25.0, 60.0, 61.5])
+    mu = np.array([0.0, 30.0, -25.0, 60.0, 63.0])
     cautious, _ = p_best("exchangeable", mu, np.eye(5), 50.0)
     assert cautious == pytest.approx(p_best("flat", mu, np.eye(5), 50.0)[0], abs=0.005)
 
@@ -105,7 +110,7 @@ def test_priors_that_there_are(prior):
 def test_a_fit_says_its_prior_on_every_scale(scale):
     random = np.random.default_rng(5)
     arm, day = np.tile(list("ABCD"), 500), np.repeat(np.arange(20), 100)
-    reward = (random.random(2000) < 0.2 + 0.03 * (arm == "D")).astype(float)
+    reward = (random.random(2000) < 0.2 + 0.15 * (arm == "D")).astype(float)
     found = {prior: Fit.from_arrays(arm, day, reward, scale=scale, prior=prior) for prior in PRIOR_NAMES}
     for prior, fit in found.items():
         assert sum(fit.p_best.values()) == pytest.approx(1.0)
@@ -117,7 +122,7 @@ def test_a_fit_says_its_prior_on_every_scale(scale):
 def test_a_recommendation_says_its_prior():
     run = tp.Experiment(list("ABC"), budget=60, seed=1)
     pulls = run.ask(n=60, environment="mon")
-    run.tell_many(pulls, [float(i % 7) + (pull.arm == "C") for i, pull in enumerate(pulls)])
+    run.tell_many(pulls, [float(i % 7) + 3.0 * (pull.arm == "C") for i, pull in enumerate(pulls)])
     usual, flat = run.recommend(), run.recommend(prior="flat")
     assert (usual.prior, flat.prior, flat.to_dict()["prior"]) == ("exchangeable", "flat", "flat")
     assert str(usual).endswith("(exchangeable prior)")
@@ -135,3 +140,62 @@ def test_a_difference_that_is_known_exactly_leaves_probabilities_finite():
     assert chance[1] == pytest.approx(0.0, abs=1e-6)
     assert 0.2 < chance[0] < chance[2]
     assert error < 0.01
+
+
+def spread_interval(mu, C, freedom):
+    """Return the taus whose likelihood is at least exp(-1.92) of the largest, from the density of estimates.
+
+    Contrasts to the first arm have the multivariate t distribution with covariance C + tau^2 I, where sigma
+    is integrated out with p(sigma) ~ 1/sigma and its estimate: scipy's density of y and sigma, up to factors.
+    """
+    D = np.column_stack([-np.ones(mu.size - 1), np.eye(mu.size - 1)])
+    taus = np.geomspace(1e-4, 1e4, 4000) * np.sqrt(np.diag(C).mean())
+    found = [
+        stats.multivariate_t.logpdf(D @ mu, shape=D @ (C + tau**2 * np.eye(mu.size)) @ D.T, df=freedom)
+        for tau in taus
+    ]
+    return taus[np.array(found) >= max(found) - 1.92]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_arm_is_the_best_for_every_tau_that_the_data_allow(seed):
+    """The normal prior with each tau, by 20,000 draws of the arm means."""
+    random = np.random.default_rng([15, seed])
+    C = np.diag(random.uniform(0.5, 2.0, 3))
+    mu = np.array([0.0, 1.0, 2.0 + 5.5 * random.random()])
+    taus = spread_interval(mu, C, 1e6)
+    least = 0.0
+    if taus[0] > 0.01:  # else tau may be 0: no arm is the best
+        level = np.full((3, 3), 1e8)  # a flat prior on the common level
+        chances = []
+        for tau in np.geomspace(taus[0], taus[-1], 12):
+            gain = (tau**2 * np.eye(3) + level) @ np.linalg.inv(C + tau**2 * np.eye(3) + level)
+            posterior = np.linalg.inv(np.linalg.inv(C) + np.linalg.inv(tau**2 * np.eye(3) + level))
+            draws = random.multivariate_normal(gain @ mu, posterior, 20_000)
+            chances.append(np.bincount(draws.argmax(axis=1), minlength=3) / 20_000)
+        least = np.min(chances, axis=0).max()
+    assert abs(least - 0.9) > 0.012  # the draws decide: over five standard errors
+    assert is_best_for_every_tau(mu, C, 1e6) == (least > 0.9)
+    shown, error = p_best("exchangeable", mu, C, 1e6)
+    assert np.isnan(shown).all() == np.isnan(error) == (least < 0.9)
+    assert not np.isnan(p_best("flat", mu, C, 1e6)[0]).any()
+
+
+def test_units_do_not_matter_for_what_is_shown():
+    for lead, clear in ((2.6, False), (3.3, True)):
+        for unit in (1e-70, 1.0, 1e70):
+            assert is_best_for_every_tau(unit * np.array([lead, 0.0]), 0.5 * unit**2 * np.eye(2), 90.0) == clear
+
+
+def test_equal_arms_are_hardly_ever_told_to_differ():
+    """Three equal arms, 3,000 logs: at 0.6 % allowed, more than 35 would come once in 10,000 times."""
+    random = np.random.default_rng(2)
+    count = sum(is_best_for_every_tau(random.normal(size=3), np.eye(3), 60.0) for _ in range(3000))
+    assert count <= 35
+
+
+def test_a_noisy_arm_hides_the_probability():
+    """A lead of four standard errors over one arm, and another arm that may be anywhere."""
+    mu = np.array([0.0, -4.0 * math.sqrt(2.0), -2.0])
+    assert is_best_for_every_tau(mu[:2], np.eye(2), 200.0)
+    assert not is_best_for_every_tau(mu, np.diag([1.0, 1.0, 100.0]), 200.0)

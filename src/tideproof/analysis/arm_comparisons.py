@@ -143,9 +143,9 @@ def best_probabilities(
 
     An arm competes only with the arms of its group, to which shared environments connect it.
 
-    The probability is NaN for an arm that is alone in its group, where the noise is unknown, and without
-    degrees of freedom (0/1 rewards can lack them, as their means determine their variance). A low reward is
-    good if `sign` is -1.
+    The probability is NaN for an arm that is alone in its group, where the noise is unknown, without degrees
+    of freedom (0/1 rewards can lack them, as their means determine their variance), and where `p_best` gives
+    none because no arm is clearly the best. A low reward is good if `sign` is -1.
     """
     chance, error = np.full(found.mu.size, np.nan), math.nan
     noise_known = not np.isnan(found.covariance).any()
@@ -154,7 +154,7 @@ def best_probabilities(
         if group.size > 1 and noise_known and freedom > 0.0:
             C = (found.covariance if found.posterior is None else found.posterior)[np.ix_(group, group)]
             chance[group], worst = p_best(prior, sign * found.mu[group], C, freedom)
-            error = worst if math.isnan(error) else max(error, worst)
+            error = float(np.fmax(error, worst))
     return chance, error
 
 

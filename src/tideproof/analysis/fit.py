@@ -91,6 +91,8 @@ def fit(
     prior
         Prior distribution behind `Fit.p_best`: "exchangeable", the means of arms come from one normal
         distribution, whose standard deviation is estimated; or "flat", all differences are equally likely.
+        Under "exchangeable" there is no probability unless an arm is clearly the best. Under "flat" there
+        always is, but it is too high where arms nearly tie.
     anytime
         Whether you look at this log repeatedly while it grows. The candidates and all confidence intervals of
         contrasts then hold at all looks together with probability `confidence`, so you may stop at any time.

@@ -288,6 +288,10 @@ class Fit:
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
         others, and without degrees of freedom.
+
+        Under the exchangeable prior it is also None for all arms of a group, unless one of them is the best
+        with at least 90 % whatever the standard deviation of the arm means is, among the values that the data
+        allow (95 % likelihood interval). Otherwise the number would depend on what is assumed about it.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 

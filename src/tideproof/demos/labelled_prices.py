@@ -33,8 +33,8 @@ from tideproof.demos.shop_prices import (
 from tideproof.draw.demo_picture import DayInfo, DemoInfo
 from tideproof.errors import InputError
 from tideproof.experiment.experiment import Experiment
-from tideproof.report.report_tables import format_chance
 from tideproof.report.table_layout import Column, make_tables
+from tideproof.text import format_probability
 
 DAYS = 30
 SEED = 1
@@ -170,7 +170,10 @@ def verdict(demo_run: DemoRun, fit: Fit) -> Text:
     """
     ours = demo_run.leader[-1]
     text = compare_picks(demo_run.raw_leader[-1], ours)
-    text.append(f"\nProbability that {ours} is the best price: {format_chance(fit.p_best[ours])}. ")
+    probability = fit.p_best[ours]
+    text.append("\n")
+    if probability is not None:
+        text.append(f"Probability that {ours} is the best price: {format_probability(probability)}. ")
     wrong = sum(leader != BEST for leader in demo_run.raw_leader)
     also = sum(leader != BEST for leader in demo_run.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")

@@ -28,8 +28,8 @@ from tideproof.demos.shop_prices import (
     price_infos,
 )
 from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
-from tideproof.report.report_tables import format_chance
 from tideproof.report.table_layout import Column, make_tables
+from tideproof.text import format_probability
 
 VISITORS = 500
 MINUTES = 40  # between two visitors
@@ -137,9 +137,10 @@ def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTabl
 def verdict(info: HiddenInfo, found: Fit) -> Text:
     """Return sentences that compare the prices selected by the raw mean and by tideproof with the best price.
 
-    They also give the probability that tideproof's price is the best.
+    They also give the probability that tideproof's price is the best, if the data allow to state it.
     """
     text = compare_picks(info.raw_pick, info.pick)
-    probability = format_chance(found.p_best[info.pick])
-    text.append(f"\nProbability that {info.pick} is the best price: {probability}.")
+    probability = found.p_best[info.pick]
+    if probability is not None:
+        text.append(f"\nProbability that {info.pick} is the best price: {format_probability(probability)}.")
     return text

@@ -75,7 +75,7 @@ class Recommendation:
 
     @cached_property
     def p_best(self) -> float | None:
-        """Probability that `arm` is the best arm, under the `prior`; computed on first access."""
+        """Probability that `arm` is the best arm, under the `prior`; None where `tp.Fit.p_best` is None."""
         return self.chance()
 
     def to_dict(self) -> dict[str, Any]:

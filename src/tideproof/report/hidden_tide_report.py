@@ -66,12 +66,13 @@ def tide_columns(fit: TideFit, raw: Floats) -> list[Column]:
         end = gap.high if fit.direction == "maximize" else gap.low
         return "yes" if end is None or _sign(fit) * end >= 0.0 else "no"
 
+    chance = column("probability of being best", lambda i: format_chance(fit.p_best[fit.names[i]]))
     return [
         column("arm", lambda i: fit.names[i], left=True),
         column("current mean", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
         column(f"against {best}, {100 * fit.confidence:g} % confidence interval", apart),
         column("can be best", may_be_best, left=True),
-        column("probability of being best", lambda i: format_chance(fit.p_best[fit.names[i]])),
+        *([chance] if any(p is not None for p in fit.p_best.values()) else []),
         column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),
         column("rewards", lambda i: f"{int(fit.counts[i]):,}"),
     ]

@@ -86,7 +86,8 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         columns.append(column("group", lambda row: str(row["group"])))
     else:
         columns.append(column("can be best", lambda row: row["can be best"], left=True))
-        columns.append(column("probability of being best", lambda row: format_chance(row["p_best"])))
+        if any(row["p_best"] is not None for row in rows):
+            columns.append(column("probability of being best", lambda row: format_chance(row["p_best"])))
     return [
         *columns,
         column("raw mean", mean("raw_mean")),

@@ -28,30 +28,31 @@ pytest.importorskip("numba")
 def test_runs_are_put_into_bins_with_exact_limits():
     cell = ReliabilityCell(3, 20, None)
     found = np.array([[0.55, 1.0], [0.58, 0.0], [0.97, 1.0], [0.995, 1.0], [0.4, 1.0], [np.nan, np.nan]])
-    low, high = bins(cell, found)
+    low, high, highest = bins(cell, found)
     assert (low.above, low.below, low.runs, low.happened) == (0.5, 0.6, 2, 0.5)
     assert low.said == pytest.approx(0.565)
     assert low.off == pytest.approx(0.065)
     assert (low.low, low.high) == tuple(float(end[0]) for end in binomial(np.array([1]), 2, 0.95))
-    assert (high.above, high.runs, high.happened) == (0.95, 1, 1.0)
+    assert (high.above, high.runs, high.happened, high.played) == (0.95, 1, 1.0, 6)
+    assert (highest.above, highest.below, highest.runs) == (0.99, 1.0, 1)
 
 
 def test_a_promise_needs_enough_runs_to_be_broken():
     (one,) = bins(ReliabilityCell(3, 20, None), np.array([[0.55, 1.0]]))
     assert one.kept
-    many = one._replace(runs=1000, happened=0.6, low=0.58, high=0.62)
+    many = one._replace(played=1000, runs=1000, happened=0.63, low=0.61, high=0.65)
     assert not many.kept
-    assert many._replace(low=0.565).kept  # chance may have done it
-    assert many._replace(cell=ReliabilityCell(3, 20, 0.5)).kept
-    assert not many._replace(happened=0.5, low=0.48, high=0.52).kept
+    assert many._replace(low=0.595).kept  # chance may have done it
+    assert many._replace(played=100_001).kept  # it is hardly shown there
+    assert not many._replace(happened=0.47, low=0.45, high=0.49).kept
     name = "3 arms, 20 pulls each, standard deviation of means random"
     assert (
         said([one])[0]
-        == f"{name}: stated minus observed probability +0.0 to +0.0 percentage points in 0 bins"
+        == f"{name}: shown in 100.0 % of runs; stated minus observed probability -45.0 to +0.0 percentage points in 1 bin"
     )
     assert (
         said([many])[0]
-        == f"{name}: stated minus observed probability -5.0 to +0.0 percentage points in 1 bin !"
+        == f"{name}: shown in 100.0 % of runs; stated minus observed probability -8.0 to +0.0 percentage points in 1 bin !"
     )
 
 
@@ -59,7 +60,7 @@ def test_chunks_do_not_matter(monkeypatch):
     cell = ReliabilityCell(3, 10, None)
     whole = play(cell, 0, 6, 1, "exchangeable")
     parts = np.concatenate([play(cell, 0, 2, 1, "exchangeable"), play(cell, 2, 6, 1, "exchangeable")])
-    assert whole.tolist() == parts.tolist()
+    assert np.array_equal(whole, parts, equal_nan=True)
     monkeypatch.setattr(p_best_reliability, "_CHUNK", 4)
     assert list(run_cells([cell, cell], 6, 1, workers=1)) == [bins(cell, whole)] * 2
     assert list(PART.play([cell], PartOptions(6, seed=1, workers=2))) == [bins(cell, whole)]
@@ -69,11 +70,20 @@ def test_chunks_do_not_matter(monkeypatch):
 def test_what_is_said_happens_and_a_flat_prior_says_too_much():
     """300 runs, spreads drawn: the mean of what is said is the share of right ones, within 5 se."""
     cell = ReliabilityCell(3, 20, None)
-    said, happened = play(cell, 0, 300, 3, "exchangeable").T
-    assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / 300)
-    near = ReliabilityCell(3, 20, 0.05)  # negative control: arms that are all but equal
+    said, happened = shown(play(cell, 0, 300, 3, "exchangeable"))
+    assert 0.2 * 300 < said.size < 0.4 * 300  # 30 % of runs
+    assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / said.size) + 0.01
+    for noise in (1.0, 3.0):
+        near = ReliabilityCell(3, 20, 0.05, noise)  # arms that are all but equal
+        assert shown(play(near, 0, 100, 3, "exchangeable")).shape[1] <= 4  # 0.2 %: more come once in 10**5
+    near = ReliabilityCell(3, 20, 0.05)  # negative control
     said, happened = play(near, 0, 200, 3, "flat").T
     assert said.mean() - happened.mean() > 5.0 * 0.5 / np.sqrt(200)
+
+
+def shown(found):
+    """Return the columns of the runs in which a probability is shown."""
+    return found[~np.isnan(found[:, 0])].T
 
 
 def test_reliability_is_of_all_cells_of_a_spread():
@@ -91,12 +101,12 @@ def test_reliability_is_of_all_cells_of_a_spread():
     assert (found[1].low, found[1].high) == tuple(float(end[0]) for end in binomial(np.array([3]), 5, 0.95))
     assert (
         said([*one, *two])[-2]
-        == "0.2                 50 to 60 %         5      54.0 %  60.0 % (14.7 to 94.7)"
+        == "0.2                                 50 to  60 %         5      54.0 %  60.0 % (14.7 to 94.7)"
     )
 
 
-def test_there_are_45_cells_and_a_picture_of_them(tmp_path):
-    assert len(cells()) == len({cell.name for cell in PART.cells(PartOptions(1))}) == 45
+def test_there_are_78_cells_and_a_picture_of_them(tmp_path):
+    assert len(cells()) == len({cell.name for cell in PART.cells(PartOptions(1))}) == 78
     picture = tmp_path / "curves.svg"
     PART.draw(bins(ReliabilityCell(3, 20, None), np.array([[0.55, 1.0], [0.92, 1.0]])), picture)
     assert picture.read_text().startswith("<?xml")

@@ -313,23 +313,24 @@ def _two_arms_note(fit: Fit) -> list[str]:
 def _disagreement_note(fit: Fit) -> list[str]:
     """Return a note on why verdict and probabilities of being best seem to disagree; empty if they agree."""
     decision, chance = fit.decision, fit.p_best
-    if decision.doubt not in _TESTED or chance[decision.best] is None:
+    if decision.doubt not in _TESTED:
         return []
-    best, error = decision.best, 1.0 - fit.confidence
+    best, error, named = decision.best, 1.0 - fit.confidence, decision.names_winner
     rate = f"is wrong in at most {100 * error:.4g} % of logs"
     posterior = (
         "The verdict and the probability of being best use different methods. The probability is a posterior "
         "probability for this log."
     )
-    unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
-    named = decision.names_winner
-    if named and (chance[best] or 0.0) < fit.confidence:
-        return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
-    if not named and ((chance[best] or 0.0) >= fit.confidence or unlikely):
-        return [
-            f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
-            f"probability of being best can therefore still be a candidate."
-        ]
+    of_best = chance[best]
+    if of_best is not None:
+        unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
+        if named and of_best < fit.confidence:
+            return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
+        if not named and (of_best >= fit.confidence or unlikely):
+            return [
+                f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
+                f"probability of being best can therefore still be a candidate."
+            ]
     gap = fit.contrast(best, decision.runner_up, picked=True, about=fit.sure_about)
     if named and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
         whose = " and valid for all pairs of arms together" if fit.anytime else ""

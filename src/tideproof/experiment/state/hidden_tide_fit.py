@@ -122,12 +122,15 @@ class TideFit:
 
     @cached_property
     def p_best(self) -> dict[Any, float | None]:
-        """Probability of each arm to be the best; None without rewards or if the noise is unknown."""
+        """Probability of each arm to be the best, as in `tp.Fit`.
+
+        It is None without rewards, if the noise is unknown, and if no arm is clearly the best.
+        """
         if not self.degrees_of_freedom or self.exact or not self.counts.all() or len(self.names) < 2:
             return dict.fromkeys(self.names)
         sign = 1.0 if self.direction == "maximize" else -1.0
         chances, _ = p_best(self.prior, sign * self.now, self.covariance, float(self.degrees_of_freedom))
-        return dict(zip(self.names, chances.tolist(), strict=True))
+        return dict(zip(self.names, map(finite_or_none, chances.tolist()), strict=True))
 
     @property
     def arms(self) -> Table:

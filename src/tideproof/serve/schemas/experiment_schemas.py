@@ -275,7 +275,9 @@ class RecommendationInfo(BaseModel):
     margin: float | None = Field(description="Estimated lead of `arm` over the runner-up.")
     low: float | None = Field(description="Lower bound of the 95 % confidence interval of the lead.")
     high: float | None = Field(description="Upper bound of the 95 % confidence interval of the lead.")
-    p_best: float | None = Field(description="Probability that `arm` is the best.")
+    p_best: float | None = Field(
+        description="Probability that `arm` is the best; null unless an arm is clearly the best."
+    )
     prior: str = Field(description="Prior of the probability `p_best`: `exchangeable` or `flat`.")
     recorded: int = Field(description="Number of recorded rewards that it uses.")
     groups: list[list[str]] = Field(

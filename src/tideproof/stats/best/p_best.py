@@ -20,6 +20,11 @@ sigma,
 Given tau the contrasts are multivariate Student-t with nu + K - 1 degrees of freedom around w_i y_i, w_i =
 tau^2/(tau^2 + lambda_i), with squared scale w_i lambda_i (nu + q)/(nu + K - 1) along axis i.
 
+If the data allow small and large values of tau, the probabilities mostly state what the prior assumes. For
+arms that nearly tie they would be far too high. Under the exchangeable prior there are therefore no
+probabilities, unless one arm is the best with at least 90 % for every tau in its likelihood interval
+(`is_best_for_every_tau`).
+
 References
 ----------
 DuMouchel (1994), Hierarchical Bayes linear models for meta-analysis.
@@ -43,16 +48,50 @@ PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "exchangeable prior", "flat": "
 _SHIFTS = 8  # Random shifts of the lattice, whose scatter gives the error.
 _STEPS = 512  # Grid points of log tau.
 _BEYOND = 12.0  # The grid of log tau ends this far above the largest estimate.
+_ZERO = 1.0 / 30.0  # A tau of this many standard errors of a typical arm counts as 0.
+_ALLOWED = 1.92  # Data allow a tau if the log likelihood is at most this far below its maximum (95 %).
+_TAUS = 8  # Values of tau at which the probability is computed.
+_CLEAR = 0.9  # Probability that the best arm needs at each of them.
 
 
 def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
     """Return each arm's posterior probability of having the highest mean, and the integration error.
 
-    `C` is the covariance of the estimates `mu`; its scale is estimated with `freedom` degrees of freedom.
+    `C` is the covariance of the estimates `mu`; its scale is estimated with `freedom` degrees of freedom. All
+    numbers are NaN under the exchangeable prior, unless `is_best_for_every_tau` holds.
     """
     if prior == "flat":
         return probabilities_of_best(mu, 1.0, C, freedom)
+    if not is_best_for_every_tau(mu, C, freedom):
+        return np.full(mu.size, math.nan), math.nan
     return exchangeable_probabilities(mu, C, freedom)
+
+
+def is_best_for_every_tau(mu: Floats, C: Floats, freedom: float) -> bool:
+    """Return whether one arm is the best with at least 90 %, whatever the spread of the arm means is.
+
+    The spread is tau, the standard deviation of the arm means. Every tau counts that the data allow: those in
+    its 95 % likelihood interval. If the interval contains 0, the arms may all be equal, and none is the best.
+
+    Examples
+    --------
+    With two arms the better one needs a lead of about three standard errors:
+
+    >>> [is_best_for_every_tau(np.array([0.0, lead]), np.eye(2) / 2.0, 90.0) for lead in (2.7, 3.2)]
+    [False, True]
+    """
+    if not C.any():
+        return True
+    known = _along_axes(mu, C, freedom)
+    ends = _tau_interval(known)
+    if ends is None:
+        return False
+    points = _points(mu.size)
+    chances = []
+    for tau, (_, along) in zip(np.geomspace(*ends, _TAUS), _lattices(points, mu.size - 1), strict=True):
+        given = np.full((points, 1), tau**2)
+        chances.append(_line_probabilities(known, given, along))
+    return bool(np.min(chances, axis=0).max() >= _CLEAR)
 
 
 def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
@@ -75,14 +114,17 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
         return probabilities_of_best(mu, 0.0, C, freedom)
     known = _along_axes(mu, C, freedom)
     log_tau, below = _tau_posterior(known)
-    points = max(64, min(512, 2**16 // K))
     chances = []
-    for even, along in _lattices(points, K - 1):
-        middle, scale = _conditional_posterior(known, np.exp(2.0 * np.interp(even, below, log_tau))[:, None])
-        v = along * scale
-        chances.append(line_probabilities(middle @ known.axes.T, v @ known.axes.T, freedom + K - 1.0))
+    for even, along in _lattices(_points(K), K - 1):
+        tau2 = np.exp(2.0 * np.interp(even, below, log_tau))[:, None]
+        chances.append(_line_probabilities(known, tau2, along))
     error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(_SHIFTS)
     return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
+
+
+def _points(arms: int) -> int:
+    """Return the number of integration lines of one lattice."""
+    return max(64, min(512, 2**16 // arms))
 
 
 @lru_cache(maxsize=8)
@@ -120,16 +162,44 @@ def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
 
     tau is the standard deviation of the prior on the arm means.
     """
-    least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
-    most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
-    log_tau = np.linspace(least, most, _STEPS)
+    log_tau, likelihood = _tau_likelihood(known, 1.0)
+    weight = np.exp(likelihood)
+    below = np.append(0.0, np.cumsum(weight[1:] + weight[:-1]))
+    return log_tau, below / below[-1]
+
+
+def _tau_interval(known: _PrincipalEstimates) -> tuple[float, float] | None:
+    """Return the ends of the 95 % likelihood interval of tau; None if it contains 0."""
+    log_tau, likelihood = _tau_likelihood(known, _ZERO)
+    allowed = np.flatnonzero(likelihood >= -_ALLOWED)
+    if allowed[0] == 0:
+        return None
+    return math.exp(log_tau[allowed[0]]), math.exp(log_tau[allowed[-1]])
+
+
+def _tau_likelihood(known: _PrincipalEstimates, least: float) -> tuple[Floats, Floats]:
+    """Return a grid of log tau, and the log likelihood at its points minus its maximum.
+
+    The grid begins at a tau of `least` standard errors of a typical arm.
+    """
+    typical = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
+    most = max(typical, math.log(float(np.abs(known.y).max()) + math.exp(typical))) + _BEYOND
+    log_tau = np.linspace(typical + math.log(least), most, _STEPS)
     total = np.exp(2.0 * log_tau)[:, None] + known.variance
     nu, dimension = known.freedom, known.y.size
     q = np.sum(known.y**2 / total, axis=1)
-    weight = -0.5 * np.log(total).sum(axis=1) - 0.5 * (nu + dimension) * np.log1p(q / nu)
-    weight = np.exp(weight - weight.max())
-    below = np.append(0.0, np.cumsum(weight[1:] + weight[:-1]))
-    return log_tau, below / below[-1]
+    likelihood = -0.5 * np.log(total).sum(axis=1) - 0.5 * (nu + dimension) * np.log1p(q / nu)
+    return log_tau, likelihood - likelihood.max()
+
+
+def _line_probabilities(known: _PrincipalEstimates, tau2: Floats, along: Floats) -> Floats:
+    """Return each arm's probability of being the best, from integration lines with given values of tau^2.
+
+    `along` has the directions of the lines.
+    """
+    middle, scale = _conditional_posterior(known, tau2)
+    freedom = known.freedom + known.y.size
+    return line_probabilities(middle @ known.axes.T, (along * scale) @ known.axes.T, freedom)
 
 
 def _conditional_posterior(known: _PrincipalEstimates, tau2: Floats) -> tuple[Floats, Floats]:
