@@ -136,7 +136,8 @@ def analyze_command(
     * --about is similar (default): a winner is the best on average over environments like these, future ones
       included; or these: a winner is the best in the observed environments
     * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
-      normal distribution) or flat (all differences are equally likely)
+      normal distribution; shown only if one arm is clearly the best) or flat (all differences are equally
+      likely)
     """
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
