@@ -6,6 +6,7 @@ It attaches labels to numbers: estimates and variances come from `stats`, the de
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -17,18 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof import checks
+from tideproof.analysis.alarms import voiding_alarm
 from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
     About,
     Contrast,
+    CriticalValues,
     Decision,
-    anytime_critical_value,
+    Doubt,
+    anytime_critical_values,
     best_probabilities,
     compare_arms,
     compare_with_group_best,
     decide,
+    deciding_critical_values,
+    find_beaten,
     find_candidates,
     finite_or_none,
+    planned_critical_values,
 )
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
@@ -385,20 +392,23 @@ class Fit:
         return self._may_be_best(self.about)
 
     def _may_be_best(self, about: About) -> NDArray[np.bool_]:
-        """Return for each arm whether it may be best, on average over these or over similar environments."""
+        """Return for each arm whether it may be best, on average over these or over similar environments.
+
+        An arm is excluded if another one is better on each scale that fits the data. The leader is the only
+        candidate if and only if the intervals of all its leads exclude 0.
+        """
         scales = {self.scale: self._tested[about], **self._others[about]}
+        asked = self._groups, self._sign, self.confidence
         found = [
-            find_candidates(
-                estimate,
-                self._groups,
-                self._sign,
-                self.confidence,
-                self._ever(scale),
-                adaptive=self.adaptive,
-            )
+            find_candidates(estimate, *asked, self._ever(scale), adaptive=self.adaptive)
             for scale, estimate in scales.items()
         ]
-        return np.asarray(np.any(found, axis=0))
+        beaten = find_beaten(self._widest(about), *asked, self._ever(self.scale), adaptive=self.adaptive)
+        may: NDArray[np.bool_] = np.any(found, axis=0) & ~beaten
+        for group in self._groups:
+            if np.count_nonzero(may[group]) == 1:
+                may[group] = ~beaten[group]
+        return may
 
     @cached_property
     def _tested(self) -> dict[About, Estimate]:
@@ -434,6 +444,19 @@ class Fit:
     @cached_property
     def decision(self) -> Decision:
         """The decision on the best arm, with the reason if no winner can be named."""
+        found = self._tested_decision()
+        alarm = voiding_alarm(self, found)
+        return found if alarm is None else replace(found, doubt=alarm)
+
+    def with_doubt(self, doubt: Doubt) -> Fit:
+        """Return a copy that names no winner, because of an alarm that does not come from the fit."""
+        doubted = copy.copy(self)
+        doubted.__dict__.pop("lead_contrast", None)
+        doubted.__dict__["decision"] = replace(self.decision, doubt=doubt)
+        return doubted
+
+    def _tested_decision(self) -> Decision:
+        """Return the decision from the tests of arms, whatever alarms say."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
@@ -472,7 +495,9 @@ class Fit:
         of the observed environments is unknown, with `anytime`, and if more than 20 times as many as observed
         were needed.
         """
-        if self.anytime or self.decision.doubt != "other environments":
+        if self.anytime or self.about == "these":
+            return None
+        if self.decision.doubt not in ("other environments", "unequal differences"):
             return None
         best, *others = (self._position(arm) for arm in self.decision.candidates)
         found, observed = self._tested[self.about], int(self.cells.compares.sum())
@@ -575,17 +600,43 @@ class Fit:
         asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked, scope
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest(scope)
-            self._contrasts[asked] = compare_arms(
-                (a, b),
-                self._on,
+            critical = anytime_critical_values(
+                found, self._groups, (i, k), always, self.confidence, confidence
+            ) or planned_critical_values(
                 found,
                 (i, k),
-                confidence=self.confidence if confidence is None else confidence,
+                self.confidence if confidence is None else confidence,
                 adaptive=self.adaptive,
                 picked=picked,
-                ever=anytime_critical_value(found, self._groups, (i, k), always, self.confidence, confidence),
             )
+            self._contrasts[asked] = compare_arms((a, b), self._on, found, (i, k), critical, self.adaptive)
         return self._contrasts[asked]
+
+    @cached_property
+    def lead_contrast(self) -> Contrast:
+        """Comparison of the leader with the runner-up, with the simultaneous interval behind the decision.
+
+        The interval excludes 0 if and only if the decision excludes the runner-up as the best. If an arm is
+        the best in these environments only, so is the comparison about these.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        a, b = self.decision.best, self.decision.runner_up
+        found, pair = self._widest(self.sure_about), (self._position(a), self._position(b))
+        critical = deciding_critical_values(
+            found,
+            self._groups,
+            self._sign,
+            pair,
+            self.confidence,
+            self._ever(self.scale),
+            adaptive=self.adaptive,
+        ) or CriticalValues(math.nan, math.nan, math.nan)
+        return compare_arms((a, b), self._on, found, pair, critical, self.adaptive)
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
         """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.arm_comparisons import Standing
+from tideproof.analysis.alarms import ALARM, failed_additivity
+from tideproof.analysis.arm_comparisons import ALARMS, Standing
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
@@ -24,7 +25,6 @@ from tideproof.analysis.words.fit_text import interaction_sentences, segment_lin
 from tideproof.analysis.words.fit_warnings import (
     all_scales_fail,
     decisive_row_warning,
-    failed_additivity,
     fit_warnings,
     harm_warning,
     share_notes,
@@ -41,7 +41,15 @@ from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
 from tideproof.stats.variance.equal_variance_test import unequal_variances
 from tideproof.stats.variance.variance_models import estimate, model_of
 from tideproof.table import Table, to_json_values
-from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
+from tideproof.text import (
+    format_count,
+    format_p,
+    format_probability,
+    format_rounded,
+    join_names,
+    quote_if_needed,
+    split_first_sentence,
+)
 
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
@@ -49,10 +57,12 @@ if TYPE_CHECKING:
     from tideproof.analysis.versus_control import ControlComparison
 
 _TESTED = (None, "several candidates", "other environments")  # doubts of a decision by tests
+_WARNINGS = 3  # largest number of sentences of warnings
 _NAMED = 4  # largest number of cells in a sentence
 _KNOWN_NOISE = 30  # degrees of freedom with which the noise of an environment is known well
 _UNEQUAL = 0.001  # p-value below which the noise differs clearly between environments
 _ADDITIVE = 0.05  # p-value below which arms do not differ by the same amount in all environments
+_MUCH_LIKELIER = 0.1  # difference of probabilities of being best that needs an explanation
 _WORTH_A_NOTE = 0.1  # smaller gains are not worth a note
 _MOST_WEIGHTED_CELLS = 5_000  # With more cells, a second fit takes too long for a note.
 _IS_BEST, _CANNOT_BE_EXCLUDED = (f"“{said.capitalize()}”" for said in (IS_BEST, CANNOT_BE_EXCLUDED))
@@ -118,25 +128,33 @@ class FitReport:
 def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     """Return the report of the analysis of a log, with the additional parts that were requested."""
     extra = ExtraParts() if extra is None else extra
+    row = decisive_row(fit) if extra.single_rows else None
+    if fit.decision.names_winner:
+        if extra.sample_ratio is not None and extra.sample_ratio.p < ALARM:
+            fit = fit.with_doubt("wrong shares")
+        elif row is not None and row.leader != fit.decision.best:
+            fit = fit.with_doubt("single row")
     standing = fit.decision.standing
     comparable = standing != "not_comparable"
     misfit = failed_additivity(fit) if comparable else None
-    row = decisive_row(fit) if extra.single_rows else None
     excluded = exclusion_sentences(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
-    warnings = [
-        *warn_of_labels(fit),  # first, as they may invalidate everything else
-        *([] if extra.metrics is None else harm_warning(extra.metrics)),
-        *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
-        *([] if row is None else [decisive_row_warning(row, fit, extra.winsorizing is not None)]),
-        *excluded,
-        *(fit_warnings(fit, misfit) if comparable else []),
-    ]
+    warnings, advice = _most_important(
+        [
+            *warn_of_labels(fit),  # first, as they may invalidate everything else
+            *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
+            *([] if row is None else [decisive_row_warning(row, fit, extra.winsorizing is not None)]),
+            *([] if extra.metrics is None else harm_warning(extra.metrics)),
+            *excluded,
+            *(fit_warnings(fit, misfit) if comparable else []),
+        ]
+    )
     answers = [
         *(interaction_sentences(fit) if comparable else []),
         *([] if extra.metrics is None or not extra.metrics.verdict else [f"{extra.metrics.verdict}."]),
         *([] if extra.segments is None else segment_lines(extra.segments)),
     ]
     notes = [
+        *advice,
         *([] if extra.sample_ratio is None else share_notes(extra.sample_ratio)),
         *([] if extra.winsorizing is None else [winsorizing_note(extra.winsorizing)]),
         *fit_notes(fit, misfit, "" if extra.segments is None else extra.segments.by),
@@ -153,6 +171,14 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     return FitReport(
         fit, standing, fit.verdict, _arms_table(fit), notes, warnings, answers, extra.against, known
     )
+
+
+def _most_important(warnings: list[str]) -> tuple[list[str], list[str]]:
+    """Return at most three sentences of warnings, and the other sentences (advice, further warnings)."""
+    parts = [split_first_sentence(text) for text in warnings]
+    shown = [fact for fact, _ in parts[:_WARNINGS]]
+    advice = [rest for _, rest in parts[:_WARNINGS] if rest]
+    return shown, [*advice, *warnings[_WARNINGS:]]
 
 
 def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[str]:
@@ -293,7 +319,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in _TESTED:
         return []
-    found = fit.contrast(best, other, picked=True, about=fit.sure_about)
+    found = fit.lead_contrast
     if (p := found.p) is None:
         return []
     exact = (
@@ -316,6 +342,13 @@ def _disagreement_note(fit: Fit) -> list[str]:
     if decision.doubt not in _TESTED or chance[decision.best] is None:
         return []
     best, error = decision.best, 1.0 - fit.confidence
+    likely = max(chance, key=lambda arm: chance[arm] or 0.0)
+    if (chance[likely] or 0.0) > (chance[best] or 0.0) + _MUCH_LIKELIER:
+        return [
+            f"{quote_if_needed(likely)} is more probably the best ({format_probability(chance[likely])}) than "
+            f"{quote_if_needed(best)} ({format_probability(chance[best])}), which leads by its estimate: the "
+            f"estimate of {quote_if_needed(best)} is less precise."
+        ]
     rate = f"is wrong in at most {100 * error:.4g} % of logs"
     posterior = (
         "The verdict and the probability of being best use different methods. The probability is a posterior "
@@ -329,14 +362,6 @@ def _disagreement_note(fit: Fit) -> list[str]:
         return [
             f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
             f"probability of being best can therefore still be a candidate."
-        ]
-    gap = fit.contrast(best, decision.runner_up, picked=True, about=fit.sure_about)
-    if named and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        whose = " and valid for all pairs of arms together" if fit.anytime else ""
-        return [
-            f"The verdict names {quote_if_needed(best)} as best although the interval of its lead contains "
-            f"0, because they come from different tests. The interval is two-sided{whose}. {_IS_BEST} is the "
-            f"result of a one-sided test of all arms that {rate}."
         ]
     return []
 
@@ -396,12 +421,11 @@ def _arms_table(fit: Fit) -> Table:
     if len(fit.groups) > 1:
         columns["group"] = [group[arm] + 1 for arm in order]
     else:
-        may = set(fit.candidates)
+        void = fit.decision.doubt in ALARMS and fit.about == "these"
+        may = set(order) if void else set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        few = fit.decision.doubt in (
-            "too few events",
-            "too few units",
-        )  # the verdict names no best arm, so probabilities are omitted
+        # if the verdict names no arm for lack of evidence, probabilities are omitted
+        few = void or fit.decision.doubt in ("too few events", "too few units")
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())

@@ -16,7 +16,6 @@ from tideproof.text import (
     NumberFormat,
     format_count,
     format_probability,
-    format_rounded,
     join_groups,
     join_names,
     quote_if_needed,
@@ -38,6 +37,13 @@ _UNKNOWN_CONFIDENCE = {
         "the fit is exact (arms and environments explain all rewards), so the noise and the confidence are "
         "unknown"
     ),
+}
+
+_ALARMS = {
+    "unequal differences": "differences between arms vary from environment to environment",
+    "moving shift": "the shift changes within environments",
+    "wrong shares": "arms did not receive their intended shares of the traffic",
+    "single row": "another arm would lead without a single one of the rows",
 }
 
 
@@ -135,6 +141,9 @@ def decision_text(
     rest = [arm for arm in candidates if arm != best]
     if doubt == "other environments":
         return f"{winner_text(best, sure, where)}{by}; {other_environments_text(rest, more)}"
+    if doubt in _ALARMS:
+        said = f"{leader_text(best)}{by}, but {_ALARMS[doubt]}, so there is no winner yet"
+        return said if more is None else f"{said}; {format_count(more, 'more environment')} may decide that"
     if doubt in _UNKNOWN_CONFIDENCE:
         return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
     return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
@@ -324,17 +333,24 @@ def lift_text(lift: float, bounds: Bounds, name: str = "lift") -> str:
 
 
 def metric_text(
-    metric: str, conclusion: str, estimate: float | None, bounds: Bounds, confidence: float
+    metric: str,
+    conclusion: str,
+    estimate: float | None,
+    bounds: Bounds,
+    figures: NumberFormat,
+    confidence: float,
 ) -> str:
-    """Return the comparison of an arm with the control or the best other arm, in one metric, as text."""
+    """Return the comparison of an arm with the control or the best other arm, in one metric, as text.
+
+    >>> metric_text("clicks", "better", 0.02, (0.01, 0.03), PERCENT, 0.95)
+    'better in clicks (+2.0 %; 95 % confidence interval: +1.0 % to +3.0 %)'
+    """
     said = f"{_CONCLUSIONS.get(conclusion, conclusion)} in {metric}"
     if estimate is None:
         return said
-    low, high = bounds
-    if low is None or high is None:
-        return f"{said} ({estimate:+.3g})"
-    ends = f"{format_rounded(low + 0.0)} to {format_rounded(high + 0.0)}"  # never -0
-    return f"{said} ({estimate:+.3g}; {interval_name(confidence)}: {ends})"
+    ends = figures.format_interval(*bounds, "+")
+    number = figures.format_estimate(estimate, *bounds, "+")
+    return said + _parentheses(number, ends and f"{interval_name(confidence)}: {ends}")
 
 
 def control_text(control: Any, comparisons: Mapping[Any, str], more: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tideproof.analysis.arm_comparisons import ALARMS
 from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
 from tideproof.analysis.words.decision_text import (
     Bounds,
@@ -89,10 +90,12 @@ def verdict(fit: Fit) -> str:
     sure = confidence_text(fit.confidence, fit.anytime)
     count = None if fit.cells.factors is not None else int(fit.cells.compares.sum())
     where, more, elsewhere = environments_text(fit.sure_about, count), None, ""
-    if decision.doubt == "other environments":
-        more, elsewhere = fit.environments_to_come, environments_text("similar")
+    if decision.doubt in ("other environments", "unequal differences"):
+        more = fit.environments_to_come
+        elsewhere = environments_text("similar") if fit.about == "similar" else ""
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
     known = decision.doubt in (None, "several candidates", "other environments")
+    known = known or (decision.doubt == "unequal differences" and fit.about == "similar")
     chance = fit.p_best[decision.best] if known else None
     return said if chance is None else f"{said}; {chance_text(chance, fit.prior, elsewhere)}"
 
@@ -105,8 +108,9 @@ def lead(fit: Fit) -> str:
     these environments only, so is the interval about these.
     """
     best, second = fit.decision.best, fit.decision.runner_up
-    found, figures = fit.contrast(best, second, picked=True, about=fit.sure_about), contrast_format(fit)
-    bounds = (None, None) if fit.exact else (found.low, found.high)
+    found, figures = fit.lead_contrast, contrast_format(fit)
+    void = fit.decision.doubt in ALARMS and fit.sure_about == "these"
+    bounds = (None, None) if fit.exact or void else (found.low, found.high)
     level, rival = interval_name(fit.confidence), runner_up_text(second)
     if math.isinf(found.estimate):
         because, ends = _unbounded_reason(fit, best, second), figures.format_interval(*bounds, "+")
@@ -129,12 +133,15 @@ def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
     """Return the lead of the best arm as percent of the runner-up's mean; empty if that has no meaning.
 
     The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
-    arm is not above 0.
+    arm is not above 0 or that of the runner-up may be 0.
     """
     means = {row["arm"]: row["mean"] for row in fit.arms}
     if fit.lifts or fit.cells.mean.min() < 0.0:
         return ""
     if any(mean is None or mean <= 0.0 for mean in means.values()):
+        return ""
+    least = next(row["low"] for row in fit.arms if row["arm"] == fit.decision.runner_up)
+    if least is None or least <= 0.0:
         return ""
     rival = means[fit.decision.runner_up]
     low, high = (None if x is None else x / rival for x in bounds)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tideproof.analysis.alarms import ALARM
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
@@ -30,7 +31,6 @@ from tideproof.text import format_count, format_p, format_rounded, join_names
 if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
 
-ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
 _LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
 _MANY = 20  # smallest number of rewards of an arm for that warning
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -139,20 +139,6 @@ def _log_warning(fit: Fit) -> list[str]:
         f"The logarithms of rewards are not normal, and their variance differs between arms ({format_p(p)}), "
         f"so ratios of means cannot be computed from the logarithms. Use scale='ratio' (--scale ratio)."
     ]
-
-
-def failed_additivity(fit: Fit) -> Additivity | None:
-    """Return the test for equal shifts of all arms, if the data contradict this assumption.
-
-    Return None if they do not, or for a model without this assumption.
-    """
-    if fit.interaction is not None or fit.tide is not None:
-        return None
-    try:
-        test = fit.additivity(worst=1)
-    except InputError:  # too little data
-        return None
-    return test if test.p < ALARM else None
 
 
 def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:

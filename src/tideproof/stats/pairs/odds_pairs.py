@@ -15,7 +15,12 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
 from tideproof.stats.pairs.pair_tests import BinaryRewards, NullHypothesis, PairTests, RewardDistribution
 from tideproof.stats.pairs.unit_pairs import by_unit
-from tideproof.stats.scales.conditional_likelihood import ConditionalFit, competing_cells
+from tideproof.stats.scales.conditional_likelihood import (
+    ConditionalFit,
+    competing_cells,
+    finite_effects,
+    reported_effects,
+)
 from tideproof.stats.scales.odds_likelihood import (
     conditional_moments,
     count_ones_and_zeros,
@@ -28,6 +33,7 @@ from tideproof.stats.variance.variance_models import Estimate, uniform_estimate,
 
 _STEPS = 100  # Limit of Newton steps; about five are needed.
 _CLOSE = 1e-10
+_FAR = 30.0  # Log odds that are practically infinite.
 
 
 class OddsPairScale:
@@ -153,14 +159,14 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         pairs = PairTests(scale, law, C)
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
-    def chances(theta: Floats) -> Floats:
+    def chances(theta: Floats, level: Floats) -> Floats:
         """Return the modelled probability of a reward of 1 for each arm in each environment: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
         # All rewards there are equal, for every arm.
         return np.where(np.isinf(level)[:, None], level[:, None] > 0.0, chance)
 
-    p = chances(scale.theta)
+    p = chances(scale.theta, level)
     slope = traffic[:, None] * p * (1.0 - p)
     lean = np.diag(slope.sum(axis=0)) - slope.T @ shared.dense_shares()
     steady = traffic @ p
@@ -173,9 +179,11 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         spread = 1.0 / cells.by_environment(cells.n * variance) + np.sum(b @ C * b, axis=1)
         shift_variance = np.where(finite, shift**2 * spread, np.nan)
         shift[cells.sizes == 0.0] = np.nan
-    shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
+    reported = reported_effects(scale.found, scale.theta, scale.component)
+    mean = traffic @ chances(reported, scale.levels(np.clip(reported, -_FAR, _FAR)))
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
-    means_and_shifts = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
+    means_and_shifts = MeansAndShifts(mean, mean_variance, shift, shift_variance, steady)
     freedom = float(solution.freedom)
-    found = uniform_estimate(scale.theta, C, means_and_shifts, freedom, pairs, scale.component)
+    mu = finite_effects(reported, scale.theta, scale.component)
+    found = uniform_estimate(mu, C, means_and_shifts, freedom, pairs, scale.component)
     return with_unit_freedom(found, cells)

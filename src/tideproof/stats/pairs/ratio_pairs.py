@@ -24,7 +24,7 @@ from tideproof.stats.pairs.pair_tests import (
 )
 from tideproof.stats.pairs.unit_pairs import by_unit
 from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
-from tideproof.stats.scales.conditional_likelihood import ConditionalFit
+from tideproof.stats.scales.conditional_likelihood import ConditionalFit, finite_effects, reported_effects
 from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
@@ -137,9 +137,11 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     """
     pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
-    means_and_shifts = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
+    reported = reported_effects(scale.found, scale.theta, scale.component)
+    means_and_shifts = factor_means_and_shifts(pairs, scale.theta, reported, pairs.covariance)
+    mu = finite_effects(reported, scale.theta, scale.component)
     found = uniform_estimate(
-        scale.theta, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
+        mu, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
     )
     return with_unit_freedom(found, cells)
 
@@ -186,23 +188,6 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
         shift**2 * (noise + np.sum(p @ C * p, axis=1)),
         steady,
     )
-
-
-def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Choose between the maximum likelihood estimates and the smoothed estimates of the arms' log ratios.
-
-    The chosen estimates are reported.
-
-    The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
-    arms with events are infinite, the estimate with half events added is reported, which is finite.
-    """
-    found, group = scale.found, scale.component
-    eventful = np.isfinite(found.theta)
-    of_class = np.full(int(group.max()) + 1, -1)
-    of_class[group[eventful]] = found.component[eventful]
-    if np.all(of_class[group[eventful]] == found.component[eventful]):
-        return found.theta
-    return scale.theta
 
 
 def _fit_with_half_events(cells: Cells, own: Floats) -> ConditionalFit:
