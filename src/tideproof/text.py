@@ -238,21 +238,3 @@ def public_url(url: str) -> str:
     if not mark or scheme in ("sqlite", "duckdb"):
         return url
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
-
-
-def split_first_sentence(text: str) -> tuple[str, str]:
-    """Return the first sentence of a text, and the rest; a full stop in parentheses or quotes ends none.
-
-    >>> split_first_sentence("One row decides (p = 0.1). Check it. Or not.")
-    ('One row decides (p = 0.1).', 'Check it. Or not.')
-    >>> split_first_sentence("Arm 'a. B' leads")
-    ("Arm 'a. B' leads", '')
-    """
-    depth, quoted = 0, False
-    for i, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if letter == "'" and (quoted or i == 0 or text[i - 1] in " (="):
-            quoted = not quoted
-        if depth <= 0 and not quoted and text[i : i + 2] == ". " and text[i + 2 : i + 3].isupper():
-            return text[: i + 1], text[i + 2 :]
-    return text, ""

@@ -27,10 +27,10 @@ from tideproof.stats.best.multiple_comparisons import (
     beaten_by_leader,
     compare_with_best,
     critical_deviate,
-    exclusion_p,
+    lead_critical_values,
+    lead_p_values,
     may_be_best,
     p_value,
-    pair_critical_values,
 )
 from tideproof.stats.best.p_best import p_best
 from tideproof.stats.scales.scale_properties import ScaleName
@@ -53,7 +53,7 @@ Doubt = Literal[
     "groups",
 ]
 # doubts because the data contradict an assumption, although the tests of arms name a winner
-ALARMS = ("unequal differences", "moving shift", "wrong shares", "single row")
+_ALARMS = ("unequal differences", "moving shift", "wrong shares", "single row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,29 +148,33 @@ def deciding_critical_values(
     found: Estimate,
     groups: Sequence[Ints],
     sign: float,
-    indices: tuple[int, int],
+    leader: int,
+    others: Sequence[int],
     confidence: float,
     always: AnytimeBounds | None = None,
     *,
     adaptive: bool = False,
-) -> CriticalValues | None:
-    """Return the critical values with which the decision compares the leader and another arm.
+) -> list[CriticalValues]:
+    """Return the critical values with which the decision compares the leader and each of several other arms.
 
-    Their interval excludes 0 if and only if the decision excludes the other arm by this comparison. Return
-    None if the noise is unknown.
+    Their interval excludes 0 if and only if the decision excludes the other arm by this comparison. All are
+    NaN if the noise is unknown.
     """
-    group = next(group for group in groups if indices[0] in group)
+    group = next(group for group in groups if leader in group)
     field = _comparison_field(found, group, sign, confidence, always, adaptive)
     if not field.known:
-        return None
-    i, k = np.searchsorted(group, indices).tolist()
-    low, high = pair_critical_values(field, i, k)
-    deviate = field.pairs.deviate(*indices)
+        return [CriticalValues(math.nan, math.nan, math.nan)] * len(others)
+    i, rest = int(np.searchsorted(group, leader)), np.searchsorted(group, others)
+    deviates = field.pairs.deviates(np.full(len(others), leader), np.array(others))
     if always is None:
-        p = exclusion_p(field, i, k, deviate)
+        p = lead_p_values(field, i, rest, deviates)
     else:
-        p = min(1.0, always.p_value_with_best(*found.of_group(group), i, k, deviate) / field.error_share)
-    return CriticalValues(low, high, p) if sign > 0.0 else CriticalValues(high, low, p)
+        both = found.of_group(group)
+        each = zip(rest.tolist(), deviates.tolist(), strict=True)
+        p = np.array([always.p_value_with_best(*both, i, k, z) / field.error_share for k, z in each])
+    low, high = lead_critical_values(field, i, rest)
+    bounds = (low, high) if sign > 0.0 else (high, low)
+    return [CriticalValues(*found) for found in zip(*bounds, np.minimum(p, 1.0), strict=True)]
 
 
 def finite_or_none(x: float) -> float | None:
@@ -281,8 +285,8 @@ def anytime_critical_values(
     """Return critical values and p-value to compare two arms, valid however often growing data are analyzed.
 
     Without `alone`, the critical values hold for all pairs of the group at once at the level `confidence`;
-    with `alone`, they hold for this pair only, at that confidence level. Return None without `always`, that is
-    for a log that is analyzed only once, or if the noise is unknown.
+    with `alone`, they hold for this pair only, at that confidence level. Return None without `always` (for a
+    log that is analyzed only once), or if the noise is unknown.
     """
     if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
         return None
@@ -331,7 +335,7 @@ class Decision:
     best, runner_up : the leader, and the best other arm that the data do not exclude as the best. If they
         exclude all others: the second best. Both are None if arms cannot be compared.
     candidates : the arms that the data do not exclude as the best, ordered by adjusted mean, the best first.
-        Empty if arms cannot be compared.
+        All arms if an alarm voids the tests of arms. Empty if arms cannot be compared.
     doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
         cannot be estimated. "too few events", "too few units": confidence intervals are not reliable, because
@@ -351,6 +355,19 @@ class Decision:
     candidates: tuple[Any, ...]
     doubt: Doubt | None
     about: About = "similar"
+
+    @property
+    def void(self) -> bool:
+        """Whether the data contradict an assumption without which the tests of arms are not valid.
+
+        Tests about environments like these allow for differences between arms that vary.
+        """
+        return self.doubt in _ALARMS and (self.doubt != "unequal differences" or self.about == "these")
+
+    def with_alarm(self, doubt: Doubt, arms: Sequence[Any]) -> Decision:
+        """Return the decision without a winner because of an alarm; `arms` are all arms, best first."""
+        alarmed = replace(self, doubt=doubt)
+        return replace(alarmed, candidates=tuple(arms)) if alarmed.void else alarmed
 
     @property
     def names_winner(self) -> bool:

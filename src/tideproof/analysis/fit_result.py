@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, get_args
@@ -23,7 +23,6 @@ from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
     About,
     Contrast,
-    CriticalValues,
     Decision,
     Doubt,
     anytime_critical_values,
@@ -365,7 +364,8 @@ class Fit:
         lifts.
 
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether the
-        data allow it to be the best, on this scale or on another scale that fits the data).
+        data allow it to be the best, on this scale or on another scale that fits the data). If an alarm voids
+        the tests of arms (see `Decision`), there are no intervals, and all arms are candidates.
         """
         found = compare_with_group_best(
             self._widest(self.about),
@@ -377,14 +377,20 @@ class Fit:
             adaptive=self.adaptive,
         )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
-        return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
+        candidate = self._may
+        if self.decision.void:
+            shown["low"], shown["high"] = np.full((2, candidate.size), np.nan)
+            candidate = np.ones_like(candidate)
+        return Table({"arm": self.cells.arms, **shown, "candidate": candidate})
 
     @property
     def candidates(self) -> list[Any]:
-        """The arms that can be the best; with probability `confidence` the truly best arm is among them."""
+        """The arms that can be the best; with probability `confidence` the truly best arm is among them.
+
+        If an alarm voids the tests of arms (see `Decision`), these are all arms.
+        """
         self._check_comparable()
-        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
-        return [arm for arm in self.ranking[0] if may[arm]]
+        return list(self.decision.candidates)
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
@@ -446,22 +452,25 @@ class Fit:
         """The decision on the best arm, with the reason if no winner can be named."""
         found = self._tested_decision()
         alarm = voiding_alarm(self, found)
-        return found if alarm is None else replace(found, doubt=alarm)
+        return found if alarm is None else found.with_alarm(alarm, self.ranking[0])
 
     def with_doubt(self, doubt: Doubt) -> Fit:
         """Return a copy that names no winner, because of an alarm that does not come from the fit."""
         doubted = copy.copy(self)
-        doubted.__dict__.pop("lead_contrast", None)
-        doubted.__dict__["decision"] = replace(self.decision, doubt=doubt)
+        for name in ("leads", "comparisons", "interaction"):
+            doubted.__dict__.pop(name, None)
+        doubted.__dict__["decision"] = self.decision.with_alarm(doubt, self.ranking[0])
         return doubted
 
     def _tested_decision(self) -> Decision:
         """Return the decision from the tests of arms, whatever alarms say."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
-        best, *others = (self._position(arm) for arm in self.candidates)
+        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
+        candidates = [arm for arm in self.ranking[0] if may[arm]]
+        best, *others = (self._position(arm) for arm in candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
-        found = decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
+        found = decide(self.ranking[0], candidates, self.degrees_of_freedom, self.exact, few)
         found = replace(found, about=self.about)
         if found.doubt == "too few events" and self.unit_tests is not None:
             few_units = any(not self.unit_tests.enough_units(best, other) for other in others)
@@ -613,11 +622,14 @@ class Fit:
         return self._contrasts[asked]
 
     @cached_property
-    def lead_contrast(self) -> Contrast:
-        """Comparison of the leader with the runner-up, with the simultaneous interval behind the decision.
+    def leads(self) -> Table:
+        """Table of the leader's leads over all other arms, with the simultaneous intervals that decide.
 
-        The interval excludes 0 if and only if the decision excludes the runner-up as the best. If an arm is
-        the best in these environments only, so is the comparison about these.
+        One arm is named the best if and only if all these intervals exclude 0; then all p-values are below 1
+        minus `confidence`. If an arm is the best in these environments only, so are the comparisons about
+        these. Columns: arm (the other arm, the best first), estimate (the leader's mean minus that of the
+        other arm, or the lift over it), low, high, p. The last three are None if the noise is unknown, or if
+        an alarm voids the tests of arms (see `Decision`).
 
         Raises
         ------
@@ -625,18 +637,36 @@ class Fit:
             If no chain of shared environments connects all arms.
         """
         self._check_comparable()
-        a, b = self.decision.best, self.decision.runner_up
-        found, pair = self._widest(self.sure_about), (self._position(a), self._position(b))
-        critical = deciding_critical_values(
-            found,
-            self._groups,
-            self._sign,
-            pair,
-            self.confidence,
-            self._ever(self.scale),
-            adaptive=self.adaptive,
-        ) or CriticalValues(math.nan, math.nan, math.nan)
-        return compare_arms((a, b), self._on, found, pair, critical, self.adaptive)
+        found = self._lead_contrasts(self.ranking[0][1:])
+        names = ("estimate", "low", "high", "p")
+        columns = {name: [getattr(contrast, name) for contrast in found] for name in names}
+        return Table({"arm": self.ranking[0][1:], **columns})
+
+    @property
+    def lead_contrast(self) -> Contrast:
+        """Comparison of the leader with the runner-up, with the interval and the p-value in `leads`.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        return self._lead_contrasts([self.decision.runner_up])[0]
+
+    def _lead_contrasts(self, others: Sequence[Any]) -> list[Contrast]:
+        """Return comparisons of the leader with other arms, with the intervals that decide."""
+        decision, found = self.decision, self._widest(self.sure_about)
+        i, rest = self._position(decision.best), [self._position(arm) for arm in others]
+        asked = self._groups, self._sign, i, rest, self.confidence, self._ever(self.scale)
+        critical = deciding_critical_values(found, *asked, adaptive=self.adaptive)
+        contrasts = [
+            compare_arms((decision.best, arm), self._on, found, (i, k), values, self.adaptive)
+            for arm, k, values in zip(others, rest, critical, strict=True)
+        ]
+        if decision.void:
+            return [replace(contrast, low=None, high=None, p=None) for contrast in contrasts]
+        return contrasts
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
         """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""

@@ -244,8 +244,8 @@ class LogAnalysis:
 
     @property
     def decision(self) -> Decision:
-        """The decision on the best arm, with the reason if no winner can be named."""
-        return self.fit.decision
+        """The decision on the best arm, with the reason if no winner can be named, as the report says it."""
+        return self.report.fit.decision
 
     @cached_property
     def control(self) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.analysis.alarms import ALARM, failed_additivity
-from tideproof.analysis.arm_comparisons import ALARMS, Standing
+from tideproof.analysis.arm_comparisons import Standing
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
@@ -23,6 +23,7 @@ from tideproof.analysis.words.decision_text import (
 )
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
 from tideproof.analysis.words.fit_warnings import (
+    Caution,
     all_scales_fail,
     decisive_row_warning,
     fit_warnings,
@@ -48,7 +49,6 @@ from tideproof.text import (
     format_rounded,
     join_names,
     quote_if_needed,
-    split_first_sentence,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     standing = fit.decision.standing
     comparable = standing != "not_comparable"
     misfit = failed_additivity(fit) if comparable else None
-    excluded = exclusion_sentences(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
+    excluded = exclusion_cautions(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
     warnings, advice = _most_important(
         [
             *warn_of_labels(fit),  # first, as they may invalidate everything else
@@ -173,12 +173,11 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     )
 
 
-def _most_important(warnings: list[str]) -> tuple[list[str], list[str]]:
+def _most_important(warnings: list[Caution]) -> tuple[list[str], list[str]]:
     """Return at most three sentences of warnings, and the other sentences (advice, further warnings)."""
-    parts = [split_first_sentence(text) for text in warnings]
-    shown = [fact for fact, _ in parts[:_WARNINGS]]
-    advice = [rest for _, rest in parts[:_WARNINGS] if rest]
-    return shown, [*advice, *warnings[_WARNINGS:]]
+    shown, rest = warnings[:_WARNINGS], warnings[_WARNINGS:]
+    advice = [caution.advice for caution in shown if caution.advice]
+    return [caution.fact for caution in shown], [*advice, *(caution.text for caution in rest)]
 
 
 def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[str]:
@@ -211,7 +210,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             *unit_notes(fit),
         ]
     if fit.left_out is not None and not fit.left_out.notable:
-        notes += exclusion_sentences(fit.left_out)
+        notes += [caution.text for caution in exclusion_cautions(fit.left_out)]
     if fit.anytime:
         notes.append(
             "Comparisons of arms are valid however often the results are inspected; intervals of single "
@@ -342,11 +341,11 @@ def _disagreement_note(fit: Fit) -> list[str]:
     if decision.doubt not in _TESTED or chance[decision.best] is None:
         return []
     best, error = decision.best, 1.0 - fit.confidence
-    likely = max(chance, key=lambda arm: chance[arm] or 0.0)
-    if (chance[likely] or 0.0) > (chance[best] or 0.0) + _MUCH_LIKELIER:
+    likely, largest = max(((arm, p or 0.0) for arm, p in chance.items()), key=lambda pair: pair[1])
+    if largest > (own := chance[best] or 0.0) + _MUCH_LIKELIER:
         return [
-            f"{quote_if_needed(likely)} is more probably the best ({format_probability(chance[likely])}) than "
-            f"{quote_if_needed(best)} ({format_probability(chance[best])}), which leads by its estimate: the "
+            f"{quote_if_needed(likely)} is more probably the best ({format_probability(largest)}) than "
+            f"{quote_if_needed(best)} ({format_probability(own)}), which leads by its estimate: the "
             f"estimate of {quote_if_needed(best)} is less precise."
         ]
     rate = f"is wrong in at most {100 * error:.4g} % of logs"
@@ -384,28 +383,30 @@ def winsorizing_note(threshold: WinsorizingThreshold) -> str:
     return f"Rewards above {format_rounded(threshold.at)}, their {share} quantile, were replaced by it."
 
 
-def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
-    """Return a sentence on which outlying arm-by-environment cells were excluded."""
-    if found is None:
-        return []
+def exclusion_cautions(found: ExcludedCells) -> list[Caution]:
+    """Return which outlying arm-by-environment cells were excluded."""
     looked = f"{format_count(found.looked, 'cell')} (each is one arm in one environment)"
     if found.torn:
         return [
-            f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
-            f"errors from the model. Outliers cannot be identified among so many, so none was excluded."
+            Caution(
+                f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
+                f"errors from the model.",
+                "Outliers cannot be identified among so many, so none was excluded.",
+            )
         ]
     if not len(found.table):
-        return [
-            f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
-        ]
+        none = f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
+        return [Caution(none)]
     rows = [row for row in found.table if row["environment"] not in found.environments]
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
     count = len(found.table)
     return [
-        f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from the "
-        f"model and {'was' if count == 1 else 'were'} excluded: {join_names(names, most=_NAMED)}. Check "
-        f"{'its' if count == 1 else 'their'} data."
+        Caution(
+            f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from "
+            f"the model and {'was' if count == 1 else 'were'} excluded: {join_names(names, most=_NAMED)}.",
+            f"Check {'its' if count == 1 else 'their'} data.",
+        )
     ]
 
 
@@ -421,11 +422,10 @@ def _arms_table(fit: Fit) -> Table:
     if len(fit.groups) > 1:
         columns["group"] = [group[arm] + 1 for arm in order]
     else:
-        void = fit.decision.doubt in ALARMS and fit.about == "these"
-        may = set(order) if void else set(fit.candidates)
+        may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
         # if the verdict names no arm for lack of evidence, probabilities are omitted
-        few = void or fit.decision.doubt in ("too few events", "too few units")
+        few = fit.decision.void or fit.decision.doubt in ("too few events", "too few units")
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tideproof.analysis.arm_comparisons import ALARMS
 from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
 from tideproof.analysis.words.decision_text import (
     Bounds,
@@ -94,23 +93,20 @@ def verdict(fit: Fit) -> str:
         more = fit.environments_to_come
         elsewhere = environments_text("similar") if fit.about == "similar" else ""
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
-    known = decision.doubt in (None, "several candidates", "other environments")
-    known = known or (decision.doubt == "unequal differences" and fit.about == "similar")
-    chance = fit.p_best[decision.best] if known else None
+    known = decision.doubt in (None, "several candidates", "other environments", "unequal differences")
+    chance = fit.p_best[decision.best] if known and not decision.void else None
     return said if chance is None else f"{said}; {chance_text(chance, fit.prior, elsewhere)}"
 
 
 def lead(fit: Fit) -> str:
     """Return the lead of the best arm over the runner-up as text: a difference or a lift, with its interval.
 
-    The interval is two-sided and allows for the selection of the two arms (with `anytime`: for all pairs).
-    For differences the text contains the lift as well, if all means are above 0. If an arm is the best in
-    these environments only, so is the interval about these.
+    The interval is the one that decides. If an arm is the best in these environments only, so is the interval
+    about these. For differences the text contains the lift as well, if all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.lead_contrast, contrast_format(fit)
-    void = fit.decision.doubt in ALARMS and fit.sure_about == "these"
-    bounds = (None, None) if fit.exact or void else (found.low, found.high)
+    bounds = (None, None) if fit.exact else (found.low, found.high)
     level, rival = interval_name(fit.confidence), runner_up_text(second)
     if math.isinf(found.estimate):
         because, ends = _unbounded_reason(fit, best, second), figures.format_interval(*bounds, "+")

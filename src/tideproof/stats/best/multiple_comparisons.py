@@ -296,8 +296,7 @@ def beaten_by_leader(field: ArmGroup) -> NDArray[np.bool_]:
 
 def _largest_bar(field: ArmGroup) -> float:
     """Return the largest critical z-score of a comparison with the best arm (Bonferroni's)."""
-    corrected = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1))
-    return max(corrected + field.allowance, field.least)
+    return normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)) + field.allowance
 
 
 def _beyond_bars(field: ArmGroup, against: Floats, most: float) -> NDArray[np.bool_]:
@@ -309,35 +308,40 @@ def _beyond_bars(field: ArmGroup, against: Floats, most: float) -> NDArray[np.bo
     unsure = np.flatnonzero((against > field.least) & ~beyond)
     if unsure.size:
         t = np.array(
-            [student_from_normal(z, nu) for z, nu in zip(against - field.allowance, field.freedom, strict=True)]
+            [
+                student_from_normal(z, nu)
+                for z, nu in zip(against - field.allowance, field.freedom, strict=True)
+            ]
         )
         chance = dunnett_probabilities(field.covariance, field.freedom, t, unsure)
         beyond[unsure] = chance[unsure] > field.one_sided
     return beyond
 
 
-def pair_critical_values(field: ArmGroup, i: int, k: int) -> tuple[float, float]:
-    """Return the critical z-scores of the lower and the upper bound of the lead of arm i over arm k.
+def lead_critical_values(field: ArmGroup, leader: int, others: Ints) -> tuple[Floats, Floats]:
+    """Return the critical z-scores of the lower and of the upper bounds of a leader's leads over other arms.
 
-    At the lower bound arm k would just be excluded as the best, and at the upper bound arm i.
+    At the lower bound the other arm would just be excluded as the best, and at the upper bound the leader.
     """
-    bars = field.bars(np.array([i, k]))
-    return float(bars[k, i]), float(bars[i, k])
+    bars = field.bars(np.append(others, leader))
+    return bars[others, leader], bars[leader, others]
 
 
-def exclusion_p(field: ArmGroup, i: int, k: int, deviate: float) -> float:
-    """Return the two-sided p-value of the z-score of the lead of arm i over arm k.
+def lead_p_values(field: ArmGroup, leader: int, others: Ints, deviates: Floats) -> Floats:
+    """Return two-sided p-values of a leader's leads over other arms, given their z-scores.
 
-    It is 1 minus the confidence level at which a bound from `pair_critical_values` is exactly 0.
+    A p-value is 1 minus the confidence level at which a bound of the interval with the critical values of
+    `lead_critical_values` is exactly 0.
     """
-    if math.isnan(deviate):
-        return math.nan
-    away, worse = abs(deviate) - field.allowance, k if deviate > 0.0 else i
-    if away <= 0.0:
-        return 1.0
-    t = np.full(field.size, student_from_normal(away, float(field.freedom[worse])))
-    beyond = 1.0 - dunnett_probabilities(field.covariance, field.freedom, t, np.array([worse]))[worse]
-    return min(1.0, max(2.0 * normal_tail(away), beyond / field.error_share))
+    away = np.abs(deviates) - field.allowance
+    worse = np.where(deviates > 0.0, others, leader)
+    found = np.where(np.isnan(deviates), np.nan, 1.0)
+    for n in np.flatnonzero(away > 0.0).tolist():
+        arm, z = int(worse[n]), float(away[n])
+        t = np.full(field.size, student_from_normal(z, float(field.freedom[arm])))
+        chance = dunnett_probabilities(field.covariance, field.freedom, t, np.array([arm]))[arm]
+        found[n] = min(1.0, max(2.0 * normal_tail(z), (1.0 - chance) / field.error_share))
+    return found
 
 
 def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
