@@ -44,4 +44,4 @@ def voiding_alarm(fit: Fit, decision: Decision) -> Doubt | None:
         return None
     if fit.about_requested == "these" and share_drift(fit.cells).p >= ALARM:
         return None
-    return None if failed_additivity(fit) is None else "unequal differences"
+    return None if fit.misfit is None else "unequal differences"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof import checks
-from tideproof.analysis.alarms import voiding_alarm
+from tideproof.analysis.alarms import failed_additivity, voiding_alarm
 from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
     About,
@@ -710,6 +710,11 @@ class Fit:
         test.
         """
         return self._on.additivity(worst)
+
+    @cached_property
+    def misfit(self) -> Additivity | None:
+        """The test of `additivity`, if it clearly fails (p < 0.001); None otherwise."""
+        return failed_additivity(self)
 
     def spread(self) -> Spread:
         """Test whether all arms and all environments have the same variance of rewards.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.alarms import ALARM, failed_additivity
+from tideproof.analysis.alarms import ALARM
 from tideproof.analysis.arm_comparisons import Standing
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
@@ -136,7 +136,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
             fit = fit.with_doubt("single row")
     standing = fit.decision.standing
     comparable = standing != "not_comparable"
-    misfit = failed_additivity(fit) if comparable else None
+    misfit = fit.misfit if comparable else None
     excluded = exclusion_cautions(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
     warnings, advice = _most_important(
         [

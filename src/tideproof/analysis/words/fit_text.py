@@ -107,7 +107,8 @@ def lead(fit: Fit) -> str:
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.lead_contrast, contrast_format(fit)
     bounds = (None, None) if fit.exact else (found.low, found.high)
-    level, rival = interval_name(fit.confidence), runner_up_text(second)
+    level = interval_name(fit.confidence)
+    rival = runner_up_text(second) if second == fit.ranking[0][1] else quote_if_needed(second)
     if math.isinf(found.estimate):
         because, ends = _unbounded_reason(fit, best, second), figures.format_interval(*bounds, "+")
         return unbounded_lead_text(rival, because, level, ends, in_odds=fit.scale == "odds")
