@@ -12,8 +12,6 @@ from tideproof.analysis.arm_comparisons import (
     best_probabilities,
     compare_arms,
     compare_with_group_best,
-    deciding_critical_values,
-    find_beaten,
     find_candidates,
     finite_or_none,
     planned_critical_values,

@@ -140,7 +140,9 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
     assert said.startswith("Environments do not shift the rewards of all arms by the same amount (")
     assert " (test of additivity, p = 0.001): " in said
     assert said.endswith("arm C in environment tue (4.3 standard errors).")
-    assert found.notes[0].startswith("Use variance='interaction' (--variance interaction): it models") == advice
+    assert (
+        found.notes[0].startswith("Use variance='interaction' (--variance interaction): it models") == advice
+    )
     assert asked == [1]
 
 
@@ -151,7 +153,9 @@ def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     (said,) = found.warnings
     assert "arms (p < 1e-6)" in said
     assert "environments (p = 1e-06)" in said
-    assert "variance='sandwich' (--variance sandwich)" in found.notes[0]  # not two advices that exclude each other
+    assert (
+        "variance='sandwich' (--variance sandwich)" in found.notes[0]
+    )  # not two advices that exclude each other
     for variance in ("auto", "sandwich"):
         assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):

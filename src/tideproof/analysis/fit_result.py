@@ -112,6 +112,8 @@ class Fit:
         Whether outlying cells are excluded, as in `fit`.
     about
         Which environments the comparisons are about, as in `fit`.
+    winsorized
+        Whether large rewards were winsorized before.
 
     Attributes
     ----------
@@ -147,7 +149,9 @@ class Fit:
         inside: WithinLabelTest | None = None,
         robust: Robust | None = None,
         about: About = "similar",
+        winsorized: bool = False,
     ) -> None:
+        self.winsorized = winsorized
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
         if robust is not None:

@@ -352,6 +352,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         inside=None if reading is None else reading.inside,
         robust=asked.robust,
         about=options.about,
+        winsorized=reading is not None and reading.found.winsorizing is not None,
     )
 
 

@@ -75,7 +75,7 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
     if scale == "log":
         require_logs(cells)
     said = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
-    return ScaleDecision(scale, {}, False, said)
+    return ScaleDecision(scale, {}, False, said, requested=True)
 
 
 def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
@@ -87,7 +87,7 @@ def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
         reason = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
     else:
         raise InputError(f"{what} require scale='difference', not scale={scale!r}")
-    return ScaleDecision("difference", {}, False, reason)
+    return ScaleDecision("difference", {}, False, reason, requested=scale != "auto")
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:

@@ -34,6 +34,7 @@ from tideproof.analysis.words.fit_warnings import (
 )
 from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.data.cell_reader import WinsorizingThreshold
+from tideproof.data.column_spec import ALL
 from tideproof.errors import InputError
 from tideproof.stats.diagnostics.additivity_test import Additivity, weighted_additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
@@ -142,7 +143,7 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
         [
             *warn_of_labels(fit),  # first, as they may invalidate everything else
             *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
-            *([] if row is None else [decisive_row_warning(row, fit, extra.winsorizing is not None)]),
+            *([] if row is None else [decisive_row_warning(row, fit)]),
             *([] if extra.metrics is None else harm_warning(extra.metrics)),
             *excluded,
             *(fit_warnings(fit, misfit) if comparable else []),
@@ -194,11 +195,13 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
     elif fit.bins is not None:
         notes = [f"{rewards} of {arms}.", fit.bins.sentence]
     elif len(c.environments) == 1:
-        notes.append(
-            "With one environment, no adjustment is made. If conditions and the arms' shares of the traffic "
-            "changed over time, give the environment of each reward: in a log by environment= "
-            "(--environment), in an experiment by ask(environment=...)."
-        )
+        notes.append("With one environment, no adjustment is made.")
+        if c.environments == [ALL]:
+            notes.append(
+                "If conditions and the arms' shares of the traffic changed over time, give the environment "
+                "of each reward: in a log by environment= (--environment), in an experiment by "
+                "ask(environment=...)."
+            )
     if len(fit.groups) == 1:
         notes += [
             *_scope_note(fit),

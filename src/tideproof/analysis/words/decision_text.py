@@ -270,23 +270,31 @@ def too_few_equal_text(value: int, arms: Sequence[Any], counts: Sequence[tuple[i
     )
 
 
-def too_few_nonzero_text(arms: Sequence[Any], both: float, rare: Any, rarer: float) -> str:
+def too_few_nonzero_text(
+    arms: Sequence[Any], both: float, rare: Any, rarer: float, can_winsorize: bool
+) -> str:
     """Return the phrase that two arms have too few nonzero rewards; `both` is their effective number.
 
     If `both` is enough, `rare` is the arm with too little traffic, whose expected share of it is `rarer`.
+    `can_winsorize` says whether the option `winsorize` is possible and not in use.
     """
     said, (one, other) = f"too few nonzero rewards {TO_NAME_BEST}", map(quote_if_needed, arms)
     if both < FEWEST_EVENTS:
         return (
             f"{said}: the effective number of nonzero rewards of {one} and {other} together is {both:.2g}, "
             f"because few are above 0 or a few large ones dominate; at least {FEWEST_EVENTS} are needed; "
-            f"collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+            f"collect more rewards{winsorizing_text(can_winsorize)}"
         )
     return (
         f"{said}: {quote_if_needed(rare)} has too little traffic: if {one} and {other} were equally good, "
         f"its expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; "
         f"at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {quote_if_needed(rare)}"
     )
+
+
+def winsorizing_text(possible: bool) -> str:
+    """Return the end of an advice: to winsorize rewards instead, if that is possible and not in use."""
+    return ", or try winsorize=0.999 (--winsorize 99.9%)" if possible else ""
 
 
 def raw_mean_text(raw: Any, best: Any, period: Any = None) -> str:

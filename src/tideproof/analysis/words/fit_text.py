@@ -83,7 +83,7 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "groups":
         return no_best_text(fit.groups, fit.bridge)
     if decision.doubt == "too few units" and fit.unit_tests is not None:
-        return too_few_units_text(fit, fit.unit_tests)
+        return too_few_units_text(fit, fit.unit_tests, can_winsorize(fit))
     if decision.doubt == "too few events":
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.anytime)
@@ -145,6 +145,12 @@ def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
     return lift_text(gap / rival, (low, high), "lift" if fit.direction == "maximize" else "change")
 
 
+def can_winsorize(fit: Fit) -> bool:
+    """Return whether the option `winsorize` is possible and not in use."""
+    c = fit.cells
+    return not (fit.winsorized or c.binary or c.low is None or c.low.min() < 0.0)
+
+
 def _too_few_text(fit: Fit) -> str:
     """Return the verdict that too few rewards differ from the others to name a best arm, and what is needed.
 
@@ -156,7 +162,7 @@ def _too_few_text(fit: Fit) -> str:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer = events.worth(best, other)
         rare = arms[events.rarer(best, other)]
-        return too_few_nonzero_text((arms[best], arms[other]), both, rare, rarer)
+        return too_few_nonzero_text((arms[best], arms[other]), both, rare, rarer, can_winsorize(fit))
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
     counts = [(int(own[i, kind]), int(own[i].sum())) for i in (best, other)]

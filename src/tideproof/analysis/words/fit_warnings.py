@@ -13,7 +13,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.decision_text import harm_text
-from tideproof.analysis.words.fit_text import contrast_format
+from tideproof.analysis.words.fit_text import can_winsorize, contrast_format
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -35,6 +35,7 @@ _LARGE = 0.25  # share of one reward in the total of its arm that causes a warni
 _MANY = 20  # smallest number of rewards of an arm for that warning
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 _MOST_ALIKE = 5  # sentences about labels that look alike
+_WINSORIZING_ADVICE = "The option winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
 _TWO_FACTOR_ADVICE = {
     "pairs": "Give every pair of levels a shift of its own: name the environment 'a:b' instead of 'a + b'.",
     "products": "Effects grow with the level of the rewards, as if they multiplied: consider a column of the "
@@ -134,14 +135,14 @@ def _scale_warning(fit: Fit) -> list[Caution]:
 
 
 def _scale_advice(fit: Fit) -> str:
-    """Return advice to compare arms on another scale, such as ratios; empty if the model forbids that."""
-    if fit.variance == "auto":
-        how = "scale='auto' (--scale auto) searches"
-    elif fit.cells.units is None and fit.cells.factors is None and fit.cells.slope is None:
-        how = "variance='auto' with scale='auto' (--variance auto --scale auto) searches"
-    else:
+    """Return advice to search for another scale, such as ratios; empty if that is impossible or in use."""
+    c, asked = fit.cells, {"variance": fit.variance != "auto", "scale": fit.choice.requested}
+    used = [name for name, other in asked.items() if other]
+    if c.units is not None or c.factors is not None or c.slope is not None or not used:
         return ""
-    return f"The option {how} for a scale on which they do not."
+    python = " with ".join(f"{name}='auto'" for name in used)
+    terminal = " ".join(f"--{name} auto" for name in used)
+    return f"The option {python} ({terminal}) searches for a scale on which they do not."
 
 
 def all_scales_fail(fit: Fit) -> bool:
@@ -210,11 +211,14 @@ def _additivity_advice(fit: Fit) -> str:
     said, c = [], fit.cells
     if c.factors is not None or c.slope is not None:
         return ""
-    if fit.variance not in ("clustered", "by-unit"):
+    if fit.variance not in ("clustered", "by-unit") and not fit.anytime and fit.about_requested == "similar":
+        python, terminal = "variance='interaction'", "--variance interaction"
+        if fit.choice.requested and fit.lifts:
+            python, terminal = f"{python} with scale='difference'", f"{terminal} --scale difference"
         how = "compares arms by differences, " if fit.lifts else ""
         said.append(
-            f"Use variance='interaction' (--variance interaction): it {how}models such deviations and shows "
-            f"in how many environments each arm leads."
+            f"Use {python} ({terminal}): it {how}models such deviations and shows in how many environments "
+            f"each arm leads."
         )
     if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
         said.append("If these rewards are an error, robust='cells' (--robust cells) excludes them.")
@@ -308,7 +312,7 @@ def within_label_warning(found: WithinLabelTest | None) -> list[Caution]:
     ]
 
 
-def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> Caution:
+def decisive_row_warning(row: SingleRow, fit: Fit) -> Caution:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
@@ -323,20 +327,9 @@ def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> Caution:
     else:
         left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
-    return Caution(f"{said}.", _winsorizing_advice(row, fit, winsorized))
-
-
-def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
-    """Return the advice to winsorize rewards; empty if that would not lower the most influential reward.
-
-    The advice is given only for the largest reward of a log without negative rewards.
-    """
-    low, high = fit.cells.low, fit.cells.high
-    if winsorized or fit.cells.binary or low is None or high is None:
-        return ""
-    if low.min() < 0.0 or row.reward < high.max():
-        return ""
-    return "The option winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
+    # it would not lower the most influential reward, if that is not the largest one
+    largest = fit.cells.high is not None and row.reward >= fit.cells.high.max()
+    return Caution(f"{said}.", _WINSORIZING_ADVICE if largest and can_winsorize(fit) else "")
 
 
 def harm_warning(found: Metrics) -> list[Caution]:

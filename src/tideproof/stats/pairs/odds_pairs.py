@@ -20,6 +20,7 @@ from tideproof.stats.scales.conditional_likelihood import (
     competing_cells,
     finite_effects,
     reported_effects,
+    reported_gap,
 )
 from tideproof.stats.scales.odds_likelihood import (
     conditional_moments,
@@ -68,12 +69,14 @@ class OddsPairScale:
         """Maximum conditional likelihood fit of the odds ratios of arms to the observed data, unsmoothed."""
         return solve_odds(self.cells)
 
-    def gap(self, i: int, k: int) -> float:
-        """Return the estimated log odds ratio of two arms, which may be infinite.
+    @cached_property
+    def reported(self) -> Floats:
+        """Logarithms of the odds of the arms that are reported; see `reported_effects`."""
+        return reported_effects(self.found, self.theta, self.component)
 
-        It is the maximum conditional likelihood estimate.
-        """
-        return self.found.gap(i, k)
+    def gap(self, i: int, k: int) -> float:
+        """Return the reported estimate of the log odds ratio of two arms; it may be infinite."""
+        return reported_gap(self.found, self.reported, i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the conditional score statistic for testing that the odds ratio of two arms is exp(gap)."""
@@ -179,7 +182,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         spread = 1.0 / cells.by_environment(cells.n * variance) + np.sum(b @ C * b, axis=1)
         shift_variance = np.where(finite, shift**2 * spread, np.nan)
         shift[cells.sizes == 0.0] = np.nan
-    reported = reported_effects(scale.found, scale.theta, scale.component)
+    reported = scale.reported
     mean = traffic @ chances(reported, scale.levels(np.clip(reported, -_FAR, _FAR)))
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
     means_and_shifts = MeansAndShifts(mean, mean_variance, shift, shift_variance, steady)

@@ -105,6 +105,13 @@ def reported_effects(found: ConditionalFit, steady: Floats, group: Ints) -> Floa
     return np.where(torn[group], steady, found.theta)
 
 
+def reported_gap(found: ConditionalFit, reported: Floats, i: int, k: int) -> float:
+    """Return the reported effect of arm i minus that of arm k; not finite only if an effect is not."""
+    if np.isfinite(reported[i]) and np.isfinite(reported[k]):
+        return float(reported[i] - reported[k])
+    return found.gap(i, k)
+
+
 def finite_effects(reported: Floats, steady: Floats, group: Ints) -> Floats:
     """Return arm effects in the order of the reported ones, with finite numbers for the infinite ones.
 
