@@ -86,7 +86,7 @@ def test_what_is_said():
 
 
 def test_a_lead_that_one_look_believes_is_not_yet_believed():
-    data = draw(1, arms=2, rows=200, gap=0.4)
+    data = draw(1, arms=2, rows=200, gap=0.3)
     assert Fit.from_arrays(*data).decision.standing == "winner"
     assert Fit.from_arrays(*data, anytime=True).decision.doubt == "several candidates"
 

@@ -14,6 +14,7 @@ from tideproof.analysis.arm_comparisons import (
     compare_with_group_best,
     find_candidates,
     finite_or_none,
+    planned_critical_values,
 )
 from tideproof.analysis.scales.ratio_odds_scales import to_lift
 from tideproof.stats.best.multiple_comparisons import ArmGroup, compare_with_best
@@ -48,7 +49,7 @@ class On:
     error_of = Estimate.error_of
 
     def __init__(self, pairs, name="ratio", freedom=9.0, variance=1.0, arms=2):
-        self.found, self.name = self, name
+        self.found, self.name, self.mu = self, name, np.zeros(arms)
         self.pairs, self.freedom = pairs, np.full((arms, arms), freedom)
         self.covariance = np.diag([0.7 * variance, 0.3 * variance, *[1.0] * (arms - 2)])
 
@@ -56,12 +57,17 @@ class On:
         return values if self.name == "difference" else to_lift(values)
 
 
+def planned(on, indices=(0, 1), confidence=0.95, adaptive=False, picked=False):
+    """Return the contrast of two arms that were chosen in advance or picked as the best two."""
+    critical = planned_critical_values(on.found, indices, confidence, adaptive=adaptive, picked=picked)
+    return compare_arms(("B", "A"), on, on.found, indices, critical, adaptive)
+
+
 def student(variance, freedom, confidence=0.9, adaptive=False):
     """Return the contrast of B and A, which are -1.5 apart."""
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = WaldPairs(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
-    on = On(pairs, "difference", freedom, variance)
-    return compare_arms(("B", "A"), on, on.found, (0, 1), confidence=confidence, adaptive=adaptive)
+    return planned(On(pairs, "difference", freedom, variance), confidence=confidence, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -87,8 +93,7 @@ def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says(
 
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
     """Five arms: each of four one-sided statements at the fourth root of the confidence."""
-    on = On(Normal(3.0), "difference", arms=5)
-    found = compare_arms(("B", "A"), on, on.found, (0, 1), confidence=0.95, adaptive=False, picked=True)
+    found = planned(On(Normal(3.0), "difference", arms=5), picked=True)
     reach = stats.norm.ppf(0.95**0.25)
     assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
     assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)
@@ -98,23 +103,21 @@ def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_d
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
     on = On(Normal(0.2), scale)
-    found = compare_arms(("B", "A"), on, on.found, (0, 1), confidence=0.95, adaptive=False)
+    found = planned(on)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = compare_arms(("A", "B"), on, on.found, (1, 0), confidence=0.95, adaptive=False)
+    back = planned(on, (1, 0))
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
 
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
-    names, places = ("B", "A"), (0, 1)
-    below, above = On(Normal(-math.inf)), On(Normal(math.inf))
-    found = compare_arms(names, below, below.found, places, confidence=0.95, adaptive=False)
+    found = planned(On(Normal(-math.inf)))
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = compare_arms(names, above, above.found, places, confidence=0.95, adaptive=False)
+    found = planned(On(Normal(math.inf)))
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 

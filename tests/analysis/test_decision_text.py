@@ -12,7 +12,7 @@ import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.words import decision_text as words
 from tideproof.experiment.recommendation_text import headline
-from tideproof.text import PERCENT, PLAIN
+from tideproof.text import PERCENT, PLAIN, POINTS
 
 PACKAGE = Path(tp.__file__).parent
 MODULE = "analysis/words/decision_text.py"
@@ -165,11 +165,12 @@ def test_comparisons_with_a_control_and_in_metrics():
         == "+0.3 (lift +3 %), no clear difference"
     )
     assert words.comparison_text(PLAIN, "not comparable", None, (None, None)) == "cannot be compared"
-    worse = words.metric_text("wait", "worse", 2.0, (1.0, 3.0), 0.9)
-    assert worse == "worse in wait (+2; 90 % confidence interval: 1 to 3)"
-    assert (
-        words.metric_text("wait", "not comparable", None, (None, None), 0.9) == "cannot be compared in wait"
-    )
+    worse = words.metric_text("wait", "worse", 2.0, (1.0, 3.0), PLAIN, 0.9)
+    assert worse == "worse in wait (+2.0; 90 % confidence interval: +1.0 to +3.0)"
+    rate = words.metric_text("clicks", "better", 0.02, (0.01, 0.03), POINTS, 0.95)
+    assert "+2.0 percentage points" in rate
+    unknown = words.metric_text("wait", "not comparable", None, (None, None), PLAIN, 0.9)
+    assert unknown == "cannot be compared in wait"
     assert words.guardrails_text("B", None, [worse]) == f"B compared with the best other arm: {worse}"
     assert words.guardrails_text("B", "A", [worse]) == f"B compared with A, the control: {worse}"
     assert words.harm_text("B", "A", ["wait"]) == "B is worse than A, the control, in the guardrail 'wait'."

@@ -15,7 +15,7 @@ from tideproof.stats.cells import Cells
 
 
 def weights_notes(fit):
-    return [said for said in describe_fit(fit).notes if "--variance by-environment" in said]
+    return [said for said in describe_fit(fit).notes if "by-environment) gives more weight" in said]
 
 
 # Trials of two toothpastes: n, mean and sd of A, then of B (R package HSAUR; Everitt, Hothorn 2006).

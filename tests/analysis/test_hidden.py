@@ -186,8 +186,9 @@ def test_it_sees_a_wave_and_names_the_label_that_would_do():
     assert inside(log, "hour(ts)") is None
     found = tp.fit(log, arm="arm", environment="day", reward="y", time="ts")
     assert found.inside.p < 1e-6
-    (warning,) = [each for each in describe_fit(found).warnings if "changes within environments" in each]
-    assert "--environment 'day:hour(ts)'" in warning
+    report = describe_fit(found)
+    assert any("changes within environments" in each for each in report.warnings)
+    assert any("--environment 'day:hour(ts)'" in each for each in report.notes)
     found = tp.fit(days(1, 0.0), arm="arm", environment="day(ts)", reward="y", time="ts")
     assert not any("changes within environments" in each for each in describe_fit(found).warnings)
 

@@ -25,7 +25,9 @@ def log(days=14, lead=1.0, interaction=0.0, seed=1, arms="AB", rewards=20):
     return np.array(list(arms))[arm].ravel(), day.ravel(), reward.ravel()
 
 
-STEADY, VARYING = log(), log(lead=0.45, interaction=1.0, seed=1)
+STEADY = log()
+UNSURE = log(lead=0.45, interaction=0.3, seed=12, rewards=5)  # wins here, and variation is not proven
+VARYING = log(lead=0.45, interaction=0.5, seed=5)  # wins here, and variation is proven
 
 
 def test_an_arm_that_leads_by_the_same_every_day_is_the_winner():
@@ -36,7 +38,7 @@ def test_an_arm_that_leads_by_the_same_every_day_is_the_winner():
 
 
 def test_an_arm_whose_lead_varies_wins_in_these_environments_only():
-    fit = Fit.from_arrays(*VARYING)
+    fit = Fit.from_arrays(*UNSURE)
     decision = fit.decision
     assert (decision.standing, decision.doubt) == ("winner_on_these", "other environments")
     assert (decision.about, fit.sure_about) == ("similar", "these")
@@ -50,15 +52,28 @@ def test_an_arm_whose_lead_varies_wins_in_these_environments_only():
     assert int(said[1]) == fit.environments_to_come
 
 
-def test_the_interval_in_the_verdict_is_about_the_environments_that_it_names():
+def test_if_differences_vary_there_is_no_winner_unless_these_environments_were_asked_for():
     fit = Fit.from_arrays(*VARYING)
+    decision = fit.decision
+    assert (decision.standing, decision.doubt, decision.about) == ("open", "unequal differences", "similar")
+    assert fit.additivity().p < 0.001
+    assert not decision.void  # tests about environments like these allow for it
+    assert decision.candidates == ("B", "A")
+    assert fit.lead_contrast.low < 0.0 < fit.lead_contrast.high
+    assert fit.verdict.startswith("B leads: ")
+    assert "differences between arms vary from environment to environment" in fit.verdict
+    assert f"{fit.environments_to_come} more environment" in fit.verdict
+
+
+def test_the_interval_in_the_verdict_is_about_the_environments_that_it_names():
+    fit = Fit.from_arrays(*UNSURE)
     these = fit.contrast("B", "A", picked=True, about="these")
     assert these.low > 0.0 > fit.contrast("B", "A", picked=True).low
     assert f"(95 % confidence interval: {these.low:+.2f} to {these.high:+.2f}" in fit.verdict
 
 
 def test_a_statement_about_these_environments_alone():
-    for data in (STEADY, VARYING):
+    for data in (STEADY, UNSURE, VARYING):
         fit = Fit.from_arrays(*data, about="these")
         assert (fit.about, fit.decision.standing, fit.decision.doubt) == ("these", "winner_on_these", None)
         assert fit.decision.candidates == ("B",)
@@ -121,7 +136,8 @@ def test_an_unknown_scope_is_named_with_what_is_allowed(about):
 def test_json_says_what_the_comparisons_are_about():
     for data, about, standing in (
         (STEADY, "similar", "winner"),
-        (VARYING, "similar", "winner_on_these"),
+        (UNSURE, "similar", "winner_on_these"),
+        (VARYING, "similar", "open"),
         (STEADY, "these", "winner_on_these"),
     ):
         fit = Fit.from_arrays(*data, about=about)
@@ -190,24 +206,28 @@ def test_a_winner_is_one_in_these_environments_too():
 
 def test_how_many_more_environments_would_tell():
     """By the z-score of the lead in the contrast about similar environments; nothing is known of groups."""
-    fit = Fit.from_arrays(*VARYING)
-    found = fit.contrast("B", "A")
-    deviate = stats.norm.isf(found.p / 2.0)
-    assert fit.environments_to_come == environments_needed(deviate, found.degrees_of_freedom, 14, 0.975, 1)
+    for data in (UNSURE, VARYING):
+        fit = Fit.from_arrays(*data)
+        found = fit.contrast("B", "A")
+        deviate, freedom = stats.norm.isf(found.p / 2.0), found.degrees_of_freedom
+        assert fit.environments_to_come == environments_needed(deviate, freedom, 14, 0.975, 1)
     apart = Fit.from_arrays(list("ABABCDCD"), [1, 1, 2, 2, 3, 3, 4, 4], [1.0, 2, 3, 5, 1, 2, 3, 5])
     assert apart.environments_to_come is None
 
 
 @pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])
 def test_conversions_have_both_standings(scale):
-    """14 days: equal odds ratios every day, and ones that vary."""
+    """14 days: equal odds ratios every day, and ones that vary, with and without a promise about other days."""
     random = np.random.default_rng(8)
     day, arm = (x.ravel() for x in np.indices((14, 2)))
-    for lead, interaction, standing in ((0.7, 0.0, "winner"), (0.45, 0.8, "winner_on_these")):
+    for lead, interaction, standings in (
+        (0.7, 0.0, ("winner", "winner_on_these")),
+        (0.45, 0.8, ("open", "winner_on_these")),
+    ):
         x = -1.0 + lead * arm + interaction * random.normal(size=28)
         ones = random.binomial(200, 1.0 / (1.0 + np.exp(-x)))
         reward = (np.arange(200) < ones[:, None]).astype(float)
-        fit = Fit.from_arrays(
-            np.array(list("AB"))[arm].repeat(200), day.repeat(200), reward.ravel(), scale=scale
-        )
-        assert (fit.about, fit.decision.standing) == ("similar", standing)
+        data = np.array(list("AB"))[arm].repeat(200), day.repeat(200), reward.ravel()
+        for about, standing in zip(("similar", "these"), standings, strict=True):
+            fit = Fit.from_arrays(*data, scale=scale, about=about)
+            assert (fit.about, fit.decision.standing) == (about, standing)

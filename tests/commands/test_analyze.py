@@ -67,7 +67,7 @@ def test_an_exact_fit_is_no_certainty(tmp_path):
     path = tmp_path / "exact.csv"
     path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2\nC,rain,4\n")
     result = run(path, *NAMES)
-    assert result.stdout.startswith("C leads: +2 over B, the runner-up (lift +38.5 %); the fit is exact")
+    assert result.stdout.startswith("C leads: +2 over B, the runner-up; the fit is exact")
     row = next(line.split() for line in result.stdout.splitlines() if line.startswith(" C"))
     assert row[1:3] == ["7.2", "\N{EN DASH}"]  # no interval where there is no noise
     assert result.exit_code == 3
@@ -254,7 +254,9 @@ def test_labels_that_may_be_meant_as_one(tmp_path):
     path = tmp_path / "log.csv"
     rows = [f"{v},{day},{x}\n" for x, v in enumerate(["B", "B ", "a", "A", "NULL"]) for day in ("mon", "Mon")]
     path.write_text("variant,day,sales\n" + "".join(rows) * 3)
-    said = json.loads(run(path, "--json").stdout)["warnings"]
+    found = json.loads(run(path, "--json").stdout)
+    assert len(found["warnings"]) == 3
+    said = found["warnings"] + found["notes"]
     for sentence in (
         "Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two.",
         "Arms 'A' and 'a' differ only in spaces or capitals; they are counted as two.",
@@ -427,12 +429,12 @@ def test_warnings_say_what_fails():
     )
     uneven = noise * np.where(arm == "C", 6.0, 1.0)
     equal, measured = (Fit.from_arrays(arm, environment, uneven, variance=v) for v in ("common", "auto"))
-    assert any("variance='by-arm'" in text for text in describe_fit(equal).warnings)
+    assert any("variance='by-arm'" in text for text in describe_fit(equal).notes)
     assert not any("variance of rewards differs" in text for text in describe_fit(measured).warnings)
     one = noise * 0.05 + np.where((environment == 3) & (arm == "A"), 9.0, 0.0) + 0.1 * (arm == "B")
     assert any(
         "Without environment 3, B would lead" in text
-        for text in describe_fit(Fit.from_arrays(arm, environment, one)).warnings
+        for text in describe_fit(Fit.from_arrays(arm, environment, one, about="these")).warnings
     )
     assert describe_fit(Fit.from_arrays(arm, environment, noise + (arm == "B"))).warnings == []
 

@@ -135,35 +135,42 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
         return SimpleNamespace(p=BELOW, worst=Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]}))
 
     monkeypatch.setattr(Fit, "additivity", broken)
-    (said,) = describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings
+    found = describe_fit(Fit.from_arrays(*log(), variance=variance))
+    (said,) = found.warnings
     assert said.startswith("Environments do not shift the rewards of all arms by the same amount (")
     assert " (test of additivity, p = 0.001): " in said
-    assert "arm C in environment tue (4.3 standard errors)" in said
-    assert ("Use variance='interaction' (--variance interaction): it models" in said) == advice
+    assert said.endswith("arm C in environment tue (4.3 standard errors).")
+    assert (
+        found.notes[0].startswith("Use variance='interaction' (--variance interaction): it models") == advice
+    )
     assert asked == [1]
 
 
 def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     quiet(monkeypatch, spread=lambda self: SimpleNamespace(p_arm=9e-7, p_environment=1e-6))
     equal = Fit.from_arrays(*log(), variance="common")
-    (said,) = describe_fit(equal).warnings  # one advice, not two that exclude each other
+    found = describe_fit(equal)
+    (said,) = found.warnings
     assert "arms (p < 1e-6)" in said
     assert "environments (p = 1e-06)" in said
-    assert said.endswith("variance='sandwich' (--variance sandwich).")
+    assert (
+        "variance='sandwich' (--variance sandwich)" in found.notes[0]
+    )  # not two advices that exclude each other
     for variance in ("auto", "sandwich"):
         assert describe_fit(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):
         one = SimpleNamespace(**{"p_arm": ALARM, "p_environment": ALARM, f"p_{what}": 9e-7})
         monkeypatch.setattr(Fit, "spread", lambda self, one=one: one)
-        (said,) = describe_fit(equal).warnings
+        found = describe_fit(equal)
+        (said,) = found.warnings
         assert re.findall(r"(arms|environments) \(p", said) == [f"{what}s"]
-        assert said.endswith(f"variance='by-{what}' (--variance by-{what}).")
+        assert f"variance='by-{what}' (--variance by-{what})" in found.notes[0]
     worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
-    (said,) = describe_fit(
-        equal
-    ).warnings  # one advice at a time: that fit will say whether its noise is unequal, too
-    assert "--variance interaction)" in said
+    again = Fit.from_arrays(*log(), variance="common")
+    found = describe_fit(again)
+    assert len(found.warnings) == 1  # that fit will say whether its noise is unequal, too
+    assert "--variance interaction)" in found.notes[0]
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=1.0, worst=worst))
     monkeypatch.setattr(Fit, "spread", lambda self: SimpleNamespace(p_arm=ALARM, p_environment=ALARM))
     assert describe_fit(equal).warnings == []
@@ -188,7 +195,7 @@ def test_changing_shares_are_a_warning_unless_a_policy_chose_them(monkeypatch):
     assert describe_fit(Fit.from_arrays(*log())).warnings == []
     monkeypatch.setattr(fit_warnings, "share_drift", lambda cells: SimpleNamespace(p=0.00042))
     (said,) = describe_fit(Fit.from_arrays(*log())).warnings
-    assert said.startswith("The arms' shares of the traffic changed between environments (p = 0.00042). ")
+    assert said == "The arms' shares of the traffic changed between environments (p = 0.00042)."
     assert describe_fit(Fit.from_arrays(*log(), adaptive=True)).warnings == []
 
 
@@ -234,13 +241,15 @@ def test_a_scale_that_was_asked_for_is_tested():
     reward = (0.1 + day / 10) * np.where(arm == "B", 1.5, 1.0) * (1.0 + 0.1 * random.normal(size=arm.size))
 
     def said(**options):
-        found = describe_fit(Fit.from_arrays(arm, day, reward, **options)).warnings
-        return [text for text in found if "depend on the shift of the environment" in text]
+        found = describe_fit(Fit.from_arrays(arm, day, reward, **options))
+        advised = any("scale='auto' (--scale auto)" in text for text in found.notes)
+        warned = [text for text in found.warnings if "depend on the shift of the environment" in text]
+        assert advised == bool(warned)
+        return warned
 
     (warned,) = said(scale="difference")
     assert warned.startswith("Differences between arms")
     assert "(p < 1e-6)" in warned
-    assert "scale='auto' (--scale auto)" in warned
     assert said(scale="ratio") == []
     assert said() == []
     assert said(variance="clustered") == []
@@ -266,7 +275,9 @@ def test_two_arms_name_both_readings():
 def seeming(monkeypatch, chance, **decided):
     """What is said if the arms have these chances, and the decision is that."""
     fit = Fit.from_arrays(*log())
-    decision = SimpleNamespace(standing="open", best="B", runner_up="A", candidates=("B", "A"), doubt=None)
+    decision = SimpleNamespace(
+        standing="open", best="B", runner_up="A", candidates=("B", "A"), doubt=None, void=False
+    )
     monkeypatch.setattr(Fit, "p_best", chance)
     monkeypatch.setattr(Fit, "verdict", "")
     found = vars(decision) | decided
@@ -309,13 +320,13 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     assert "arm C in environment tue" in said
     at = int(np.flatnonzero((arm == "B") & (day == 3))[0])
     reward[at] = 0.5 * reward[arm == "B"].sum()
-    (said,) = describe_fit(Fit.from_arrays(arm, day, reward, scale="ratio")).warnings
+    found = describe_fit(Fit.from_arrays(arm, day, reward, scale="ratio"))
     share = f"{100 * reward[at] / reward[arm == 'B'].sum():.0f} %"
-    assert said.startswith(
+    assert found.warnings == [
         "Environments do not multiply the rewards of all arms by the same factor (test of additivity, "
-        "p = 0.001). One reward, "
-    )
-    assert f"{format_rounded(reward[at])} of B in 3, is {share} of the total reward of B" in said
+        "p = 0.001)."
+    ]
+    assert f"{format_rounded(reward[at])} of B in 3, is {share} of the total reward of B" in found.notes[0]
 
 
 def test_no_reward_is_blamed_that_is_one_of_a_few_or_of_many_alike():

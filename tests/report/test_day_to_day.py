@@ -4,7 +4,7 @@ import numpy as np
 
 import tideproof as tp
 from tideproof.analysis import Fit
-from tideproof.analysis.words.analysis_report import describe_fit, exclusion_sentences
+from tideproof.analysis.words.analysis_report import describe_fit, exclusion_cautions
 from tideproof.analysis.words.fit_text import interaction_sentences
 from tideproof.report.html_report import html_report
 from tideproof.report.leaders_chart import DRAWN, draw_leads, leads_explanation
@@ -22,9 +22,10 @@ def fitted(omega=1.2, wrong=None, days=12, **options):
 
 
 def test_the_warning_points_to_interactions_and_the_report_answers():
-    (warning,) = describe_fit(fitted()).warnings
-    assert "Use variance='interaction' (--variance interaction): it models" in warning
-    assert "robust" not in warning
+    found = describe_fit(fitted())
+    assert len(found.warnings) == 1
+    assert found.notes[0].startswith("Use variance='interaction' (--variance interaction): it models")
+    assert not any("robust" in said for said in found.notes)
     found = describe_fit(fitted(variance="interaction"))
     assert found.warnings == []
     size, winner, questions = found.answers
@@ -34,7 +35,7 @@ def test_the_warning_points_to_interactions_and_the_report_answers():
     assert " of 12 environments (95 % confidence interval: " in winner
     assert ". Probability that C leads in a new environment: 0." in winner
     assert questions.startswith(
-        "On average over environments like these, future ones included, C leads, but B cannot be excluded. Over"
+        "On average over environments like these, future ones included, C leads, but B and A cannot be excluded. Over"
     )
     page = html_report(found, "log.csv", "arm = a")
     assert "Which arm leads where" in page
@@ -66,13 +67,15 @@ def test_unequal_noise_beside_interactions_names_the_model_for_both():
     random = np.random.default_rng(2)
     arm, day = np.tile(np.repeat(list("AB"), 20), 10), np.repeat(np.arange(10), 40)
     reward = day + np.where(arm == "A", 5.0, 1.0) * random.normal(size=arm.size)
-    (said,) = describe_fit(Fit.from_arrays(arm, day, reward, variance="interaction")).warnings
-    assert "--variance interaction+by-arm" in said
+    found = describe_fit(Fit.from_arrays(arm, day, reward, variance="interaction"))
+    assert len(found.warnings) == 1
+    assert "--variance interaction+by-arm" in found.notes[0]
 
 
 def test_what_was_left_out_is_named_first_and_advised_before():
-    advised = [said for said in describe_fit(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
-    assert advised[0].endswith("robust='cells' (--robust cells) excludes them.")
+    advised = describe_fit(fitted(omega=0.0, wrong=4))
+    assert any("additivity" in said for said in advised.warnings)
+    assert any(said.endswith("robust='cells' (--robust cells) excludes them.") for said in advised.notes)
     found = describe_fit(fitted(omega=0.0, wrong=4, robust="cells"))
     assert found.warnings[0].startswith("1 of 36 cells (each is one arm in one environment) is more than 5 ")
     assert ": A in day 4 (" in found.warnings[0]
@@ -84,9 +87,9 @@ def test_what_was_left_out_is_named_first_and_advised_before():
     torn = fitted(omega=0.0, robust="cells").left_out
     from dataclasses import replace
 
-    (said, *_) = exclusion_sentences(replace(torn, torn=True))
-    assert said.startswith("More than 33 % of 36 cells ")
-    assert " more than 5 standard errors" in said
+    (said,) = exclusion_cautions(replace(torn, torn=True))
+    assert said.fact.startswith("More than 33 % of 36 cells ")
+    assert " more than 5 standard errors" in said.fact
 
 
 def test_the_picture_shows_the_first_environments():
@@ -101,12 +104,10 @@ def test_advice_is_given_where_it_can_be_followed():
     day, arm = np.repeat(np.arange(12), 40), np.tile(np.repeat(list("AB"), 20), 12)
     up = np.exp(0.5 * np.repeat(random.normal(size=24), 20))
     sold = up * random.gamma(9.0, 1.0, day.size)
-    (lifts,) = [
-        said
-        for said in describe_fit(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings
-        if "by the same factor" in said
-    ]
-    assert "(--variance interaction): it compares arms by differences, models" in lifts
+    lifts = describe_fit(Fit.from_arrays(arm, day, sold, scale="ratio"))
+    assert any("by the same factor" in said for said in lifts.warnings)
+    advice = "(--variance interaction): it compares arms by differences, models"
+    assert any(advice in said for said in lifts.notes)
     table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
     two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")
     (said,) = [said for said in describe_fit(two).warnings if "additivity" in said]

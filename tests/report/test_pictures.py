@@ -136,7 +136,8 @@ def test_gaps_are_the_best_arm_over_its_runner_up(variance):
         for row in fit.gaps("arm 0", "arm 1")
     ]
     assert len(info.gaps) == met == 5
-    overall = fit.contrast("arm 0", "arm 1", picked=True)
+    overall = fit.lead_contrast
+    assert (overall.a, overall.b) == ("arm 0", "arm 1")
     assert info.overall == ("all environments", overall.estimate, (overall.low, overall.high))
     assert info.overall.estimate < 0.0
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc, stdtr, stdtrit
-from scipy.stats import multivariate_t
+from scipy.stats import multivariate_t, norm, t
 
 from tideproof.analysis import Fit
 from tideproof.errors import NotComparable
-from tideproof.stats.best.multiple_comparisons import ArmGroup, ReversedPairs, compare_with_best, may_be_best
+from tideproof.stats.best.multiple_comparisons import (
+    ArmGroup,
+    ReversedPairs,
+    allowance,
+    beaten_by_leader,
+    compare_with_best,
+    lead_critical_values,
+    lead_p_values,
+    may_be_best,
+)
 from tideproof.stats.best.student_inference import dunnett_constants, dunnett_probabilities
 from tideproof.stats.pairs.difference_pairs import WaldPairs
 
@@ -24,6 +33,12 @@ def field(mu, C, freedom, level, kind=WaldPairs):
 
 def compared(mu, C, freedom, level):
     return compare_with_best(field(np.array(mu), C, freedom, level))
+
+
+def bars(C, freedom, level):
+    """Return Dunnett's constants, at least the two-sided Student-t quantile, that of an interval of two arms."""
+    constants = dunnett_constants(C, np.full(len(C), freedom), level)
+    return np.maximum(constants, stdtrit(freedom, 0.5 + 0.5 * level))
 
 
 def covariance(arms, seed):
@@ -68,10 +83,11 @@ def test_constants_by_plain_monte_carlo():
 
 
 def test_by_hand():
-    """Hsu's rule with d = 2 on three arms."""
+    """Hsu's rule on three arms, whose constant of 1.92 is below 1.96, the two-sided one of two arms."""
     mu, C = np.array([5.0, 4.0, 0.0]), 0.5 * np.eye(3)  # every se is 1
     found = compared(mu, C, 1e9, 0.95)
-    d = dunnett_constants(C, np.full(3, 1e9), 0.95)
+    assert dunnett_constants(C, np.full(3, 1e9), 0.95) == pytest.approx([1.916] * 3, abs=2e-3)  # Dunnett 1955
+    d = [norm.ppf(0.975)] * 3
     assert found.estimate.tolist() == [1.0, -1.0, -5.0]
     assert found.high == pytest.approx([1.0 + d[0], -1.0 + d[1], 0.0])
     assert found.candidate.tolist() == [True, True, False]
@@ -83,13 +99,13 @@ def test_by_hand():
 
 
 def test_zero_is_never_outside_its_interval_by_the_wrong_side():
-    """At levels below one half the constants are negative: limits stay on their sides of 0."""
+    """Below one half Dunnett's constants are negative; critical values are not, and limits stay on their sides."""
     found = compared([0.1, 0.0, -3.0], 0.5 * np.eye(3), 1e9, 0.05)
     assert dunnett_constants(0.5 * np.eye(3), np.full(3, 1e9), 0.05).max() < -0.3
     assert found.candidate.tolist() == [True, False, False]
-    assert found.low[:2].tolist() == [0.0, 0.0]
-    assert found.low[2] < -1.0
-    assert found.high.tolist() == [0.0, 0.0, 0.0]
+    assert found.low[0] == 0.0
+    assert found.low[1] == pytest.approx(-0.1 - norm.ppf(0.525))
+    assert found.high == pytest.approx([0.1 + norm.ppf(0.525), 0.0, 0.0])
 
 
 def test_an_arm_that_leads_is_a_candidate_and_so_is_one_that_ties():
@@ -112,7 +128,7 @@ def test_against_all_rivals_one_by_one(seed, level):
     arms, freedom = int(random.integers(3, 9)), float(random.choice([6, 40, 1000]))
     C = covariance(arms, seed)
     mu = 2.0 * np.sqrt(arms) * random.normal(size=arms)
-    d = dunnett_constants(C, np.full(arms, freedom), level)
+    d = bars(C, freedom, level)
     se = np.sqrt(np.diag(C)[:, None] + np.diag(C) - 2 * C)
     every = range(arms)
     upper = [min(mu[i] - mu[k] + d[i] * se[i, k] for k in every if k != i) for i in every]
@@ -123,6 +139,45 @@ def test_against_all_rivals_one_by_one(seed, level):
     assert found.high == pytest.approx([max(0.0, x) for x in upper], abs=1e-7)
     low = [min([mu[i] - mu[k] - d[k] * se[i, k] for k in every if k != i and may[k]] + [0.0]) for i in every]
     assert found.low == pytest.approx(low, abs=1e-7)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_arm_is_beaten_if_and_only_if_the_interval_of_the_lead_excludes_zero(seed, level):
+    """Intervals with the critical value of the arm that is behind; p by the integral and by Student's t."""
+    random = np.random.default_rng([9, seed])
+    arms, freedom = int(random.integers(3, 9)), float(random.choice([6, 40, 1000]))
+    C, mu = covariance(arms, seed), 2.0 * np.sqrt(arms) * random.normal(size=arms)
+    group, d = field(mu, C, freedom, level), bars(C, freedom, level)
+    leader = int(np.argmax(mu))
+    others = np.delete(np.arange(arms), leader)
+    se = np.sqrt(C[leader, leader] + np.diag(C)[others] - 2 * C[leader, others])
+    lead = mu[leader] - mu[others]
+    low, high = lead_critical_values(group, leader, others)
+    assert stdtrit(freedom, norm.cdf(low)) == pytest.approx(d[others], abs=1e-7)
+    assert stdtrit(freedom, norm.cdf(high)) == pytest.approx([d[leader]] * others.size, abs=1e-7)
+    beaten = beaten_by_leader(group)
+    assert not beaten[leader]
+    assert beaten[others].tolist() == (lead - d[others] * se > 0.0).tolist()
+    p = lead_p_values(group, leader, others, norm.isf(t.sf(lead / se, freedom)))
+    assert (p < 1.0 - level).tolist() == beaten[others].tolist()
+    for k, ratio, found in zip(others.tolist(), lead / se, p, strict=True):
+        inside = dunnett_probabilities(C, np.full(arms, freedom), np.full(arms, ratio), np.array([k]))[k]
+        assert found == pytest.approx(max(2.0 * t.sf(ratio, freedom), 1.0 - inside), abs=1e-9)
+
+
+def test_p_values_of_leads_after_an_adaptive_run_and_of_a_leader_that_a_test_sees_behind():
+    mu, C = np.array([1.0, 0.0, 0.5]), 0.5 * np.eye(3)
+    group = field(mu, C, 1e9, 0.95)
+    adaptive = ArmGroup(group.pairs, group.arms, mu, C, group.freedom, 0.95, allowance=allowance(3))
+    z = np.array([3.0, -3.0])
+    assert lead_p_values(group, 0, np.array([1, 2]), z) == pytest.approx([2 * norm.sf(3.0)] * 2, rel=1e-6)
+    assert lead_p_values(adaptive, 0, np.array([1, 2]), z) == pytest.approx([2 * norm.sf(2.5)] * 2, rel=1e-6)
+    unknown = lead_p_values(adaptive, 0, np.array([1, 2]), np.array([np.nan, 0.3]))
+    assert np.isnan(unknown[0])
+    assert unknown[1] == 1.0
+    low, high = lead_critical_values(adaptive, 0, np.array([1, 2]))
+    assert low.tolist() == high.tolist() == pytest.approx([norm.ppf(0.975) + 0.5] * 2)
 
 
 def test_of_two_arms_either_may_be_excluded_and_both_sides_count():
@@ -171,8 +226,10 @@ def test_an_arm_is_excluded_only_by_one_that_has_enough_events_and_a_test():
     assert candidates(Few, [0, 1, 2, 3]).tolist() == [False, True, True, False]  # by arm 2
     two = ArmGroup(Few(mu, C, freedom), np.array([0, 1]), mu[:2], C[:2, :2], freedom[0, :2], 0.95)
     assert may_be_best(two).tolist() == [True, True]
+    assert beaten_by_leader(two).tolist() == [False, False]
     apart = ArmGroup(Silent(mu, C, freedom), np.array([0, 2]), mu[[0, 2]], C[:2, :2], freedom[0, :2], 0.95)
     assert may_be_best(apart).tolist() == [True, True]
+    assert beaten_by_leader(apart).tolist() == [False, False]
 
 
 class Slow(WaldPairs):
@@ -192,6 +249,7 @@ def test_of_many_arms_only_those_near_the_bar_get_a_close_look():
     many.pairs.deviate = lambda i, k, gap=0.0: looked.append(k) or deviate(i, k, gap)
     assert may_be_best(many).tolist() == (9.0 - mu <= bar).tolist()
     assert 0 < len(looked) < 500
+    assert beaten_by_leader(many).tolist() == (9.0 - mu > bar).tolist()
     assert np.abs(9.0 - mu[looked]).min() > bar - 1.6
     assert np.abs(9.0 - mu[looked]).max() < 2.0 * bar + 1.6
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,11 @@ from tideproof.stats.best.multiple_comparisons import (
     Comparisons,
     ReversedPairs,
     allowance,
+    beaten_by_leader,
     compare_with_best,
     critical_deviate,
+    lead_critical_values,
+    lead_p_values,
     may_be_best,
     p_value,
 )
@@ -43,8 +46,14 @@ Doubt = Literal[
     "too few units",
     "several candidates",
     "other environments",
+    "unequal differences",
+    "moving shift",
+    "wrong shares",
+    "single row",
     "groups",
 ]
+# doubts because the data contradict an assumption, although the tests of arms name a winner
+_ALARMS = ("unequal differences", "moving shift", "wrong shares", "single row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +97,29 @@ class Contrast:
         return found
 
 
+class CriticalValues(NamedTuple):
+    """Critical z-scores of the two bounds of an interval of two arms, and the p-value of no difference."""
+
+    low: float
+    high: float
+    p: float
+
+
 def compare_arms(
     names: tuple[Any, Any],
     on: ScaleFit,
     found: Estimate,
     indices: tuple[int, int],
-    *,
-    confidence: float,
+    critical: CriticalValues,
     adaptive: bool,
-    picked: bool = False,
-    ever: tuple[float, float] | None = None,
 ) -> Contrast:
     """Return the estimated difference or lift of one arm over another, with a confidence interval.
 
     Unknown numbers become None. `found` holds the tests on the scale `on`.
-
-    `ever` holds the critical value for this pair that is valid at all looks
-    together, and the p-value of no difference under continuous monitoring.
     """
-    i, k = indices
-    C, pairs = found.covariance, found.pairs
+    (i, k), pairs = indices, found.pairs
     se, nu = found.error_of(i, k)
-    if ever is None:
-        arms, z_0 = len(C), pairs.deviate(i, k)
-        z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
-        p = p_value(z_0, arms, adaptive=adaptive, picked=picked)
-    else:
-        z, p = ever
-    values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
+    values = np.array([pairs.gap(i, k), pairs.lower(i, k, critical.low), pairs.upper(i, k, critical.high)])
     estimate, low, high = on.shown(values).tolist()
     return Contrast(
         *names,
@@ -123,12 +127,54 @@ def compare_arms(
         se=finite_or_none(se),
         low=finite_or_none(low),
         high=finite_or_none(high),
-        p=finite_or_none(p),
+        p=finite_or_none(critical.p),
         degrees_of_freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,
         exact=on.exact and pairs is on.found.pairs and not adaptive,
     )
+
+
+def planned_critical_values(
+    found: Estimate, indices: tuple[int, int], confidence: float, *, adaptive: bool, picked: bool
+) -> CriticalValues:
+    """Return critical values for two arms that were chosen in advance, or (`picked`) for the best two."""
+    arms, deviate = found.mu.size, found.pairs.deviate(*indices)
+    z = critical_deviate(confidence, arms, adaptive=adaptive, picked=picked)
+    return CriticalValues(z, z, p_value(deviate, arms, adaptive=adaptive, picked=picked))
+
+
+def deciding_critical_values(
+    found: Estimate,
+    groups: Sequence[Ints],
+    sign: float,
+    leader: int,
+    others: Sequence[int],
+    confidence: float,
+    always: AnytimeBounds | None = None,
+    *,
+    adaptive: bool = False,
+) -> list[CriticalValues]:
+    """Return the critical values with which the decision compares the leader and each of several other arms.
+
+    Their interval excludes 0 if and only if the decision excludes the other arm by this comparison. All are
+    NaN if the noise is unknown.
+    """
+    group = next(group for group in groups if leader in group)
+    field = _comparison_field(found, group, sign, confidence, always, adaptive)
+    if not field.known:
+        return [CriticalValues(math.nan, math.nan, math.nan)] * len(others)
+    i, rest = int(np.searchsorted(group, leader)), np.searchsorted(group, others)
+    deviates = field.pairs.deviates(np.full(len(others), leader), np.array(others))
+    if always is None:
+        p = lead_p_values(field, i, rest, deviates)
+    else:
+        both = found.of_group(group)
+        each = zip(rest.tolist(), deviates.tolist(), strict=True)
+        p = np.array([always.p_value_with_best(*both, i, k, z) / field.error_share for k, z in each])
+    low, high = lead_critical_values(field, i, rest)
+    bounds = (low, high) if sign > 0.0 else (high, low)
+    return [CriticalValues(*found) for found in zip(*bounds, np.minimum(p, 1.0), strict=True)]
 
 
 def finite_or_none(x: float) -> float | None:
@@ -206,19 +252,41 @@ def find_candidates(
     return may
 
 
-def anytime_critical_value(
+def find_beaten(
+    found: Estimate,
+    groups: Sequence[Ints],
+    sign: float,
+    confidence: float,
+    always: AnytimeBounds | None = None,
+    *,
+    adaptive: bool = False,
+) -> NDArray[np.bool_]:
+    """Return for each arm whether the interval of the leader's lead over it excludes 0.
+
+    The leader is the best arm of its group of comparable arms.
+    """
+    beaten = np.zeros(found.mu.size, bool)
+    for group in groups:
+        if group.size > 1:
+            beaten[group] = beaten_by_leader(
+                _comparison_field(found, group, sign, confidence, always, adaptive)
+            )
+    return beaten
+
+
+def anytime_critical_values(
     found: Estimate,
     groups: Sequence[Ints],
     pair: tuple[int, int],
     always: AnytimeBounds | None,
     confidence: float,
     alone: float | None,
-) -> tuple[float, float] | None:
-    """Return a critical value and p-value to compare two arms, valid however often growing data are analyzed.
+) -> CriticalValues | None:
+    """Return critical values and p-value to compare two arms, valid however often growing data are analyzed.
 
-    Without `alone`, the critical value holds for all pairs of the group at once at the level `confidence`;
-    with `alone`, it holds for this pair only, at that confidence level. Return None without `always`, that is
-    for a log that is analyzed only once, or if the noise is unknown.
+    Without `alone`, the critical values hold for all pairs of the group at once at the level `confidence`;
+    with `alone`, they hold for this pair only, at that confidence level. Return None without `always` (for a
+    log that is analyzed only once), or if the noise is unknown.
     """
     if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
         return None
@@ -226,7 +294,8 @@ def anytime_critical_value(
     i, k = np.searchsorted(group, pair).tolist()
     both = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
     bars = always.all_pairs(*both, 1.0 - confidence) if alone is None else always.alone(*both, 1.0 - alone)
-    return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
+    bar = float(bars[i, k])
+    return CriticalValues(bar, bar, always.p_value(*both, i, k, found.pairs.deviate(*pair)))
 
 
 def _comparison_field(
@@ -263,16 +332,20 @@ class Decision:
 
     Attributes
     ----------
-    best, runner_up : the arms with the best two adjusted means; None if arms cannot be compared.
+    best, runner_up : the leader, and the best other arm that the data do not exclude as the best. If they
+        exclude all others: the second best. Both are None if arms cannot be compared.
     candidates : the arms that the data do not exclude as the best, ordered by adjusted mean, the best first.
-        Empty if arms cannot be compared.
+        All arms if an alarm voids the tests of arms. Empty if arms cannot be compared.
     doubt : the reason why no winner can be named, or None if one can. "no degrees of freedom": none are
         left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
         cannot be estimated. "too few events", "too few units": confidence intervals are not reliable, because
         few rewards are above 0, or few units have most of the rewards. "several candidates": the data do not
         separate the best arms. "other environments": one arm is the best on the observed environments, but
-        several can be on average over environments like these. "groups": no chain of shared environments
-        connects all arms.
+        several can be on average over environments like these. "unequal differences": the tests of arms name
+        a winner, but differences between arms vary from environment to environment. "moving shift": the
+        shift changes within environments. "wrong shares": arms did not receive their intended shares of the
+        traffic. "single row": without one row of the log another arm would lead. "groups": no chain of shared
+        environments connects all arms.
     about : whether a winner would be the best on environments like these ("similar"), future ones included,
         or on the observed environments only ("these").
     """
@@ -282,6 +355,19 @@ class Decision:
     candidates: tuple[Any, ...]
     doubt: Doubt | None
     about: About = "similar"
+
+    @property
+    def void(self) -> bool:
+        """Whether the data contradict an assumption without which the tests of arms are not valid.
+
+        Tests about environments like these allow for differences between arms that vary.
+        """
+        return self.doubt in _ALARMS and (self.doubt != "unequal differences" or self.about == "these")
+
+    def with_alarm(self, doubt: Doubt, arms: Sequence[Any]) -> Decision:
+        """Return the decision without a winner because of an alarm; `arms` are all arms, best first."""
+        alarmed = replace(self, doubt=doubt)
+        return replace(alarmed, candidates=tuple(arms)) if alarmed.void else alarmed
 
     @property
     def names_winner(self) -> bool:
@@ -315,7 +401,7 @@ def decide(
     >>> decide("BAC", "BA", degrees_of_freedom=9, exact=False).doubt
     'several candidates'
     """
-    best, runner_up = ranked[:2]
+    best, runner_up = ranked[0], next((arm for arm in candidates if arm != ranked[0]), ranked[1])
     doubt: Doubt | None = None
     if not degrees_of_freedom:
         doubt = "no degrees of freedom"

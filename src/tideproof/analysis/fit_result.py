@@ -6,9 +6,10 @@ It attaches labels to numbers: estimates and variances come from `stats`, the de
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, get_args
@@ -17,18 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof import checks
+from tideproof.analysis.alarms import failed_additivity, voiding_alarm
 from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
     About,
     Contrast,
     Decision,
-    anytime_critical_value,
+    Doubt,
+    anytime_critical_values,
     best_probabilities,
     compare_arms,
     compare_with_group_best,
     decide,
+    deciding_critical_values,
+    find_beaten,
     find_candidates,
     finite_or_none,
+    planned_critical_values,
 )
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
@@ -106,6 +112,8 @@ class Fit:
         Whether outlying cells are excluded, as in `fit`.
     about
         Which environments the comparisons are about, as in `fit`.
+    winsorized
+        Whether large rewards were winsorized before.
 
     Attributes
     ----------
@@ -141,7 +149,9 @@ class Fit:
         inside: WithinLabelTest | None = None,
         robust: Robust | None = None,
         about: About = "similar",
+        winsorized: bool = False,
     ) -> None:
+        self.winsorized = winsorized
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
         if robust is not None:
@@ -362,7 +372,8 @@ class Fit:
         lifts.
 
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether the
-        data allow it to be the best, on this scale or on another scale that fits the data).
+        data allow it to be the best, on this scale or on another scale that fits the data). If an alarm voids
+        the tests of arms (see `Decision`), there are no intervals, and all arms are candidates.
         """
         found = compare_with_group_best(
             self._widest(self.about),
@@ -374,14 +385,20 @@ class Fit:
             adaptive=self.adaptive,
         )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
-        return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
+        candidate = self._may
+        if self.decision.void:
+            shown["low"], shown["high"] = np.full((2, candidate.size), np.nan)
+            candidate = np.ones_like(candidate)
+        return Table({"arm": self.cells.arms, **shown, "candidate": candidate})
 
     @property
     def candidates(self) -> list[Any]:
-        """The arms that can be the best; with probability `confidence` the truly best arm is among them."""
+        """The arms that can be the best; with probability `confidence` the truly best arm is among them.
+
+        If an alarm voids the tests of arms (see `Decision`), these are all arms.
+        """
         self._check_comparable()
-        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
-        return [arm for arm in self.ranking[0] if may[arm]]
+        return list(self.decision.candidates)
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
@@ -389,20 +406,23 @@ class Fit:
         return self._may_be_best(self.about)
 
     def _may_be_best(self, about: About) -> NDArray[np.bool_]:
-        """Return for each arm whether it may be best, on average over these or over similar environments."""
+        """Return for each arm whether it may be best, on average over these or over similar environments.
+
+        An arm is excluded if another one is better on each scale that fits the data. The leader is the only
+        candidate if and only if the intervals of all its leads exclude 0.
+        """
         scales = {self.scale: self._tested[about], **self._others[about]}
+        asked = self._groups, self._sign, self.confidence
         found = [
-            find_candidates(
-                estimate,
-                self._groups,
-                self._sign,
-                self.confidence,
-                self._ever(scale),
-                adaptive=self.adaptive,
-            )
+            find_candidates(estimate, *asked, self._ever(scale), adaptive=self.adaptive)
             for scale, estimate in scales.items()
         ]
-        return np.asarray(np.any(found, axis=0))
+        beaten = find_beaten(self._widest(about), *asked, self._ever(self.scale), adaptive=self.adaptive)
+        may: NDArray[np.bool_] = np.any(found, axis=0) & ~beaten
+        for group in self._groups:
+            if np.count_nonzero(may[group]) == 1:
+                may[group] = ~beaten[group]
+        return may
 
     @cached_property
     def _tested(self) -> dict[About, Estimate]:
@@ -438,11 +458,27 @@ class Fit:
     @cached_property
     def decision(self) -> Decision:
         """The decision on the best arm, with the reason if no winner can be named."""
+        found = self._tested_decision()
+        alarm = voiding_alarm(self, found)
+        return found if alarm is None else found.with_alarm(alarm, self.ranking[0])
+
+    def with_doubt(self, doubt: Doubt) -> Fit:
+        """Return a copy that names no winner, because of an alarm that does not come from the fit."""
+        doubted = copy.copy(self)
+        for name in ("leads", "comparisons", "interaction"):
+            doubted.__dict__.pop(name, None)
+        doubted.__dict__["decision"] = self.decision.with_alarm(doubt, self.ranking[0])
+        return doubted
+
+    def _tested_decision(self) -> Decision:
+        """Return the decision from the tests of arms, whatever alarms say."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
-        best, *others = (self._position(arm) for arm in self.candidates)
+        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
+        candidates = [arm for arm in self.ranking[0] if may[arm]]
+        best, *others = (self._position(arm) for arm in candidates)
         few = any(not self._estimate.pairs.enough(best, other) for other in others)
-        found = decide(self.ranking[0], self.candidates, self.degrees_of_freedom, self.exact, few)
+        found = decide(self.ranking[0], candidates, self.degrees_of_freedom, self.exact, few)
         found = replace(found, about=self.about)
         if found.doubt == "too few events" and self.unit_tests is not None:
             few_units = any(not self.unit_tests.enough_units(best, other) for other in others)
@@ -476,7 +512,9 @@ class Fit:
         of the observed environments is unknown, with `anytime`, and if more than 20 times as many as observed
         were needed.
         """
-        if self.anytime or self.decision.doubt != "other environments":
+        if self.anytime or self.about == "these":
+            return None
+        if self.decision.doubt not in ("other environments", "unequal differences"):
             return None
         best, *others = (self._position(arm) for arm in self.decision.candidates)
         found, observed = self._tested[self.about], int(self.cells.compares.sum())
@@ -579,17 +617,64 @@ class Fit:
         asked = i, k, None if confidence is None else checks.require_confidence(confidence), picked, scope
         if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest(scope)
-            self._contrasts[asked] = compare_arms(
-                (a, b),
-                self._on,
+            critical = anytime_critical_values(
+                found, self._groups, (i, k), always, self.confidence, confidence
+            ) or planned_critical_values(
                 found,
                 (i, k),
-                confidence=self.confidence if confidence is None else confidence,
+                self.confidence if confidence is None else confidence,
                 adaptive=self.adaptive,
                 picked=picked,
-                ever=anytime_critical_value(found, self._groups, (i, k), always, self.confidence, confidence),
             )
+            self._contrasts[asked] = compare_arms((a, b), self._on, found, (i, k), critical, self.adaptive)
         return self._contrasts[asked]
+
+    @cached_property
+    def leads(self) -> Table:
+        """Table of the leader's leads over all other arms, with the simultaneous intervals that decide.
+
+        One arm is named the best if and only if all these intervals exclude 0; then all p-values are below 1
+        minus `confidence`. If an arm is the best in these environments only, so are the comparisons about
+        these. Columns: arm (the other arm, the best first), estimate (the leader's mean minus that of the
+        other arm, or the lift over it), low, high, p. The last three are None if the noise is unknown, or if
+        an alarm voids the tests of arms (see `Decision`).
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        found = self._lead_contrasts(self.ranking[0][1:])
+        names = ("estimate", "low", "high", "p")
+        columns = {name: [getattr(contrast, name) for contrast in found] for name in names}
+        return Table({"arm": self.ranking[0][1:], **columns})
+
+    @property
+    def lead_contrast(self) -> Contrast:
+        """Comparison of the leader with the runner-up, with the interval and the p-value in `leads`.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        return self._lead_contrasts([self.decision.runner_up])[0]
+
+    def _lead_contrasts(self, others: Sequence[Any]) -> list[Contrast]:
+        """Return comparisons of the leader with other arms, with the intervals that decide."""
+        decision, found = self.decision, self._widest(self.sure_about)
+        i, rest = self._position(decision.best), [self._position(arm) for arm in others]
+        asked = self._groups, self._sign, i, rest, self.confidence, self._ever(self.scale)
+        critical = deciding_critical_values(found, *asked, adaptive=self.adaptive)
+        contrasts = [
+            compare_arms((decision.best, arm), self._on, found, (i, k), values, self.adaptive)
+            for arm, k, values in zip(others, rest, critical, strict=True)
+        ]
+        if decision.void:
+            return [replace(contrast, low=None, high=None, p=None) for contrast in contrasts]
+        return contrasts
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
         """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""
@@ -633,6 +718,11 @@ class Fit:
         test.
         """
         return self._on.additivity(worst)
+
+    @cached_property
+    def misfit(self) -> Additivity | None:
+        """The test of `additivity`, if it clearly fails (p < 0.001); None otherwise."""
+        return failed_additivity(self)
 
     def spread(self) -> Spread:
         """Test whether all arms and all environments have the same variance of rewards.

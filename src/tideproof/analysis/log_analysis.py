@@ -244,8 +244,8 @@ class LogAnalysis:
 
     @property
     def decision(self) -> Decision:
-        """The decision on the best arm, with the reason if no winner can be named."""
-        return self.fit.decision
+        """The decision on the best arm, with the reason if no winner can be named, as the report says it."""
+        return self.report.fit.decision
 
     @cached_property
     def control(self) -> Any:
@@ -352,6 +352,7 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         inside=None if reading is None else reading.inside,
         robust=asked.robust,
         about=options.about,
+        winsorized=reading is not None and reading.found.winsorizing is not None,
     )
 
 

@@ -75,7 +75,7 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
     if scale == "log":
         require_logs(cells)
     said = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
-    return ScaleDecision(scale, {}, False, said)
+    return ScaleDecision(scale, {}, False, said, requested=True)
 
 
 def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
@@ -87,7 +87,7 @@ def _only_differences(cells: Cells, scale: ScaleChoice) -> ScaleDecision:
         reason = f"Arms are compared by {_plural(scale)} (scale={scale!r})."
     else:
         raise InputError(f"{what} require scale='difference', not scale={scale!r}")
-    return ScaleDecision("difference", {}, False, reason)
+    return ScaleDecision("difference", {}, False, reason, requested=scale != "auto")
 
 
 def choose_scale(cells: Cells) -> ScaleDecision:
@@ -106,7 +106,10 @@ def choose_scale(cells: Cells) -> ScaleDecision:
         test = run_scale_test(cells, "difference", "ratio")
         said = "Arms are compared by differences, because some rewards are below 0."
         if test.p < REJECTION_P:
-            said += f" A test of the scale (whether shifts add or multiply) rejects this ({_p_text(test.p)})."
+            said = (
+                f"A test of the scale (whether shifts add or multiply) rejects differences "
+                f"({_p_text(test.p)}), but arms are compared by them, because some rewards are below 0."
+            )
         return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
@@ -157,7 +160,7 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
         return f"{what} reject {none}; arms are {used}."
     said = join_names(f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong)
     if not right:
-        return f"{what} reject all scales: {said}. Arms are {used}, which fit best."
+        return f"{what} reject all scales: {said}; arms are {used}, which fit best."
     # Against odds, a positive statistic means larger differences near a rate of 1/2.
     grow = wrong == ["difference"] and "odds" not in tests and tests["difference"].z > 0.0
     how = ": differences between arms are larger where rewards are higher" if grow else ""

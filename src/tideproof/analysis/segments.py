@@ -67,8 +67,7 @@ class Segments:
         rows = []
         for segment, fit in self.fits.items():
             decision = fit.decision
-            two = decision.best, decision.runner_up
-            lead = None if decision.best is None else fit.contrast(*two, picked=True, about=fit.sure_about)
+            lead = None if decision.best is None else fit.lead_contrast
             rows.append(
                 {
                     "segment": segment,

@@ -21,6 +21,7 @@ from tideproof.analysis.log_options import (
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
 from tideproof.analysis.words.decision_text import guardrails_text, leading_control_text, metric_text
+from tideproof.analysis.words.fit_text import contrast_format
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
 
@@ -193,4 +194,5 @@ def _best_conclusion(row: dict[str, Any], direction: str) -> str:
 def _metric_comparison(metric: str, row: dict[str, Any], fit: Fit) -> str:
     """Return the comparison of an arm with the control or the best arm, in one metric, as text."""
     bounds = row["low"], row["high"]
-    return metric_text(metric, row["conclusion"], row["estimate"], bounds, fit.confidence)
+    unit = contrast_format(fit)
+    return metric_text(metric, row["conclusion"], row["estimate"], bounds, unit, fit.confidence)

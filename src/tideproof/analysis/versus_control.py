@@ -124,11 +124,14 @@ def _lift(
 ) -> tuple[float | None, float | None, float | None]:
     """Return the lift of an arm over the control arm, with the bounds of its confidence interval.
 
-    Where arms are compared by lifts, it is the contrast itself. Otherwise the covariance of the two means is
+    Where arms are compared by lifts, it is the contrast itself. It is None if the control's mean may be 0.
+    Otherwise the covariance of the two means is
     computed from their variances and that of their difference.
     """
     if lifts:
         return found.estimate, found.low, found.high
+    if control["low"] is None or control["low"] <= 0.0 <= control["high"]:  # the control's mean may be 0
+        return None, None, None
     lift = found.estimate / control["mean"] if control["mean"] else None
     if found.se is None or control["se"] is None or lift is None:
         return lift, None, None

@@ -362,7 +362,7 @@ def gaps_info(fit: Fit) -> GapChart | None:
         GapInfo(str(rows[i]["environment"]), rows[i]["estimate"], _row_bounds(rows[i]))
         for i in sorted(said[:POINTS])
     ]
-    overall = fit.contrast(a, b, picked=True, about=fit.sure_about)
+    overall = fit.lead_contrast
     if not any(gap.interval for gap in gaps) or _finite(overall.estimate) is None:
         return None
     line = GapInfo(

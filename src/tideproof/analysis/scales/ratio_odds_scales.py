@@ -66,13 +66,13 @@ class MultiplicativeScale:
     def left_out(self) -> LeaveOneOut:
         """Return estimates of the arms from all environments and, approximately, without each one in turn.
 
-        To first order, the estimates without an environment are theta minus P times its score.
+        To first order, the estimates without an environment are those from all minus P times its score.
         """
         c = self._cells
         scale: Any = self._tests.scale
         score = np.zeros((c.J, c.K))
         score[c.environment, c.arm] = scale.sums - c.n * scale.fitted
-        return LeaveOneOut(self.found.mu, np.asarray(scale.theta - score @ scale.P))
+        return LeaveOneOut(self.found.mu, np.asarray(self.found.mu - score @ scale.P))
 
 
 class RatioScale(MultiplicativeScale):

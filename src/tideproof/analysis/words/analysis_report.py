@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tideproof.analysis.alarms import ALARM
 from tideproof.analysis.arm_comparisons import Standing
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import decisive_row
@@ -22,9 +23,9 @@ from tideproof.analysis.words.decision_text import (
 )
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
 from tideproof.analysis.words.fit_warnings import (
+    Caution,
     all_scales_fail,
     decisive_row_warning,
-    failed_additivity,
     fit_warnings,
     harm_warning,
     share_notes,
@@ -33,6 +34,7 @@ from tideproof.analysis.words.fit_warnings import (
 )
 from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.data.cell_reader import WinsorizingThreshold
+from tideproof.data.column_spec import ALL
 from tideproof.errors import InputError
 from tideproof.stats.diagnostics.additivity_test import Additivity, weighted_additivity
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
@@ -41,7 +43,14 @@ from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
 from tideproof.stats.variance.equal_variance_test import unequal_variances
 from tideproof.stats.variance.variance_models import estimate, model_of
 from tideproof.table import Table, to_json_values
-from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
+from tideproof.text import (
+    format_count,
+    format_p,
+    format_probability,
+    format_rounded,
+    join_names,
+    quote_if_needed,
+)
 
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
@@ -49,10 +58,12 @@ if TYPE_CHECKING:
     from tideproof.analysis.versus_control import ControlComparison
 
 _TESTED = (None, "several candidates", "other environments")  # doubts of a decision by tests
+_WARNINGS = 3  # largest number of sentences of warnings
 _NAMED = 4  # largest number of cells in a sentence
 _KNOWN_NOISE = 30  # degrees of freedom with which the noise of an environment is known well
 _UNEQUAL = 0.001  # p-value below which the noise differs clearly between environments
 _ADDITIVE = 0.05  # p-value below which arms do not differ by the same amount in all environments
+_MUCH_LIKELIER = 0.1  # difference of probabilities of being best that needs an explanation
 _WORTH_A_NOTE = 0.1  # smaller gains are not worth a note
 _MOST_WEIGHTED_CELLS = 5_000  # With more cells, a second fit takes too long for a note.
 _IS_BEST, _CANNOT_BE_EXCLUDED = (f"“{said.capitalize()}”" for said in (IS_BEST, CANNOT_BE_EXCLUDED))
@@ -118,25 +129,33 @@ class FitReport:
 def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     """Return the report of the analysis of a log, with the additional parts that were requested."""
     extra = ExtraParts() if extra is None else extra
+    row = decisive_row(fit) if extra.single_rows else None
+    if fit.decision.names_winner:
+        if extra.sample_ratio is not None and extra.sample_ratio.p < ALARM:
+            fit = fit.with_doubt("wrong shares")
+        elif row is not None and row.leader != fit.decision.best:
+            fit = fit.with_doubt("single row")
     standing = fit.decision.standing
     comparable = standing != "not_comparable"
-    misfit = failed_additivity(fit) if comparable else None
-    row = decisive_row(fit) if extra.single_rows else None
-    excluded = exclusion_sentences(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
-    warnings = [
-        *warn_of_labels(fit),  # first, as they may invalidate everything else
-        *([] if extra.metrics is None else harm_warning(extra.metrics)),
-        *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
-        *([] if row is None else [decisive_row_warning(row, fit, extra.winsorizing is not None)]),
-        *excluded,
-        *(fit_warnings(fit, misfit) if comparable else []),
-    ]
+    misfit = fit.misfit if comparable else None
+    excluded = exclusion_cautions(fit.left_out) if fit.left_out is not None and fit.left_out.notable else []
+    warnings, advice = _most_important(
+        [
+            *warn_of_labels(fit),  # first, as they may invalidate everything else
+            *([] if extra.sample_ratio is None else share_warning(extra.sample_ratio)),
+            *([] if row is None else [decisive_row_warning(row, fit)]),
+            *([] if extra.metrics is None else harm_warning(extra.metrics)),
+            *excluded,
+            *(fit_warnings(fit, misfit) if comparable else []),
+        ]
+    )
     answers = [
         *(interaction_sentences(fit) if comparable else []),
         *([] if extra.metrics is None or not extra.metrics.verdict else [f"{extra.metrics.verdict}."]),
         *([] if extra.segments is None else segment_lines(extra.segments)),
     ]
     notes = [
+        *advice,
         *([] if extra.sample_ratio is None else share_notes(extra.sample_ratio)),
         *([] if extra.winsorizing is None else [winsorizing_note(extra.winsorizing)]),
         *fit_notes(fit, misfit, "" if extra.segments is None else extra.segments.by),
@@ -155,6 +174,13 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     )
 
 
+def _most_important(warnings: list[Caution]) -> tuple[list[str], list[str]]:
+    """Return at most three sentences of warnings, and the other sentences (advice, further warnings)."""
+    shown, rest = warnings[:_WARNINGS], warnings[_WARNINGS:]
+    advice = [caution.advice for caution in shown if caution.advice]
+    return [caution.fact for caution in shown], [*advice, *(caution.text for caution in rest)]
+
+
 def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[str]:
     """Return notes on the data of an analysis, such as excluded outliers, and on how arms are compared.
 
@@ -169,11 +195,13 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
     elif fit.bins is not None:
         notes = [f"{rewards} of {arms}.", fit.bins.sentence]
     elif len(c.environments) == 1:
-        notes.append(
-            "With one environment, no adjustment is made. If conditions and the arms' shares of the traffic "
-            "changed over time, give the environment of each reward: in a log by environment= "
-            "(--environment), in an experiment by ask(environment=...)."
-        )
+        notes.append("With one environment, no adjustment is made.")
+        if c.environments == [ALL]:
+            notes.append(
+                "If conditions and the arms' shares of the traffic changed over time, give the environment "
+                "of each reward: in a log by environment= (--environment), in an experiment by "
+                "ask(environment=...)."
+            )
     if len(fit.groups) == 1:
         notes += [
             *_scope_note(fit),
@@ -185,7 +213,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             *unit_notes(fit),
         ]
     if fit.left_out is not None and not fit.left_out.notable:
-        notes += exclusion_sentences(fit.left_out)
+        notes += [caution.text for caution in exclusion_cautions(fit.left_out)]
     if fit.anytime:
         notes.append(
             "Comparisons of arms are valid however often the results are inspected; intervals of single "
@@ -293,7 +321,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in _TESTED:
         return []
-    found = fit.contrast(best, other, picked=True, about=fit.sure_about)
+    found = fit.lead_contrast
     if (p := found.p) is None:
         return []
     exact = (
@@ -316,28 +344,28 @@ def _disagreement_note(fit: Fit) -> list[str]:
     if decision.doubt not in _TESTED:
         return []
     best, error, named = decision.best, 1.0 - fit.confidence, decision.names_winner
+    own = chance[best]
+    likely, largest = max(((arm, p or 0.0) for arm, p in chance.items()), key=lambda pair: pair[1])
+    if largest > (own or 0.0) + _MUCH_LIKELIER:
+        return [
+            f"{quote_if_needed(likely)} is more probably the best ({format_probability(largest)}) than "
+            f"{quote_if_needed(best)} ({format_probability(own or 0.0)}), which leads by its estimate: the "
+            f"estimate of {quote_if_needed(best)} is less precise."
+        ]
+    if own is None:
+        return []
     rate = f"is wrong in at most {100 * error:.4g} % of logs"
     posterior = (
         "The verdict and the probability of being best use different methods. The probability is a posterior "
         "probability for this log."
     )
-    of_best = chance[best]
-    if of_best is not None:
-        unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
-        if named and of_best < fit.confidence:
-            return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
-        if not named and (of_best >= fit.confidence or unlikely):
-            return [
-                f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
-                f"probability of being best can therefore still be a candidate."
-            ]
-    gap = fit.contrast(best, decision.runner_up, picked=True, about=fit.sure_about)
-    if named and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        whose = " and valid for all pairs of arms together" if fit.anytime else ""
+    unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
+    if named and own < fit.confidence:
+        return [f"{posterior} {_IS_BEST} is the result of a test that {rate}."]
+    if not named and (own >= fit.confidence or unlikely):
         return [
-            f"The verdict names {quote_if_needed(best)} as best although the interval of its lead contains "
-            f"0, because they come from different tests. The interval is two-sided{whose}. {_IS_BEST} is the "
-            f"result of a one-sided test of all arms that {rate}."
+            f"{posterior} {_CANNOT_BE_EXCLUDED} is the result of a test that {rate}. An arm with a small "
+            f"probability of being best can therefore still be a candidate."
         ]
     return []
 
@@ -360,28 +388,30 @@ def winsorizing_note(threshold: WinsorizingThreshold) -> str:
     return f"Rewards above {format_rounded(threshold.at)}, their {share} quantile, were replaced by it."
 
 
-def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
-    """Return a sentence on which outlying arm-by-environment cells were excluded."""
-    if found is None:
-        return []
+def exclusion_cautions(found: ExcludedCells) -> list[Caution]:
+    """Return which outlying arm-by-environment cells were excluded."""
     looked = f"{format_count(found.looked, 'cell')} (each is one arm in one environment)"
     if found.torn:
         return [
-            f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
-            f"errors from the model. Outliers cannot be identified among so many, so none was excluded."
+            Caution(
+                f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
+                f"errors from the model.",
+                "Outliers cannot be identified among so many, so none was excluded.",
+            )
         ]
     if not len(found.table):
-        return [
-            f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
-        ]
+        none = f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
+        return [Caution(none)]
     rows = [row for row in found.table if row["environment"] not in found.environments]
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
     count = len(found.table)
     return [
-        f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from the "
-        f"model and {'was' if count == 1 else 'were'} excluded: {join_names(names, most=_NAMED)}. Check "
-        f"{'its' if count == 1 else 'their'} data."
+        Caution(
+            f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from "
+            f"the model and {'was' if count == 1 else 'were'} excluded: {join_names(names, most=_NAMED)}.",
+            f"Check {'its' if count == 1 else 'their'} data.",
+        )
     ]
 
 
@@ -399,10 +429,8 @@ def _arms_table(fit: Fit) -> Table:
     else:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        few = fit.decision.doubt in (
-            "too few events",
-            "too few units",
-        )  # the verdict names no best arm, so probabilities are omitted
+        # if the verdict names no arm for lack of evidence, probabilities are omitted
+        few = fit.decision.void or fit.decision.doubt in ("too few events", "too few units")
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())

@@ -16,7 +16,6 @@ from tideproof.text import (
     NumberFormat,
     format_count,
     format_probability,
-    format_rounded,
     join_groups,
     join_names,
     quote_if_needed,
@@ -38,6 +37,13 @@ _UNKNOWN_CONFIDENCE = {
         "the fit is exact (arms and environments explain all rewards), so the noise and the confidence are "
         "unknown"
     ),
+}
+
+_ALARMS = {
+    "unequal differences": "differences between arms vary from environment to environment",
+    "moving shift": "the shift changes within environments",
+    "wrong shares": "arms did not receive their intended shares of the traffic",
+    "single row": "another arm would lead without a single one of the rows",
 }
 
 
@@ -135,6 +141,9 @@ def decision_text(
     rest = [arm for arm in candidates if arm != best]
     if doubt == "other environments":
         return f"{winner_text(best, sure, where)}{by}; {other_environments_text(rest, more)}"
+    if doubt in _ALARMS:
+        said = f"{leader_text(best)}{by}, but {_ALARMS[doubt]}, so there is no winner yet"
+        return said if more is None else f"{said}; {format_count(more, 'more environment')} may decide that"
     if doubt in _UNKNOWN_CONFIDENCE:
         return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
     return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
@@ -261,23 +270,31 @@ def too_few_equal_text(value: int, arms: Sequence[Any], counts: Sequence[tuple[i
     )
 
 
-def too_few_nonzero_text(arms: Sequence[Any], both: float, rare: Any, rarer: float) -> str:
+def too_few_nonzero_text(
+    arms: Sequence[Any], both: float, rare: Any, rarer: float, can_winsorize: bool
+) -> str:
     """Return the phrase that two arms have too few nonzero rewards; `both` is their effective number.
 
     If `both` is enough, `rare` is the arm with too little traffic, whose expected share of it is `rarer`.
+    `can_winsorize` says whether the option `winsorize` is possible and not in use.
     """
     said, (one, other) = f"too few nonzero rewards {TO_NAME_BEST}", map(quote_if_needed, arms)
     if both < FEWEST_EVENTS:
         return (
             f"{said}: the effective number of nonzero rewards of {one} and {other} together is {both:.2g}, "
             f"because few are above 0 or a few large ones dominate; at least {FEWEST_EVENTS} are needed; "
-            f"collect more rewards, or try winsorize=0.999 (--winsorize 99.9%)"
+            f"collect more rewards{winsorizing_text(can_winsorize)}"
         )
     return (
         f"{said}: {quote_if_needed(rare)} has too little traffic: if {one} and {other} were equally good, "
         f"its expected share of their effective number of nonzero rewards ({both:.2g}) would be {rarer:.2g}; "
         f"at least {FEWEST_RARER_EVENTS} are needed; assign more pulls to {quote_if_needed(rare)}"
     )
+
+
+def winsorizing_text(possible: bool) -> str:
+    """Return the end of an advice: to winsorize rewards instead, if that is possible and not in use."""
+    return ", or try winsorize=0.999 (--winsorize 99.9%)" if possible else ""
 
 
 def raw_mean_text(raw: Any, best: Any, period: Any = None) -> str:
@@ -324,17 +341,24 @@ def lift_text(lift: float, bounds: Bounds, name: str = "lift") -> str:
 
 
 def metric_text(
-    metric: str, conclusion: str, estimate: float | None, bounds: Bounds, confidence: float
+    metric: str,
+    conclusion: str,
+    estimate: float | None,
+    bounds: Bounds,
+    figures: NumberFormat,
+    confidence: float,
 ) -> str:
-    """Return the comparison of an arm with the control or the best other arm, in one metric, as text."""
+    """Return the comparison of an arm with the control or the best other arm, in one metric, as text.
+
+    >>> metric_text("clicks", "better", 0.02, (0.01, 0.03), PERCENT, 0.95)
+    'better in clicks (+2.0 %; 95 % confidence interval: +1.0 % to +3.0 %)'
+    """
     said = f"{_CONCLUSIONS.get(conclusion, conclusion)} in {metric}"
     if estimate is None:
         return said
-    low, high = bounds
-    if low is None or high is None:
-        return f"{said} ({estimate:+.3g})"
-    ends = f"{format_rounded(low + 0.0)} to {format_rounded(high + 0.0)}"  # never -0
-    return f"{said} ({estimate:+.3g}; {interval_name(confidence)}: {ends})"
+    ends = figures.format_interval(*bounds, "+")
+    number = figures.format_estimate(estimate, *bounds, "+")
+    return said + _parentheses(number, ends and f"{interval_name(confidence)}: {ends}")
 
 
 def control_text(control: Any, comparisons: Mapping[Any, str], more: int) -> str:

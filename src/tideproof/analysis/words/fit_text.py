@@ -83,31 +83,32 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "groups":
         return no_best_text(fit.groups, fit.bridge)
     if decision.doubt == "too few units" and fit.unit_tests is not None:
-        return too_few_units_text(fit, fit.unit_tests)
+        return too_few_units_text(fit, fit.unit_tests, can_winsorize(fit))
     if decision.doubt == "too few events":
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.anytime)
     count = None if fit.cells.factors is not None else int(fit.cells.compares.sum())
     where, more, elsewhere = environments_text(fit.sure_about, count), None, ""
-    if decision.doubt == "other environments":
-        more, elsewhere = fit.environments_to_come, environments_text("similar")
+    if decision.doubt in ("other environments", "unequal differences"):
+        more = fit.environments_to_come
+        elsewhere = environments_text("similar") if fit.about == "similar" else ""
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
-    known = decision.doubt in (None, "several candidates", "other environments")
-    chance = fit.p_best[decision.best] if known else None
+    known = decision.doubt in (None, "several candidates", "other environments", "unequal differences")
+    chance = fit.p_best[decision.best] if known and not decision.void else None
     return said if chance is None else f"{said}; {chance_text(chance, fit.prior, elsewhere)}"
 
 
 def lead(fit: Fit) -> str:
     """Return the lead of the best arm over the runner-up as text: a difference or a lift, with its interval.
 
-    The interval is two-sided and allows for the selection of the two arms (with `anytime`: for all pairs).
-    For differences the text contains the lift as well, if all means are above 0. If an arm is the best in
-    these environments only, so is the interval about these.
+    The interval is the one that decides. If an arm is the best in these environments only, so is the interval
+    about these. For differences the text contains the lift as well, if all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
-    found, figures = fit.contrast(best, second, picked=True, about=fit.sure_about), contrast_format(fit)
+    found, figures = fit.lead_contrast, contrast_format(fit)
     bounds = (None, None) if fit.exact else (found.low, found.high)
-    level, rival = interval_name(fit.confidence), runner_up_text(second)
+    level = interval_name(fit.confidence)
+    rival = runner_up_text(second) if second == fit.ranking[0][1] else quote_if_needed(second)
     if math.isinf(found.estimate):
         because, ends = _unbounded_reason(fit, best, second), figures.format_interval(*bounds, "+")
         return unbounded_lead_text(rival, because, level, ends, in_odds=fit.scale == "odds")
@@ -129,16 +130,25 @@ def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
     """Return the lead of the best arm as percent of the runner-up's mean; empty if that has no meaning.
 
     The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
-    arm is not above 0.
+    arm is not above 0 or that of the runner-up may be 0.
     """
     means = {row["arm"]: row["mean"] for row in fit.arms}
     if fit.lifts or fit.cells.mean.min() < 0.0:
         return ""
     if any(mean is None or mean <= 0.0 for mean in means.values()):
         return ""
+    least = next(row["low"] for row in fit.arms if row["arm"] == fit.decision.runner_up)
+    if least is None or least <= 0.0:
+        return ""
     rival = means[fit.decision.runner_up]
     low, high = (None if x is None else x / rival for x in bounds)
     return lift_text(gap / rival, (low, high), "lift" if fit.direction == "maximize" else "change")
+
+
+def can_winsorize(fit: Fit) -> bool:
+    """Return whether the option `winsorize` is possible and not in use."""
+    c = fit.cells
+    return not (fit.winsorized or c.binary or c.low is None or c.low.min() < 0.0)
 
 
 def _too_few_text(fit: Fit) -> str:
@@ -152,7 +162,7 @@ def _too_few_text(fit: Fit) -> str:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer = events.worth(best, other)
         rare = arms[events.rarer(best, other)]
-        return too_few_nonzero_text((arms[best], arms[other]), both, rare, rarer)
+        return too_few_nonzero_text((arms[best], arms[other]), both, rare, rarer, can_winsorize(fit))
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
     counts = [(int(own[i, kind]), int(own[i].sum())) for i in (best, other)]

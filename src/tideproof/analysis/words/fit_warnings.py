@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tideproof.analysis.alarms import ALARM
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.decision_text import harm_text
-from tideproof.analysis.words.fit_text import contrast_format
-from tideproof.analysis.words.two_factor_warning import two_factor_warning
+from tideproof.analysis.words.fit_text import can_winsorize, contrast_format
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
@@ -21,6 +21,7 @@ from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.diagnostics.share_drift import share_drift
+from tideproof.stats.diagnostics.two_factor_test import two_factor_fit
 from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import run_scale_test
@@ -30,17 +31,36 @@ from tideproof.text import format_count, format_p, format_rounded, join_names
 if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
 
-ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
 _LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
 _MANY = 20  # smallest number of rewards of an arm for that warning
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 _MOST_ALIKE = 5  # sentences about labels that look alike
+_WINSORIZING_ADVICE = "The option winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
+_TWO_FACTOR_ADVICE = {
+    "pairs": "Give every pair of levels a shift of its own: name the environment 'a:b' instead of 'a + b'.",
+    "products": "Effects grow with the level of the rewards, as if they multiplied: consider a column of the "
+    "logarithms of the rewards.",
+}
 
 
-def warn_of_labels(fit: Fit) -> list[str]:
+class Caution(NamedTuple):
+    """Warning about the analysis of a log: the violated assumption in one sentence, and advice."""
+
+    fact: str
+    advice: str = ""
+
+    @property
+    def text(self) -> str:
+        """The fact and the advice."""
+        return f"{self.fact} {self.advice}".rstrip()
+
+
+def warn_of_labels(fit: Fit) -> list[Caution]:
     """Return warnings about labels of arms and environments that look alike or like missing values."""
     found = label_warnings("arm", fit.cells.arms)
-    return found if fit.tide else [*found, *label_warnings("environment", fit.cells.environments)]
+    if fit.tide is None:
+        found += label_warnings("environment", fit.cells.environments)
+    return [Caution(text) for text in found]
 
 
 def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
@@ -72,10 +92,10 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
     ]
 
 
-def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
+def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[Caution]:
     """Return the warnings about violated assumptions of the analysis of a log."""
     found = within_label_warning(fit.inside)
-    checks: list[Callable[[Fit], list[str]]] = [
+    checks: list[Callable[[Fit], list[Caution]]] = [
         _scale_warning,
         partial(_additivity_warning, test=misfit),
         _variance_warning,
@@ -83,7 +103,7 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
         _traffic_warning,
     ]
     if fit.cells.factors is not None:
-        checks.insert(2, partial(two_factor_warning, alarm=ALARM))
+        checks.insert(2, _two_factor_warning)
     for check in checks if fit.tide is None else [_variance_warning]:
         if check is _variance_warning and found:  # the advice of that warning helps here, too
             continue
@@ -94,10 +114,10 @@ def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     return found
 
 
-def _scale_warning(fit: Fit) -> list[str]:
+def _scale_warning(fit: Fit) -> list[Caution]:
     """Return a warning if the data reject the requested scale on which arms are compared."""
     if fit.choice.tests:
-        return [fit.choice.sentence] if all_scales_fail(fit) else []
+        return [Caution(fit.choice.sentence)] if all_scales_fail(fit) else []
     if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
         return []
     unlike = _log_warning(fit)
@@ -107,20 +127,22 @@ def _scale_warning(fit: Fit) -> list[str]:
         return unlike
     return [
         *unlike,
-        f"{what} between arms depend on the shift of the environment ({format_p(test.p)})."
-        f"{_scale_advice(fit)}",
+        Caution(
+            f"{what} between arms depend on the shift of the environment ({format_p(test.p)}).",
+            _scale_advice(fit),
+        ),
     ]
 
 
 def _scale_advice(fit: Fit) -> str:
-    """Return advice to compare arms on another scale, such as ratios; empty if the model forbids that."""
-    if fit.variance == "auto":
-        how = "scale='auto' (--scale auto) searches"
-    elif fit.cells.units is None and fit.cells.factors is None and fit.cells.slope is None:
-        how = "variance='auto' with scale='auto' (--variance auto --scale auto) searches"
-    else:
+    """Return advice to search for another scale, such as ratios; empty if that is impossible or in use."""
+    c, asked = fit.cells, {"variance": fit.variance != "auto", "scale": fit.choice.requested}
+    used = [name for name, other in asked.items() if other]
+    if c.units is not None or c.factors is not None or c.slope is not None or not used:
         return ""
-    return f" The option {how} for a scale on which they do not."
+    python = " with ".join(f"{name}='auto'" for name in used)
+    terminal = " ".join(f"--{name} auto" for name in used)
+    return f"The option {python} ({terminal}) searches for a scale on which they do not."
 
 
 def all_scales_fail(fit: Fit) -> bool:
@@ -128,7 +150,7 @@ def all_scales_fail(fit: Fit) -> bool:
     return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
 
 
-def _log_warning(fit: Fit) -> list[str]:
+def _log_warning(fit: Fit) -> list[Caution]:
     """Return a warning if ratios of means cannot be estimated from the logarithms of rewards."""
     logs = fit.cells.logs
     if fit.scale != "log" or logs is None or normality_p(logs) >= ALARM:
@@ -136,26 +158,15 @@ def _log_warning(fit: Fit) -> list[str]:
     if (p := equal_variances_p(logs, logs.arm, logs.K)) >= ALARM:
         return []
     return [
-        f"The logarithms of rewards are not normal, and their variance differs between arms ({format_p(p)}), "
-        f"so ratios of means cannot be computed from the logarithms. Use scale='ratio' (--scale ratio)."
+        Caution(
+            f"The logarithms of rewards are not normal, and their variance differs between arms "
+            f"({format_p(p)}), so ratios of means cannot be computed from the logarithms.",
+            "Use scale='ratio' (--scale ratio).",
+        )
     ]
 
 
-def failed_additivity(fit: Fit) -> Additivity | None:
-    """Return the test for equal shifts of all arms, if the data contradict this assumption.
-
-    Return None if they do not, or for a model without this assumption.
-    """
-    if fit.interaction is not None or fit.tide is not None:
-        return None
-    try:
-        test = fit.additivity(worst=1)
-    except InputError:  # too little data
-        return None
-    return test if test.p < ALARM else None
-
-
-def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
+def _additivity_warning(fit: Fit, test: Additivity | None) -> list[Caution]:
     """Return the warning that shifts differ between arms, with the arm and environment that deviate most."""
     if test is None:
         return []
@@ -164,11 +175,14 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
         f"{'factor' if fit.lifts else 'amount'} (test of additivity, {format_p(test.p)})"
     )
     if large := large_reward_sentence(fit.cells):
-        return [f"{said}. {large}"]
+        return [Caution(f"{said}.", large)]
     cell = test.worst.to_dicts()[0]
     return [
-        f"{said}: the largest deviation is arm {cell['arm']} in environment {cell['environment']} "
-        f"({abs(cell['z']):.1f} standard errors).{_additivity_advice(fit)}"
+        Caution(
+            f"{said}: the largest deviation is arm {cell['arm']} in environment {cell['environment']} "
+            f"({abs(cell['z']):.1f} standard errors).",
+            _additivity_advice(fit),
+        )
     ]
 
 
@@ -194,21 +208,38 @@ def large_reward_sentence(c: Cells) -> str:
 
 def _additivity_advice(fit: Fit) -> str:
     """Return advice on options for data in which shifts differ between arms."""
-    said, c = "", fit.cells
+    said, c = [], fit.cells
     if c.factors is not None or c.slope is not None:
-        return said
-    if fit.variance not in ("clustered", "by-unit"):
+        return ""
+    if fit.variance not in ("clustered", "by-unit") and not fit.anytime and fit.about_requested == "similar":
+        python, terminal = "variance='interaction'", "--variance interaction"
+        if fit.choice.requested and fit.lifts:
+            python, terminal = f"{python} with scale='difference'", f"{terminal} --scale difference"
         how = "compares arms by differences, " if fit.lifts else ""
-        said += (
-            f" Use variance='interaction' (--variance interaction): it {how}models such deviations and shows "
-            f"in how many environments each arm leads."
+        said.append(
+            f"Use {python} ({terminal}): it {how}models such deviations and shows in how many environments "
+            f"each arm leads."
         )
     if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
-        said += " If these rewards are an error, robust='cells' (--robust cells) excludes them."
-    return said
+        said.append("If these rewards are an error, robust='cells' (--robust cells) excludes them.")
+    return " ".join(said)
 
 
-def _variance_warning(fit: Fit) -> list[str]:
+def _two_factor_warning(fit: Fit) -> list[Caution]:
+    """Return a warning if the effects of two environment factors, such as site and year, do not add up."""
+    test = two_factor_fit(fit.cells, fit.cells.solution)
+    if test.p >= ALARM:
+        return []
+    figures = f"F = {test.F:.3g} on {test.df1:.3g} and {test.df2:.3g} degrees of freedom"
+    return [
+        Caution(
+            f"The effects of the two columns of environments do not add up ({figures}, {format_p(test.p)}).",
+            _TWO_FACTOR_ADVICE[test.against],
+        )
+    ]
+
+
+def _variance_warning(fit: Fit) -> list[Caution]:
     """Return a warning if arms or environments have different variances and the model assumes equal ones."""
     if fit.variance not in ("common", "interaction"):
         return []
@@ -220,15 +251,20 @@ def _variance_warning(fit: Fit) -> list[str]:
         how = join_names(
             "changes over time" if what == "environment" else "differs between arms" for what in found
         )
-        return [f"The variance of rewards {how}, but the intervals assume that it is constant."]
+        return [Caution(f"The variance of rewards {how}, but the intervals assume that it is constant.")]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "sandwich"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
     whose = join_names((f"{what}s ({format_p(p)})" for what, p in found.items()), "and between")
-    return [f"The variance of rewards differs between {whose}; try variance='{model}' (--variance {model})."]
+    return [
+        Caution(
+            f"The variance of rewards differs between {whose}.",
+            f"Try variance='{model}' (--variance {model}).",
+        )
+    ]
 
 
-def _influence_warning(fit: Fit) -> list[str]:
+def _influence_warning(fit: Fit) -> list[Caution]:
     """Return a warning if another arm would be the best after leaving out one of the environments."""
     if not fit.decision.names_winner or not can_leave_one_out(
         fit.cells
@@ -240,35 +276,43 @@ def _influence_warning(fit: Fit) -> list[str]:
     if not others:
         return []
     if len(others) == 1:
-        return [f"Without environment {others[0][0]}, {others[0][1]} would lead."]
+        return [Caution(f"Without environment {others[0][0]}, {others[0][1]} would lead.")]
     names = join_names((environment for environment, _ in others), "or")
-    return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
+    return [
+        Caution(
+            f"The winner depends on single environments: without any one of {names}, another arm would lead."
+        )
+    ]
 
 
-def _traffic_warning(fit: Fit) -> list[str]:
+def _traffic_warning(fit: Fit) -> list[Caution]:
     """Return a warning if the arms' shares of the traffic changed between environments."""
     if fit.adaptive or (p := share_drift(fit.cells).p) >= ALARM:
         return []
     return [
-        f"The arms' shares of the traffic changed between environments ({format_p(p)}). Adjusted "
-        f"means account for this; raw means do not. If an adaptive policy changed the shares, use "
-        f"adaptive=True (--adaptive). If the shares should have been fixed, find out why they changed."
+        Caution(
+            f"The arms' shares of the traffic changed between environments ({format_p(p)}).",
+            "Adjusted means account for this; raw means do not. If an adaptive policy changed the shares, "
+            "use adaptive=True (--adaptive). If they should have been fixed, find out why they changed.",
+        )
     ]
 
 
-def within_label_warning(found: WithinLabelTest | None) -> list[str]:
+def within_label_warning(found: WithinLabelTest | None) -> list[Caution]:
     """Return the warning that all arms shift inside environments, and which shorter environments to use."""
     if found is None or found.p >= ALARM:
         return []
     df1, df2 = found.degrees_of_freedom
     return [
-        f"The shift changes within environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
-        f"freedom, {format_p(found.p)}; significance level {ALARM:g}). Use shorter environments "
-        f"(--environment '{found.finer}'), or --time without an environment."
+        Caution(
+            f"The shift changes within environments (F = {found.F:.3g} on {df1:,} and {df2:,} degrees of "
+            f"freedom, {format_p(found.p)}; significance level {ALARM:g}).",
+            f"Use shorter environments (--environment '{found.finer}'), or --time without an environment.",
+        )
     ]
 
 
-def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
+def decisive_row_warning(row: SingleRow, fit: Fit) -> Caution:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
     said = (
@@ -283,30 +327,19 @@ def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
     else:
         left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
-    return f"{said}.{_winsorizing_advice(row, fit, winsorized)}"
+    # it would not lower the most influential reward, if that is not the largest one
+    largest = fit.cells.high is not None and row.reward >= fit.cells.high.max()
+    return Caution(f"{said}.", _WINSORIZING_ADVICE if largest and can_winsorize(fit) else "")
 
 
-def _winsorizing_advice(row: SingleRow, fit: Fit, winsorized: bool) -> str:
-    """Return the advice to winsorize rewards; empty if that would not lower the most influential reward.
-
-    The advice is given only for the largest reward of a log without negative rewards.
-    """
-    low, high = fit.cells.low, fit.cells.high
-    if winsorized or fit.cells.binary or low is None or high is None:
-        return ""
-    if low.min() < 0.0 or row.reward < high.max():
-        return ""
-    return " winsorize=0.999 (--winsorize 99.9%) limits the influence of single rows."
-
-
-def harm_warning(found: Metrics) -> list[str]:
+def harm_warning(found: Metrics) -> list[Caution]:
     """Return a warning if the best arm is worse in a guardrail metric."""
     if not found.harmed:
         return []
-    return [harm_text(found.deciding.best, found.control, found.harmed)]
+    return [Caution(harm_text(found.deciding.best, found.control, found.harmed))]
 
 
-def share_warning(ratio: SampleRatio) -> list[str]:
+def share_warning(ratio: SampleRatio) -> list[Caution]:
     """Return a warning if arms did not get their intended shares of all rows, or of all units."""
     if ratio.p >= ALARM:
         return []
@@ -315,8 +348,10 @@ def share_warning(ratio: SampleRatio) -> list[str]:
     ]
     what = "traffic" if ratio.counted == "rows" else "units, each counted once"
     return [
-        f"Arms did not receive their intended shares of the {what} ({format_p(ratio.p)}): {join_names(got)}; "
-        f"find out why."
+        Caution(
+            f"Arms did not receive their intended shares of the {what} ({format_p(ratio.p)}): "
+            f"{join_names(got)}; find out why."
+        )
     ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tideproof.analysis.words.decision_text import TO_NAME_BEST
+from tideproof.analysis.words.decision_text import TO_NAME_BEST, winsorizing_text
 from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS
 from tideproof.stats.pairs.unit_pairs import FEWEST_UNITS, UnitPairTests, count_unit_events
 from tideproof.text import format_count, quote_if_needed
@@ -37,8 +37,11 @@ def unit_notes(fit: Fit) -> list[str]:
     ]
 
 
-def too_few_units_text(fit: Fit, tests: UnitPairTests) -> str:
-    """Return the verdict that too few units were observed to name a best arm, and what is needed."""
+def too_few_units_text(fit: Fit, tests: UnitPairTests, can_winsorize: bool) -> str:
+    """Return the verdict that too few units were observed to name a best arm, and what is needed.
+
+    `can_winsorize` says whether the option `winsorize` is possible and not in use.
+    """
     too_few, arms = f"too few units {TO_NAME_BEST}", [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     other = next(k for k in others if not tests.enough_units(best, k))
@@ -50,7 +53,7 @@ def too_few_units_text(fit: Fit, tests: UnitPairTests) -> str:
         )
     return (
         f"{too_few}: a few units with large total rewards decide the difference between {arms[best]} and "
-        f"{arms[other]}; collect rewards of more units, or try winsorize=0.999 (--winsorize 99.9%)"
+        f"{arms[other]}; collect rewards of more units{winsorizing_text(can_winsorize)}"
     )
 
 

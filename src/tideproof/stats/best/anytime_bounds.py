@@ -37,6 +37,7 @@ from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 
 MIXTURE_EVENTS = 50  # Events of each arm; tests usually stop at hundreds to thousands of events.
 _SMALLEST = -690.0  # Logarithm of the smallest p-value.
+_LARGEST = 0.25  # largest error of a one-sided comparison
 
 
 class AnytimeBounds(NamedTuple):
@@ -81,10 +82,20 @@ class AnytimeBounds(NamedTuple):
         """
         if self.joint:
             return self.alone(C, freedom, alpha)
-        each = min(alpha / (len(C) - 1), 0.25)
-        return self.alone(
-            C, freedom, 2.0 * each * (1.0 - normal_tail(math.sqrt(-2.0 * math.log(2.0 * each))))
-        )
+        return self.alone(C, freedom, _two_sided_error(min(alpha / (len(C) - 1), _LARGEST)))
+
+    def p_value_with_best(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
+        """Return the p-value that belongs to `with_best`: the alpha whose critical z-score is `deviate`."""
+        p = self.p_value(C, freedom, i, k, deviate)
+        if self.joint or math.isnan(p):
+            return p
+        if p >= _two_sided_error(_LARGEST):
+            return 1.0
+        low, high = 0.0, _LARGEST
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if _two_sided_error(middle) > p else (middle, high)
+        return min(1.0, high * (len(C) - 1))
 
     def p_value(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
         """Return the anytime-valid p-value of a z-score `deviate` of the difference between two arms."""
@@ -127,6 +138,11 @@ class AnytimeBounds(NamedTuple):
         apart = (along[:, None, :] - along[None, :, :]) ** 2
         with np.errstate(invalid="ignore"):
             return r, apart / apart.sum(axis=-1, keepdims=True)
+
+
+def _two_sided_error(alpha: float) -> float:
+    """Return the error of a two-sided test with the critical value of a one-sided one with error `alpha`."""
+    return 2.0 * alpha * (1.0 - normal_tail(math.sqrt(-2.0 * math.log(2.0 * alpha))))
 
 
 def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:

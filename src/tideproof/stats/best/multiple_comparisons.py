@@ -163,12 +163,25 @@ class ArmGroup:
         return self.mu.size
 
     @property
-    def one_sided(self) -> float:
-        """Confidence level of one-sided comparisons with the best arm.
+    def error_share(self) -> float:
+        """Share of the error probability for comparisons with one arm: half of it if there are two arms.
 
-        It is higher if there are only two arms, because both of them may be excluded as the best.
+        Both of two arms may be excluded as the best.
         """
-        return self.confidence if self.size > 2 else 0.5 + 0.5 * self.confidence
+        return 1.0 if self.size > 2 else 0.5
+
+    @property
+    def one_sided(self) -> float:
+        """Confidence level of one-sided comparisons with the best arm."""
+        return 1.0 - (1.0 - self.confidence) * self.error_share
+
+    @property
+    def least(self) -> float:
+        """Smallest critical z-score of a comparison: that of a two-sided interval of two arms.
+
+        Thus the interval that is shown for two arms excludes 0 if and only if one of them is excluded.
+        """
+        return normal_quantile(0.5 + 0.5 * self.confidence) + self.allowance
 
     @property
     def known(self) -> bool:
@@ -201,14 +214,14 @@ class ArmGroup:
         """Return the critical z-score of each comparison of one arm with another: (k, k).
 
         Each row belongs to an arm that may be excluded; for a single look they are Dunnett's constants plus
-        the allowance, and NaN for arms that are not in `which`.
+        the allowance, at least `least`, and NaN for arms that are not in `which`.
         """
         if self.always is not None:
             return self.always
         d = dunnett_constants(self.covariance, self.freedom, self.one_sided, which)
         found = np.full(self.size, np.nan)
         constants = [normal_from_student(d[i], self.freedom[i]) for i in which.tolist()]
-        found[which] = np.array(constants) + self.allowance
+        found[which] = np.maximum(np.array(constants) + self.allowance, self.least)
         return np.broadcast_to(found[:, None], (self.size, self.size))
 
 
@@ -232,16 +245,14 @@ def may_be_best(field: ArmGroup) -> NDArray[np.bool_]:
     """Return a mask of the arms that cannot be excluded as the best: (k,).
 
     The best arm is among them with probability `field.confidence` at least. Arm i is excluded if the z-score
-    of another arm above it exceeds the critical value of arm i. The exact critical value is computed only for
-    arms whose z-score lies between the critical value of a single comparison and Bonferroni's.
+    of another arm above it exceeds the critical value of arm i.
     """
     candidate = np.ones(field.size, bool)
     if not field.known:
         return candidate
     if field.always is not None:
         return _never_excluded(field, field.always)
-    single = normal_quantile(field.one_sided) + field.allowance
-    most = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)) + field.allowance
+    most = _largest_bar(field)
     against = _roughly(field, most)
     close = np.flatnonzero(np.isnan(against)).tolist()
     against[close] = -np.inf
@@ -254,14 +265,83 @@ def may_be_best(field: ArmGroup) -> NDArray[np.bool_]:
         with np.errstate(invalid="ignore"):  # NaN: no evidence
             np.fmax.at(against, own, deviates)
     against[field.mu == field.mu.max()] = -np.inf  # The leader is always a candidate.
-    candidate = against <= most
-    unsure = np.flatnonzero((against > single) & candidate)
+    return ~_beyond_bars(field, against, most)
+
+
+def beaten_by_leader(field: ArmGroup) -> NDArray[np.bool_]:
+    """Return a mask of the arms over which the leader's interval excludes 0: (k,).
+
+    If these are all other arms, the leader is the winner.
+    """
+    beaten = np.zeros(field.size, bool)
+    if not field.known:
+        return beaten
+    leader = int(np.argmax(field.mu))
+    most: float | Floats = _largest_bar(field) if field.always is None else field.always[leader]
+    lead = _roughly(field, most)
+    arms = field.arms.tolist()
+    close = [
+        i for i in np.flatnonzero(np.isnan(lead)).tolist()
+        if i != leader and field.pairs.enough(arms[leader], arms[i])
+    ]  # fmt: skip
+    lead[np.isnan(lead)] = -np.inf
+    if close:
+        found = field.pairs.deviates(np.full(len(close), arms[leader]), field.arms[close])
+        lead[close] = np.where(np.isnan(found), -np.inf, found)
+    lead[leader] = -np.inf
+    if field.always is not None:
+        return np.asarray(lead > field.always[leader])
+    return _beyond_bars(field, lead, float(most))
+
+
+def _largest_bar(field: ArmGroup) -> float:
+    """Return the largest critical z-score of a comparison with the best arm (Bonferroni's)."""
+    return normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)) + field.allowance
+
+
+def _beyond_bars(field: ArmGroup, against: Floats, most: float) -> NDArray[np.bool_]:
+    """Return a mask of the arms whose z-score is beyond their critical one; `most` is the largest of these.
+
+    The exact critical value is computed only for z-scores between the smallest and the largest one.
+    """
+    beyond = against > most
+    unsure = np.flatnonzero((against > field.least) & ~beyond)
     if unsure.size:
-        beyond = zip(against - field.allowance, field.freedom, strict=True)
-        t = np.array([student_from_normal(z, nu) for z, nu in beyond])
+        t = np.array(
+            [
+                student_from_normal(z, nu)
+                for z, nu in zip(against - field.allowance, field.freedom, strict=True)
+            ]
+        )
         chance = dunnett_probabilities(field.covariance, field.freedom, t, unsure)
-        candidate[unsure] = chance[unsure] <= field.one_sided
-    return candidate
+        beyond[unsure] = chance[unsure] > field.one_sided
+    return beyond
+
+
+def lead_critical_values(field: ArmGroup, leader: int, others: Ints) -> tuple[Floats, Floats]:
+    """Return the critical z-scores of the lower and of the upper bounds of a leader's leads over other arms.
+
+    At the lower bound the other arm would just be excluded as the best, and at the upper bound the leader.
+    """
+    bars = field.bars(np.append(others, leader))
+    return bars[others, leader], bars[leader, others]
+
+
+def lead_p_values(field: ArmGroup, leader: int, others: Ints, deviates: Floats) -> Floats:
+    """Return two-sided p-values of a leader's leads over other arms, given their z-scores.
+
+    A p-value is 1 minus the confidence level at which a bound of the interval with the critical values of
+    `lead_critical_values` is exactly 0.
+    """
+    away = np.abs(deviates) - field.allowance
+    worse = np.where(deviates > 0.0, others, leader)
+    found = np.where(np.isnan(deviates), np.nan, 1.0)
+    for n in np.flatnonzero(away > 0.0).tolist():
+        arm, z = int(worse[n]), float(away[n])
+        t = np.full(field.size, student_from_normal(z, float(field.freedom[arm])))
+        chance = dunnett_probabilities(field.covariance, field.freedom, t, np.array([arm]))[arm]
+        found[n] = min(1.0, max(2.0 * normal_tail(z), (1.0 - chance) / field.error_share))
+    return found
 
 
 def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:

@@ -14,6 +14,8 @@ from tideproof.stats.best.multiple_comparisons import Pairs
 class CautiousPairs(Pairs):
     """Tests of two arms whose z-score is the one nearest to 0 of two tests, one of which counts for more.
 
+    It is 0 if the two tests disagree on the sign, so that it belongs to the interval that covers both.
+
     Parameters
     ----------
     first : the tests that decide as a rule.
@@ -45,6 +47,8 @@ class CautiousPairs(Pairs):
         if math.isnan(first):
             return first
         second = self._ease * self.second.deviate(i, k, gap)
+        if first * second < 0.0:
+            return 0.0
         return first if abs(first) <= abs(second) else second
 
     def enough(self, i: int, k: int) -> bool:
@@ -60,7 +64,7 @@ class CautiousPairs(Pairs):
         """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
         first, second = self.first.deviates(i, k), self._ease * self.second.deviates(i, k)
         found = np.where(np.abs(first) <= np.abs(second), first, second)
-        return np.where(np.isnan(first), first, found)
+        return np.where(np.isnan(first), first, np.where(first * second < 0.0, 0.0, found))
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
         """Return the upper confidence bounds of the differences of many pairs of arms."""

@@ -15,7 +15,13 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
 from tideproof.stats.pairs.pair_tests import BinaryRewards, NullHypothesis, PairTests, RewardDistribution
 from tideproof.stats.pairs.unit_pairs import by_unit
-from tideproof.stats.scales.conditional_likelihood import ConditionalFit, competing_cells
+from tideproof.stats.scales.conditional_likelihood import (
+    ConditionalFit,
+    competing_cells,
+    finite_effects,
+    reported_effects,
+    reported_gap,
+)
 from tideproof.stats.scales.odds_likelihood import (
     conditional_moments,
     count_ones_and_zeros,
@@ -28,6 +34,7 @@ from tideproof.stats.variance.variance_models import Estimate, uniform_estimate,
 
 _STEPS = 100  # Limit of Newton steps; about five are needed.
 _CLOSE = 1e-10
+_FAR = 30.0  # Log odds that are practically infinite.
 
 
 class OddsPairScale:
@@ -62,12 +69,14 @@ class OddsPairScale:
         """Maximum conditional likelihood fit of the odds ratios of arms to the observed data, unsmoothed."""
         return solve_odds(self.cells)
 
-    def gap(self, i: int, k: int) -> float:
-        """Return the estimated log odds ratio of two arms, which may be infinite.
+    @cached_property
+    def reported(self) -> Floats:
+        """Logarithms of the odds of the arms that are reported; see `reported_effects`."""
+        return reported_effects(self.found, self.theta, self.component)
 
-        It is the maximum conditional likelihood estimate.
-        """
-        return self.found.gap(i, k)
+    def gap(self, i: int, k: int) -> float:
+        """Return the reported estimate of the log odds ratio of two arms; it may be infinite."""
+        return reported_gap(self.found, self.reported, i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the conditional score statistic for testing that the odds ratio of two arms is exp(gap)."""
@@ -153,14 +162,14 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         pairs = PairTests(scale, law, C)
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
-    def chances(theta: Floats) -> Floats:
+    def chances(theta: Floats, level: Floats) -> Floats:
         """Return the modelled probability of a reward of 1 for each arm in each environment: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
         # All rewards there are equal, for every arm.
         return np.where(np.isinf(level)[:, None], level[:, None] > 0.0, chance)
 
-    p = chances(scale.theta)
+    p = chances(scale.theta, level)
     slope = traffic[:, None] * p * (1.0 - p)
     lean = np.diag(slope.sum(axis=0)) - slope.T @ shared.dense_shares()
     steady = traffic @ p
@@ -173,9 +182,11 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         spread = 1.0 / cells.by_environment(cells.n * variance) + np.sum(b @ C * b, axis=1)
         shift_variance = np.where(finite, shift**2 * spread, np.nan)
         shift[cells.sizes == 0.0] = np.nan
-    shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
+    reported = scale.reported
+    mean = traffic @ chances(reported, scale.levels(np.clip(reported, -_FAR, _FAR)))
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
-    means_and_shifts = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
+    means_and_shifts = MeansAndShifts(mean, mean_variance, shift, shift_variance, steady)
     freedom = float(solution.freedom)
-    found = uniform_estimate(scale.theta, C, means_and_shifts, freedom, pairs, scale.component)
+    mu = finite_effects(reported, scale.theta, scale.component)
+    found = uniform_estimate(mu, C, means_and_shifts, freedom, pairs, scale.component)
     return with_unit_freedom(found, cells)

@@ -24,7 +24,12 @@ from tideproof.stats.pairs.pair_tests import (
 )
 from tideproof.stats.pairs.unit_pairs import by_unit
 from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
-from tideproof.stats.scales.conditional_likelihood import ConditionalFit
+from tideproof.stats.scales.conditional_likelihood import (
+    ConditionalFit,
+    finite_effects,
+    reported_effects,
+    reported_gap,
+)
 from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
@@ -58,9 +63,14 @@ class RatioPairScale:
         """Maximum likelihood fit of the ratios between arms to the observed data, unsmoothed."""
         return solve_ratio(self.cells)
 
+    @cached_property
+    def reported(self) -> Floats:
+        """Logarithms of the factors of the arms that are reported; see `reported_effects`."""
+        return reported_effects(self.found, self.theta, self.component)
+
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum likelihood estimate of the log ratio of two arm means; it may be infinite."""
-        return self.found.gap(i, k)
+        """Return the reported estimate of the log ratio of two arm means; it may be infinite."""
+        return reported_gap(self.found, self.reported, i, k)
 
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the score statistic for testing that the ratio of two arm means is exp(gap)."""
@@ -137,9 +147,10 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     """
     pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
-    means_and_shifts = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
+    means_and_shifts = factor_means_and_shifts(pairs, scale.theta, scale.reported, pairs.covariance)
+    mu = finite_effects(scale.reported, scale.theta, scale.component)
     found = uniform_estimate(
-        scale.theta, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
+        mu, pairs.covariance, means_and_shifts, float(solution.freedom), pairs, scale.component
     )
     return with_unit_freedom(found, cells)
 
@@ -186,23 +197,6 @@ def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: F
         shift**2 * (noise + np.sum(p @ C * p, axis=1)),
         steady,
     )
-
-
-def _reported_theta(scale: RatioPairScale) -> Floats:
-    """Choose between the maximum likelihood estimates and the smoothed estimates of the arms' log ratios.
-
-    The chosen estimates are reported.
-
-    The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
-    arms with events are infinite, the estimate with half events added is reported, which is finite.
-    """
-    found, group = scale.found, scale.component
-    eventful = np.isfinite(found.theta)
-    of_class = np.full(int(group.max()) + 1, -1)
-    of_class[group[eventful]] = found.component[eventful]
-    if np.all(of_class[group[eventful]] == found.component[eventful]):
-        return found.theta
-    return scale.theta
 
 
 def _fit_with_half_events(cells: Cells, own: Floats) -> ConditionalFit:

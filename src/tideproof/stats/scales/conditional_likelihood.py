@@ -23,6 +23,7 @@ from tideproof.stats.solve.least_squares import FactoredInverse, invert_laplacia
 _FAR = 1.0  # Longest step of theta: further away the likelihood is not quadratic.
 _CLOSE = 1e-7  # Iteration ends after a step shorter than this.
 _STEPS = 200  # Safety limit, well above the distance of the maximum.
+_APART = 0.1  # An infinite effect is represented by a number this far from the finite ones, or further.
 
 Moments = Callable[[Floats], tuple[Floats, Floats | FactoredInverse]]
 
@@ -88,6 +89,51 @@ def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> 
     return np.where(
         cells.counts == 0.0, np.nan, np.where(never[0], -np.inf, np.where(never[1], np.inf, theta))
     )
+
+
+def reported_effects(found: ConditionalFit, steady: Floats, group: Ints) -> Floats:
+    """Return the arm effects that are reported: the maximum likelihood estimates, where they are finite.
+
+    If ratios of arms that have both successes and failures are infinite inside a group of comparable arms,
+    all its effects are the `steady` ones, which have half an event more. `group` is the group of each arm.
+    """
+    eventful = np.isfinite(found.theta)
+    of_class = np.full(int(group.max()) + 1, -1)
+    of_class[group[eventful]] = found.component[eventful]
+    torn = np.zeros(of_class.size, bool)
+    torn[group[eventful][of_class[group[eventful]] != found.component[eventful]]] = True
+    return np.where(torn[group], steady, found.theta)
+
+
+def reported_gap(found: ConditionalFit, reported: Floats, i: int, k: int) -> float:
+    """Return the reported effect of arm i minus that of arm k; not finite only if an effect is not."""
+    if np.isfinite(reported[i]) and np.isfinite(reported[k]):
+        return float(reported[i] - reported[k])
+    return found.gap(i, k)
+
+
+def finite_effects(reported: Floats, steady: Floats, group: Ints) -> Floats:
+    """Return arm effects in the order of the reported ones, with finite numbers for the infinite ones.
+
+    An effect of -inf becomes the `steady` one, or a number below all finite ones of its group if the steady
+    one is not; and similarly above for inf.
+
+    >>> theta, steady = np.array([0.5, -np.inf, 0.3]), np.array([0.5, 0.4, 0.3])
+    >>> finite_effects(theta, steady, np.zeros(3, int)).tolist()
+    [0.5, 0.2, 0.3]
+    """
+    found = reported.copy()
+    for label in np.unique(group):
+        own = group == label
+        known = own & np.isfinite(reported)
+        below, above = own & np.isneginf(reported), own & np.isposinf(reported)
+        if not known.any():
+            found[own] = steady[own]
+            continue
+        moved = steady + np.mean(reported[known] - steady[known])  # the two may have different references
+        found[below] = np.minimum(moved[below], reported[known].min() - _APART)
+        found[above] = np.maximum(moved[above], reported[known].max() + _APART)
+    return np.where(np.isnan(found), steady, found)
 
 
 def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:

@@ -76,6 +76,7 @@ class ScaleDecision(NamedTuple):
     sentence : explanation of the choice.
     possible : the scales that were tested and not rejected, including `name`. A winner must win on each of
         them, and confidence intervals must cover each of them.
+    requested : whether the user named the scale.
     """
 
     name: ScaleName
@@ -83,6 +84,7 @@ class ScaleDecision(NamedTuple):
     told: bool
     sentence: str
     possible: tuple[ScaleName, ...] = ()
+    requested: bool = False
 
 
 class EnvironmentLevels(NamedTuple):

@@ -55,13 +55,15 @@ class ScaleUnion(Pairs):
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return the z-score for testing that two arms differ by `gap` on the chosen scale of comparison.
 
-        For a gap of 0 it is the z-score nearest to 0 over all possible scales.
+        For a gap of 0 it is the z-score nearest to 0 over all possible scales, and 0 if scales disagree on
+        which arm is better.
         """
         found = self._shown.pairs.deviate(i, k, gap)
-        if gap:
+        if gap or math.isnan(found):
             return found
-        rest = (other.pairs.deviate(i, k) for other in self._apart(i, k))
-        return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
+        rest = [other.pairs.deviate(i, k) for other in self._apart(i, k)]
+        scores = [found, *(z for z in rest if not math.isnan(z))]
+        return min(scores, key=abs) if min(scores) > 0.0 or max(scores) < 0.0 else 0.0
 
     def enough(self, i: int, k: int) -> bool:
         """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
