@@ -226,7 +226,7 @@ class Fit:
             return "these"
         if variance in ABOUT_SIMILAR:
             return "similar" if has_enough_environments(self.cells, self._estimate) else "these"
-        similar = self._in_similar(self._estimate) if about == "similar" else None
+        similar = self._similar if about == "similar" else None
         return "similar" if similar is not None and self._is_bounded(similar) else "these"
 
     def _is_bounded(self, found: Estimate) -> bool:
@@ -239,6 +239,11 @@ class Fit:
             bool(np.all(np.isfinite(always.with_best(*found.of_group(group), 1.0 - self.confidence))))
             for group in groups
         )
+
+    @cached_property
+    def _similar(self) -> Estimate | None:
+        """The estimate on the chosen scale that allows for interaction; None if that is impossible."""
+        return self._in_similar(self._estimate)
 
     def _in_similar(self, found: Estimate) -> Estimate | None:
         """Return an estimate that allows for interaction; None if it is impossible or not requested."""
@@ -403,7 +408,7 @@ class Fit:
     @cached_property
     def _tested(self) -> dict[About, Estimate]:
         """Estimates on the chosen scale, for tests about these and about similar environments."""
-        similar = self._in_similar(self._estimate) if self.about == "similar" else None
+        similar = self._similar if self.about == "similar" else None
         return {"these": self._estimate, "similar": self._estimate if similar is None else similar}
 
     @cached_property

@@ -194,7 +194,8 @@ class BetweenEnvironmentPairs(Pairs):
         if math.isnan(found.variance):
             return DifferenceError(math.nan, 0.0, 0.0)
         variance = found.variance + self._across_environments(g)
-        skewness = float(np.dot(c.n * (noise / math.sqrt(found.model)) ** 3, self._skewness))
+        relative = noise / math.sqrt(found.model)
+        skewness = float(np.dot(c.n * relative * relative * relative, self._skewness))
         return DifferenceError(math.sqrt(variance), found.freedom, skewness)
 
     def _across_environments(self, g: Floats) -> float:

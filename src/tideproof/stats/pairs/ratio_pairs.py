@@ -89,7 +89,7 @@ class RatioPairScale:
     def grid(self, law: RewardDistribution) -> PairGrid:
         """Return precomputed matrices for testing many pairs of arms at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
-        return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
+        return RatioGrid(self.cells, self.theta, self.P, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:
