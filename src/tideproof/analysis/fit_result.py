@@ -59,7 +59,7 @@ from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.pairs.unit_pairs import UnitPairTests
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
-from tideproof.stats.scales.scale_union import ScaleUnion
+from tideproof.stats.scales.scale_union import ScaleUnion, quick_tests
 from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
@@ -391,7 +391,10 @@ class Fit:
 
     def _may_be_best(self, about: About) -> NDArray[np.bool_]:
         """Return for each arm whether it may be best, on average over these or over similar environments."""
-        scales = {self.scale: self._tested[about], **self._others[about]}
+        others = {
+            scale: replace(found, pairs=quick_tests(found)) for scale, found in self._others[about].items()
+        }
+        scales = {self.scale: self._tested[about], **others}
         found = [
             find_candidates(
                 estimate,

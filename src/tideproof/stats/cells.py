@@ -14,6 +14,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 
 if TYPE_CHECKING:
+    from tideproof.stats.scales.conditional_likelihood import ConditionalFit
     from tideproof.stats.solve.least_squares import Solution
 
 _ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
@@ -229,6 +230,13 @@ class Cells:
         from tideproof.stats.solve.least_squares import solve
 
         return solve(self)
+
+    @cached_property
+    def odds_fit(self) -> ConditionalFit:
+        """Conditional likelihood fit of the odds ratios of arms to 0/1 rewards, computed only once."""
+        from tideproof.stats.scales.odds_likelihood import solve_odds
+
+        return solve_odds(self)
 
     @cached_property
     def counts(self) -> Floats:

@@ -240,6 +240,7 @@ class PairTests(Pairs):
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
         self._events = count_events(scale.cells)
+        self._deviates_known: dict[tuple[int, int, float], float] = {}
 
     @cached_property
     def _grid(self) -> PairGrid | None:
@@ -266,6 +267,13 @@ class PairTests(Pairs):
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
+        asked = i, k, gap
+        if asked not in self._deviates_known:  # Different statements need the same tests.
+            self._deviates_known[asked] = self._find_deviate(i, k, gap)
+        return self._deviates_known[asked]
+
+    def _find_deviate(self, i: int, k: int, gap: float) -> float:
+        """Compute the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
         noise = direction * np.sqrt(moments.variance)
