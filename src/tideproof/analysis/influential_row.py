@@ -14,6 +14,8 @@ from tideproof.analysis.scales.ratio_odds_scales import to_lift
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.odds_pairs import OddsPairScale
+from tideproof.stats.pairs.ratio_pairs import RatioPairScale
 from tideproof.stats.solve.least_squares import cell_residuals, residuals
 
 _TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
@@ -105,9 +107,12 @@ def _effects_without(fit: Fit, row: ExtremeRow) -> Floats | None:
     if fit.scale == "difference" and fit.variance in ("auto", "by-unit", "common", "sandwich", "clustered"):
         return remove_from_solution(c, row)
     left = remove_row(c, row.cell, row.reward(c))
-    variance = "common" if c.units is not None else fit.variance  # gives the same estimates
     try:
-        return fit_on_scale(fit.scale, left, left.solution, variance, fit.adaptive).found.mu
+        if fit.scale == "ratio":
+            return RatioPairScale(left).theta
+        if fit.scale == "odds":
+            return OddsPairScale(left).theta
+        return fit_on_scale(fit.scale, left, left.solution, fit.variance, fit.adaptive).found.mu
     except InputError:
         return None
 

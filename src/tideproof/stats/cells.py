@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
 BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms, or pairs of cells: 8 MB.
-_SPARSE = 100  # Arms that meet in fewer than one of this many environments are multiplied pair by pair.
+_SPARSE = (
+    400  # Dense matrices are quicker unless they hold more zeros than this for each pair of arms that meets.
+)
 
 
 class UnitRewards(NamedTuple):
@@ -230,6 +232,13 @@ class Cells:
         from tideproof.stats.solve.least_squares import solve
 
         return solve(self)
+
+    @cached_property
+    def ratio_fit(self) -> ConditionalFit:
+        """Conditional likelihood fit of the ratios of arms to the rewards, computed only once."""
+        from tideproof.stats.scales.ratio_likelihood import solve_ratio
+
+        return solve_ratio(self)
 
     @cached_property
     def odds_fit(self) -> ConditionalFit:

@@ -56,7 +56,7 @@ class RatioPairScale:
     @cached_property
     def found(self) -> ConditionalFit:
         """Maximum likelihood fit of the ratios between arms to the observed data, unsmoothed."""
-        return solve_ratio(self.cells)
+        return self.cells.ratio_fit
 
     def gap(self, i: int, k: int) -> float:
         """Return the maximum likelihood estimate of the log ratio of two arm means; it may be infinite."""

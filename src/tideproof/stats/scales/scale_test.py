@@ -181,7 +181,7 @@ def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTe
     The test is conditional on the totals of the environments. Residual R_a and total T are uncorrelated if
     the ratio of variance to mean is the same for all arms.
     """
-    found = solve_ratio(cells)
+    found = cells.ratio_fit
     part, kept = cells_with_events(cells, found)
     if not part.n.size:
         return ScaleTest(0.0, 1.0)
