@@ -11,7 +11,7 @@ from tideproof.stats.cells import Cells, bernoulli_moments, group_members
 from tideproof.stats.pairs import pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
-from tideproof.stats.pairs.vectorised_pair_tests import PairBatch, PairBatchTests, to_matrix, upper_bounds
+from tideproof.stats.pairs.vectorised_pair_tests import upper_bounds
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import estimate
 
@@ -101,9 +101,8 @@ def test_pairs_that_are_tested_together_are_not_tested_alone_again(kind, scale, 
     """What a batch leaves unknown is tested one by one, which is right but slow: hardly anything may be left."""
     pairs: Any = ESTIMATES[scale](log(kind)).pairs
     i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
-    cells, grid = pairs.scale.cells, pairs.scale.grid(pairs.law)
-    batch = PairBatch.of(cells, pairs.scale.P, i, k)
-    found = PairBatchTests(to_matrix(cells, cells.n), grid, batch).deviates(np.full(i.size, gap))
+    grid = pairs.scale.grid(pairs.law)
+    found = grid.test_pairs(i, k)(np.full(i.size, gap))
     known = np.isfinite(found)
     assert known.mean() > 0.9
     alone = [pairs.deviate(a, b, gap) for a, b in zip(i[known].tolist(), k[known].tolist(), strict=True)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tideproof.analysis.influential_row import influential_rows, remove_row
+from tideproof.analysis.influential_row import influential_rows, remove_from_solution, remove_row
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.solve.least_squares import solve
@@ -47,6 +47,9 @@ def test_the_first_is_the_row_that_brute_force_finds(seed):
     s = solve(fewer)
     i, k = (fewer.arms.index(a) for a in (2, 0))
     assert s.mu[i] - s.mu[k] == pytest.approx(left[r], rel=1e-8)
+    for row in found:  # muhat without a row of the log: by a formula, and by fitting the rows that are left
+        mu = solve(remove_row(c, row.cell, row.reward(c))).mu
+        assert np.ptp(remove_from_solution(c, row) - mu) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_only_rows_that_hold_the_difference_up_are_named():

@@ -65,7 +65,7 @@ from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.pairs.unit_pairs import UnitPairTests
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
-from tideproof.stats.scales.scale_union import ScaleUnion
+from tideproof.stats.scales.scale_union import ScaleUnion, quick_tests
 from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
 from tideproof.stats.solve.environment_contrasts import influence_table
 from tideproof.stats.variance.cell_variances import is_exact
@@ -236,7 +236,7 @@ class Fit:
             return "these"
         if variance in ABOUT_SIMILAR:
             return "similar" if has_enough_environments(self.cells, self._estimate) else "these"
-        similar = self._in_similar(self._estimate) if about == "similar" else None
+        similar = self._similar if about == "similar" else None
         return "similar" if similar is not None and self._is_bounded(similar) else "these"
 
     def _is_bounded(self, found: Estimate) -> bool:
@@ -249,6 +249,11 @@ class Fit:
             bool(np.all(np.isfinite(always.with_best(*found.of_group(group), 1.0 - self.confidence))))
             for group in groups
         )
+
+    @cached_property
+    def _similar(self) -> Estimate | None:
+        """The estimate on the chosen scale that allows for interaction; None if that is impossible."""
+        return self._in_similar(self._estimate)
 
     def _in_similar(self, found: Estimate) -> Estimate | None:
         """Return an estimate that allows for interaction; None if it is impossible or not requested."""
@@ -411,7 +416,10 @@ class Fit:
         An arm is excluded if another one is better on each scale that fits the data. The leader is the only
         candidate if and only if the intervals of all its leads exclude 0.
         """
-        scales = {self.scale: self._tested[about], **self._others[about]}
+        others = {
+            scale: replace(found, pairs=quick_tests(found)) for scale, found in self._others[about].items()
+        }
+        scales = {self.scale: self._tested[about], **others}
         asked = self._groups, self._sign, self.confidence
         found = [
             find_candidates(estimate, *asked, self._ever(scale), adaptive=self.adaptive)
@@ -427,7 +435,7 @@ class Fit:
     @cached_property
     def _tested(self) -> dict[About, Estimate]:
         """Estimates on the chosen scale, for tests about these and about similar environments."""
-        similar = self._in_similar(self._estimate) if self.about == "similar" else None
+        similar = self._similar if self.about == "similar" else None
         return {"these": self._estimate, "similar": self._estimate if similar is None else similar}
 
     @cached_property

@@ -10,10 +10,13 @@ import numpy as np
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.scale_choice import fit_on_scale
-from tideproof.analysis.scales.scale_protocol import ScaleFit
+from tideproof.analysis.scales.ratio_odds_scales import to_lift
+from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.least_squares import residuals
+from tideproof.stats.pairs.odds_pairs import OddsPairScale
+from tideproof.stats.pairs.ratio_pairs import RatioPairScale
+from tideproof.stats.solve.least_squares import cell_residuals, residuals
 
 _TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
 _FAR = 1.0 / 6.0  # share of the width of the interval by which an ordinary row does not move the lead
@@ -74,17 +77,18 @@ def _most_influential_row(fit: Fit, now: float) -> SingleRow | None:
     except InputError:  # not possible for aggregated rows and two factors
         return None
     sign = 1.0 if fit.direction == "maximize" else -1.0
-    left = [(row, on) for row in rows if (on := _refit(fit, row)) is not None]
+    left = [(row, mu) for row in rows if (mu := _effects_without(fit, row)) is not None]
     if not left:
         return None
-    row, on = min(left, key=lambda each: sign * (each[1].found.mu[best] - each[1].found.mu[second]))
+    row, mu = min(left, key=lambda each: sign * (each[1][best] - each[1][second]))
+    lead = mu[best] - mu[second]
     return SingleRow(
         c.arms[c.arm[row.cell]],
         c.environments[c.environment[row.cell]],
         row.reward(c),
         now,
-        float(on.shown(on.found.mu[best] - on.found.mu[second])),
-        c.arms[int(np.argmax(sign * on.found.mu))],
+        float(to_lift(lead) if fit.lifts else lead),
+        c.arms[int(np.argmax(sign * mu))],
         round(float(np.sum(c.n))),
     )
 
@@ -97,14 +101,36 @@ def _compared_cells(fit: Fit) -> Cells:
     return replace(c.logs, low=np.log(c.low), high=np.log(c.high))
 
 
-def _refit(fit: Fit, row: ExtremeRow) -> ScaleFit | None:
-    """Estimate the arm means again without one row of the log; return None if too few rewards remain."""
-    left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
-    variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
+def _effects_without(fit: Fit, row: ExtremeRow) -> Floats | None:
+    """Estimate the arm effects without one row of the log; return None if too few rewards remain."""
+    c = fit.cells
+    if fit.scale == "difference" and fit.variance in ("auto", "by-unit", "common", "sandwich", "clustered"):
+        return remove_from_solution(c, row)
+    left = remove_row(c, row.cell, row.reward(c))
     try:
-        return fit_on_scale(fit.scale, left, left.solution, variance, fit.adaptive)
+        if fit.scale == "ratio":
+            return RatioPairScale(left).theta
+        if fit.scale == "odds":
+            return OddsPairScale(left).theta
+        return fit_on_scale(fit.scale, left, left.solution, fit.variance, fit.adaptive).found.mu
     except InputError:
         return None
+
+
+def remove_from_solution(c: Cells, row: ExtremeRow) -> Floats:
+    """Return the least-squares effects of the arms without one row of the log, without solving again.
+
+    They are muhat - P g e/(1 - h), with the symbols of `influential_rows`.
+    """
+    s, cell = c.solution, row.cell
+    here = np.flatnonzero(c.environment == c.environment[cell])
+    g = np.zeros(c.K)
+    g[c.arm[here]] = -c.shares[here]
+    g[c.arm[cell]] += 1.0
+    move = s.P @ g
+    error = row.reward(c) - c.mean[cell] + cell_residuals(s, c)[cell]
+    left = 1.0 - 1.0 / c.sizes[c.environment[cell]] - float(g @ move)
+    return np.asarray(s.mu - move * error / left)
 
 
 class ExtremeRow(NamedTuple):

@@ -14,10 +14,14 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 
 if TYPE_CHECKING:
+    from tideproof.stats.scales.conditional_likelihood import ConditionalFit
     from tideproof.stats.solve.least_squares import Solution
 
 _ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
-BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
+BLOCK_NUMBERS = 2**20  # Numbers in a dense block of environments x arms, or pairs of cells: 8 MB.
+_SPARSE = (
+    400  # Dense matrices are quicker unless they hold more zeros than this for each pair of arms that meets.
+)
 
 
 class UnitRewards(NamedTuple):
@@ -230,6 +234,20 @@ class Cells:
         return solve(self)
 
     @cached_property
+    def ratio_fit(self) -> ConditionalFit:
+        """Conditional likelihood fit of the ratios of arms to the rewards, computed only once."""
+        from tideproof.stats.scales.ratio_likelihood import solve_ratio
+
+        return solve_ratio(self)
+
+    @cached_property
+    def odds_fit(self) -> ConditionalFit:
+        """Conditional likelihood fit of the odds ratios of arms to 0/1 rewards, computed only once."""
+        from tideproof.stats.scales.odds_likelihood import solve_odds
+
+        return solve_odds(self)
+
+    @cached_property
     def counts(self) -> Floats:
         """Number of rewards of each arm: (K,)."""
         return self.by_arm(self.n)
@@ -284,6 +302,52 @@ class Cells:
         """Subtract from each value the weighted mean of all arms' values in the same environment: (C,)."""
         mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
         return np.asarray(values - mean)
+
+    def outer_sum(self, x: Floats, y: Floats) -> Floats:
+        """Return the sum over environments of x_j y_j', with x and y given by arm and environment: (K, K)."""
+        total = np.zeros((self.K, self.K))
+        if self._arms_meet_rarely:
+            for one, other in self._cell_pairs():
+                pair = self.arm[one] * self.K + self.arm[other]
+                total += sum_by_index(pair, x[one] * y[other], total.size).reshape(total.shape)
+            return total
+        for _, _, (left, right) in self.blocks(x, y):
+            total += left.T @ right
+        return total
+
+    def times_matrix(self, x: Floats, matrix: Floats) -> Floats:
+        """Return x_j' M for each environment j, at the arms of its cells: (C,).
+
+        M is the (K, K) `matrix`, and x is given by arm and environment.
+        """
+        found = np.zeros(x.size)
+        if self._arms_meet_rarely:
+            for one, other in self._cell_pairs():
+                found += sum_by_index(one, x[other] * matrix[self.arm[other], self.arm[one]], x.size)
+            return found
+        for rows, here, (left,) in self.blocks(x):
+            found[here] = (left @ matrix)[self.environment[here] - rows.start, self.arm[here]]
+        return found
+
+    @property
+    def _arms_meet_rarely(self) -> bool:
+        """Whether most pairs of arms share few environments, so that dense matrices would be mostly empty."""
+        return float(np.sum(self.arms_seen.astype(np.float64) ** 2)) * _SPARSE < self.J * self.K**2
+
+    def _cell_pairs(self) -> Iterator[tuple[Ints, Ints]]:
+        """Yield all pairs of cells of the same environment, also of a cell with itself, in blocks."""
+        order = np.argsort(self.environment, kind="stable")
+        environment = self.environment[order]
+        count, first = self.arms_seen[environment], np.searchsorted(environment, environment)
+        done = np.cumsum(count)
+        start = 0
+        while start < order.size:
+            most = (done[start - 1] if start else 0) + BLOCK_NUMBERS
+            stop = max(start + 1, int(np.searchsorted(done, most, side="right")))
+            here = count[start:stop]
+            other = np.arange(here.sum()) - np.repeat(np.cumsum(here) - here - first[start:stop], here)
+            yield np.repeat(order[start:stop], here), order[other]
+            start = stop
 
     def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, Floats]]:
         """Yield environment-by-arm matrices of given quantities, one block of environments at a time.

@@ -208,10 +208,11 @@ class BetweenEnvironmentPairs(Pairs):
         if math.isnan(found.variance):
             return DifferenceError(math.nan, 0.0, 0.0)
         across, units = self._across_environments(g)
-        variance = found.variance + across
-        freedom = variance**2 / (found.variance**2 / found.freedom + across**2 / max(units, 1.0))
-        size = math.sqrt(max(found.model, variance))
-        skewness = float(np.dot(c.n * (noise / size) ** 3, self._skewness))
+        variance, freedom = found.variance + across, found.freedom
+        if across > 0.0:
+            freedom = variance**2 / (found.variance**2 / freedom + across**2 / max(units, 1.0))
+        relative = noise / math.sqrt(max(found.model, variance))
+        skewness = float(np.dot(c.n * relative * relative * relative, self._skewness))
         return DifferenceError(math.sqrt(variance), freedom, skewness)
 
     def _across_environments(self, g: Floats) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_from_student, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.difference_grid import DifferenceGrid
 from tideproof.stats.pairs.pair_tests import (
     BinaryRewards,
     MeasuredRewards,
@@ -20,7 +21,7 @@ from tideproof.stats.pairs.pair_tests import (
     PairTests,
     RewardDistribution,
 )
-from tideproof.stats.pairs.vectorised_pair_tests import DifferenceGrid, PairGrid
+from tideproof.stats.pairs.vectorised_pair_tests import PairGrid
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances
 
@@ -70,12 +71,12 @@ class DifferencePairScale:
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardDistribution) -> PairGrid | None:
-        """Return precomputed matrices for testing many pairs of arms at once.
+        """Return precomputed arrays for testing many pairs of arms at once.
 
         The result is None for 0/1 rewards.
         """
         return (
-            DifferenceGrid(self.cells, self.solution.mu, law.spreads)
+            DifferenceGrid(self.cells, self.solution.mu, self.P, law.spreads)
             if isinstance(law, MeasuredRewards)
             else None
         )

@@ -23,10 +23,10 @@ from tideproof.stats.scales.conditional_likelihood import (
     reported_gap,
 )
 from tideproof.stats.scales.odds_likelihood import (
+    conditional_means,
     conditional_moments,
     count_ones_and_zeros,
     solve_levels,
-    solve_odds,
 )
 from tideproof.stats.solve.adjusted_means import MeansAndShifts
 from tideproof.stats.solve.least_squares import Solution, connected_components, invert_laplacian, meat
@@ -61,13 +61,15 @@ class OddsPairScale:
         np.fill_diagonal(between, 0.0)
         self.component = connected_components(between > 0.0)
         self.P = invert_laplacian(between, self.component)
-        self.fitted = self._expected(self.theta) / cells.n
+        self._expected = self.sums.copy()
+        self._expected[self._kept] = conditional_means(self._part, self._totals, self.theta)
+        self.fitted = self._expected / cells.n
         self._weight = cells.by_arm(cells.n * self.fitted * (1.0 - self.fitted))
 
     @cached_property
     def found(self) -> ConditionalFit:
         """Maximum conditional likelihood fit of the odds ratios of arms to the observed data, unsmoothed."""
-        return solve_odds(self.cells)
+        return self.cells.odds_fit
 
     @cached_property
     def reported(self) -> Floats:
@@ -81,7 +83,7 @@ class OddsPairScale:
     def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the conditional score statistic for testing that the odds ratio of two arms is exp(gap)."""
         c = self.cells
-        expected = self._expected(move_apart(self.theta, i, k, gap, self._weight))
+        expected = self._expected_if_apart(i, k, gap)
         mean = expected / c.n
         w = (self.P[:, i] - self.P[:, k])[c.arm]
         spread = np.maximum(c.n * mean * (1.0 - mean), 1e-300)
@@ -119,10 +121,17 @@ class OddsPairScale:
         found[environment] = solve_levels(self._part, self._totals, theta)
         return found
 
-    def _expected(self, theta: Floats) -> Floats:
-        """Return the expected number of ones of each arm-by-environment cell, given environment totals."""
-        expected = self.sums.copy()
-        expected[self._kept] = conditional_moments(self._part, self._totals, theta)[0]
+    def _expected_if_apart(self, i: int, k: int, gap: float) -> Floats:
+        """Return the expected number of ones of each cell if the log odds of arms i and k differed by `gap`.
+
+        They are given the totals of the environments, and change only in environments with one of the arms.
+        """
+        part, theta = self._part, move_apart(self.theta, i, k, gap, self._weight)
+        near = np.zeros(part.J, bool)
+        near[part.environment[(part.arm == i) | (part.arm == k)]] = True
+        cells = np.flatnonzero(near[part.environment])
+        expected = self._expected.copy()
+        expected[self._kept[cells]] = conditional_means(part.select(cells), self._totals[near], theta)
         return expected
 
     def _steadied(self) -> tuple[Floats, Floats]:

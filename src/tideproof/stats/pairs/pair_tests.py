@@ -32,11 +32,8 @@ from tideproof.stats.best.student_inference import (
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
-    PairBatch,
-    PairBatchTests,
     PairGrid,
     is_dense,
-    to_matrix,
     upper_bounds,
 )
 from tideproof.stats.variance.cell_variances import CellVariances
@@ -243,6 +240,7 @@ class PairTests(Pairs):
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
         self._events = count_events(scale.cells)
+        self._deviates_known: dict[tuple[int, int, float], float] = {}
 
     @cached_property
     def _grid(self) -> PairGrid | None:
@@ -269,13 +267,22 @@ class PairTests(Pairs):
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
+        asked = i, k, gap
+        if asked not in self._deviates_known:  # Different statements need the same tests.
+            self._deviates_known[asked] = self._find_deviate(i, k, gap)
+        return self._deviates_known[asked]
+
+    def _find_deviate(self, i: int, k: int, gap: float) -> float:
+        """Compute the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
         noise = direction * np.sqrt(moments.variance)
         parts = self.scale.cells.n * noise * noise
         z, sd = 0.0, math.sqrt(float(parts.sum()))
         if not sd <= 0.0:  # Noise is divided before it is cubed, because tiny cubes underflow.
-            skewness = float(np.sum(self.scale.cells.n * (noise / sd) ** 3 * moments.skewness))
+            relative = noise / sd
+            cubes = relative * relative * relative  # Quicker than a power.
+            skewness = float(np.sum(self.scale.cells.n * cubes * moments.skewness))
             z = skewed_deviate(null.statistic / sd, skewness)
         if moments.spreads is None:
             return z
@@ -327,7 +334,7 @@ class PairTests(Pairs):
         if self._grid is None:
             return super().deviates(i, k)
         return self._in_blocks(
-            i, k, lambda here, pairs: self._deviates(pairs, i[here], k[here], np.zeros(here.size))
+            i, k, lambda here, test: self._deviates(test, i[here], k[here], np.zeros(here.size))
         )
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
@@ -335,34 +342,34 @@ class PairTests(Pairs):
         if self._grid is None:
             return super().uppers(i, k, z)
 
-        def bounds(here: Ints, pairs: PairBatchTests) -> Floats:
+        def bounds(here: Ints, test: Callable[[Floats], Floats]) -> Floats:
             """Return the upper confidence bounds of the effect differences in one block of pairs of arms."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
             step[step == 0.0] = 1.0
-            deviate = partial(self._deviates, pairs, at, other)
+            deviate = partial(self._deviates, test, at, other)
             return upper_bounds(deviate, middle, step, z[here], _DOUBLINGS, _TOLERANCE)
 
         return self._in_blocks(i, k, bounds)
 
-    def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, PairBatchTests], Floats]) -> Floats:
+    def _in_blocks(
+        self, i: Ints, k: Ints, work: Callable[[Ints, Callable[[Floats], Floats]], Floats]
+    ) -> Floats:
         """Apply the function `work` to many pairs of arms, in blocks of pairs that fit into memory."""
-        c, found = self.scale.cells, np.full(i.size, np.nan)
+        found, rows = np.full(i.size, np.nan), max(1, BLOCK_NUMBERS // self.scale.cells.K)
         assert self._grid is not None
-        n, rows = to_matrix(c, c.n), max(1, BLOCK_NUMBERS // c.K)
         for start in range(0, i.size, rows):
             here = np.arange(start, min(start + rows, i.size))
-            batch = PairBatch.of(c, self.scale.P, i[here], k[here])
-            found[here] = work(here, PairBatchTests(n, self._grid, batch))
+            found[here] = work(here, self._grid.test_pairs(i[here], k[here]))
         return found
 
-    def _deviates(self, pairs: PairBatchTests, i: Ints, k: Ints, gap: Floats) -> Floats:
+    def _deviates(self, test: Callable[[Floats], Floats], i: Ints, k: Ints, gap: Floats) -> Floats:
         """Return the z-scores of many pairs of arms, tested together where possible.
 
         Pairs that cannot be tested together are tested alone.
         """
-        z = pairs.deviates(gap)
+        z = test(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():
             z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))
         return z

@@ -61,7 +61,7 @@ class RatioPairScale:
     @cached_property
     def found(self) -> ConditionalFit:
         """Maximum likelihood fit of the ratios between arms to the observed data, unsmoothed."""
-        return solve_ratio(self.cells)
+        return self.cells.ratio_fit
 
     @cached_property
     def reported(self) -> Floats:
@@ -99,7 +99,7 @@ class RatioPairScale:
     def grid(self, law: RewardDistribution) -> PairGrid:
         """Return precomputed matrices for testing many pairs of arms at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
-        return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
+        return RatioGrid(self.cells, self.theta, self.P, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:

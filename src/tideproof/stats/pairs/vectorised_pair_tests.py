@@ -1,4 +1,4 @@
-"""Vectorised score tests of very many pairs of arms, with the same results as tests of single pairs.
+"""Vectorised score tests of the ratios of very many pairs of arms, with the results of tests of single pairs.
 
 The results equal those of `pair_tests` up to rounding.
 
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import deviates, normals_from_student
@@ -94,16 +95,14 @@ class BatchStatistics(NamedTuple):
 
 
 class PairGrid(Protocol):
-    """Protocol for environment-by-arm matrices with which many pairs of arms are tested at once."""
+    """Protocol for precomputed arrays with which many pairs of arms are tested at once."""
 
-    x: list[Floats]
+    def test_pairs(self, i: Ints, k: Ints) -> Callable[[Floats], Floats]:
+        """Return the function from hypothesised differences of pairs of arms to their z-scores.
 
-    @property
-    def spreads(self) -> CellVariances | None:
-        """Measured variances of the rewards; None for 0/1 rewards."""
-
-    def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return the score statistic of each pair for testing that its arms' effects differ by `gap`."""
+        The z-scores are those of `PairTests.deviate`. They are NaN where third moments may underflow or
+        overflow.
+        """
 
 
 def is_dense(cells: Cells) -> bool:
@@ -157,8 +156,8 @@ class PowerSums:
 class PairBatchTests:
     """Score tests of a batch of pairs of arms, for any hypothesised differences."""
 
-    def __init__(self, n: Floats, grid: PairGrid, batch: PairBatch) -> None:
-        self._n, self._grid, self._batch = n, grid, batch
+    def __init__(self, grid: RatioGrid, batch: PairBatch) -> None:
+        self._grid, self._batch = grid, batch
         self._sums = PowerSums(batch, grid.x)
 
     def deviates(self, gap: Floats) -> Floats:
@@ -172,13 +171,17 @@ class PairBatchTests:
         parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
         thirds = sum(c * self._sums.third(x, centre) for x, c in varying.third)
         own = []
-        for n, w, (v, t) in zip(self._batch.of_pair(self._n), self._batch.own, varying.of_pair, strict=True):
-            own.append(n * v * (w - centre) ** 2)
-            parts, thirds = parts + own[-1], thirds + n * t * (w - centre) ** 3
+        for n, w, (v, t) in zip(
+            self._batch.of_pair(self._grid.n), self._batch.own, varying.of_pair, strict=True
+        ):
+            direction = w - centre
+            squares = direction * direction
+            own.append(n * v * squares)
+            parts, thirds = parts + own[-1], thirds + n * t * squares * direction
         parts = np.maximum(np.asarray(parts), 0.0)
         variance = parts.sum(axis=1)
         z = deviates(case.statistic, variance, np.asarray(thirds).sum(axis=1))
-        z[(variance > 0.0) & ~((variance > 1.0 / _HUGE) & (variance < _HUGE))] = np.nan
+        z[is_extreme(variance)] = np.nan
         spreads = self._grid.spreads
         if spreads is None:
             return z
@@ -206,6 +209,11 @@ class PairBatchTests:
             return np.where(total > 0.0, 1.0 / error, 0.0)
 
 
+def is_extreme(variance: Floats) -> NDArray[np.bool_]:
+    """Return where a power of a variance may underflow or overflow."""
+    return (variance > 0.0) & ~((variance > 1.0 / _HUGE) & (variance < _HUGE))
+
+
 def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
     """Return the terms of Satterthwaite's degrees of freedom that are due to estimated variance factors.
 
@@ -213,31 +221,6 @@ def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: F
     """
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
-
-
-class DifferenceGrid:
-    """Matrices for testing the differences in mean reward of many pairs of arms, by least squares.
-
-    Variances are measured and do not depend on the gap of the hypothesis.
-    """
-
-    def __init__(self, cells: Cells, mu: Floats, spreads: CellVariances) -> None:
-        self.spreads, self._mu = spreads, mu
-        self._share = to_matrix(cells, cells.shares)
-        self._each = to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)
-        self.x = [to_matrix(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
-
-    def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
-        """Return the score statistic of each pair for testing that its arms' means differ by `gap`."""
-        i, k = batch.i, batch.k
-        centre = batch.w @ self._share.T
-        one = np.ones_like(centre)
-        (v, v_k), (t, t_k) = (batch.of_pair(each) for each in self._each)
-        return BatchStatistics(
-            self._mu[i] - self._mu[k] - gap,
-            centre,
-            RewardVariation([(0, one)], [(1, one)], ((v, t), (v_k, t_k))),
-        )
 
 
 class RatioGrid:
@@ -250,15 +233,22 @@ class RatioGrid:
     """
 
     def __init__(
-        self, cells: Cells, theta: Floats, weight: Floats, total: Floats, spreads: CellVariances | None
+        self,
+        cells: Cells,
+        theta: Floats,
+        P: Floats,
+        weight: Floats,
+        total: Floats,
+        spreads: CellVariances | None,
     ) -> None:
+        self._cells, self._P = cells, P
         self.spreads, self._theta, self._weight, self._total = spreads, theta, weight, total
         self._f = np.exp(np.clip(theta, -_FAR, _FAR))
-        self._n = to_matrix(cells, cells.n)
+        self.n = to_matrix(cells, cells.n)
         self._events = cells.by_arm(cells.n * cells.mean)
-        exposure = self._n * self._f
+        exposure = self.n * self._f
         self._exposed = exposure.sum(axis=1)
-        self._highest = np.where(self._n > 0.0, self._f, 0.0).max(axis=1)
+        self._highest = np.where(self.n > 0.0, self._f, 0.0).max(axis=1)
         self.x = [exposure]
         if spreads is None:
             self._correction = np.where(
@@ -267,7 +257,11 @@ class RatioGrid:
             self.x += [exposure * self._f, exposure * self._f**2]
         else:
             self._each = to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)
-            self.x += [self._n * each for each in self._each]
+            self.x += [self.n * each for each in self._each]
+
+    def test_pairs(self, i: Ints, k: Ints) -> Callable[[Floats], Floats]:
+        """Return the function from hypothesised log ratios of pairs of arms to their z-scores."""
+        return PairBatchTests(self, PairBatch.of(self._cells, self._P, i, k)).deviates
 
     def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
         """Return the score statistic of each pair for testing that its arms have the log ratio `gap`.
@@ -279,7 +273,7 @@ class RatioGrid:
         share = np.where(both > 0.0, self._weight[i] / np.where(both > 0.0, both, 1.0), 0.5)
         middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
         moved = [np.exp(np.clip(at, -_FAR, _FAR))[:, None] for at in (middle + gap, middle)]
-        n, w = batch.of_pair(self._n), batch.own
+        n, w = batch.of_pair(self.n), batch.own
         own = [each * f for each, f in zip(n, moved, strict=True)]
         exposed = np.maximum(sums.power[0][0], 0.0) + own[0] + own[1]
         known = np.maximum(exposed, _NOTHING)

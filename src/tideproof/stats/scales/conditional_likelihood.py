@@ -151,10 +151,8 @@ def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDAr
     Albert, Anderson (1984), On the existence of maximum likelihood estimates in logistic regression models;
     Ford (1957), Solution of a ranking problem from binary comparisons.
     """
-    beats = np.zeros((cells.K, cells.K))
-    for _, _, (won, lost) in cells.blocks(*(np.asarray(x > 0.0, np.float64) for x in (wins, losses))):
-        beats += won.T @ lost
-    met = beats > 0.0
+    won, lost = (np.asarray(x > 0.0, np.float64) for x in (wins, losses))
+    met = cells.outer_sum(won, lost) > 0.0
     label = np.full(cells.K, -1)
     for i in range(cells.K):
         if label[i] < 0:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,39 +95,80 @@ def conditional_moments(
     environments, which must be above 0 and below the environment's size. The covariances are added up over
     environments, each multiplied by its `weight`.
     """
+    expected, between = np.zeros(part.n.size), np.zeros((part.K, part.K))
+    for found in _quadratures(part, T, theta):
+        expected[found.cells] = found.mean + found.moved
+        rows, points = found.environments.size, found.d.shape[1]
+        at = part.arm[found.cells], found.row
+        by = np.ones(rows) if weight is None else weight[found.environments]
+        moved = np.zeros((part.K, rows))
+        moved[at] = found.moved
+        between += (by * moved) @ moved.T
+        d, e, Wd, We = np.zeros((4, part.K, rows, points))
+        d[at], e[at] = found.d, found.e
+        Wd[at], We[at] = (by[found.row, None] * x for x in (found.Wd, found.We))
+        flat = (part.K, rows * points)
+        between -= Wd.reshape(flat) @ d.reshape(flat).T - We.reshape(flat) @ e.reshape(flat).T
+    between = np.maximum(0.5 * (between + between.T), 0.0)  # Covariances given a total are negative.
+    np.fill_diagonal(between, 0.0)
+    return expected, between
+
+
+def conditional_means(part: Cells, T: Floats, theta: Floats) -> Floats:
+    """Return the expected number of ones of each cell, the first result of `conditional_moments`: (C,)."""
+    expected = np.zeros(part.n.size)
+    for found in _quadratures(part, T, theta):
+        expected[found.cells] = found.mean + found.moved
+    return expected
+
+
+class _Quadrature(NamedTuple):
+    """Terms of the integrals of a batch of environments, by cell (c,), or by cell and point of t (c, points).
+
+    Attributes
+    ----------
+    environments : (rows,) the environments.
+    cells, row : (c,) indices of their cells, and of each cell's environment in `environments`.
+    mean, moved : (c,) n p, and the difference between it and the expected number of ones.
+    d, e : real and imaginary part of n (u - p).
+    Wd, We : real and imaginary part of W n (u - p).
+    """
+
+    environments: Ints
+    cells: Ints
+    row: Ints
+    mean: Floats
+    moved: Floats
+    d: Floats
+    e: Floats
+    Wd: Floats
+    We: Floats
+
+
+def _quadratures(part: Cells, T: Floats, theta: Floats) -> Iterator[_Quadrature]:
+    """Yield the terms of the integrals for expected numbers of ones and their covariances, in batches."""
     centre = solve_levels(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
     deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
     period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
     period += 1.0 - period % 2.0  # Odd, because z = 0 at t = pi for p = 1/2.
-    expected, between = part.n * p, np.zeros((part.K, part.K))
-    for rows, here, points in _batches(part, period, deviation):
-        at = np.searchsorted(rows, part.environment[here]), part.arm[here]
-        n, odds = np.zeros((2, rows.size, part.K))
-        n[at], odds[at] = part.n[here], p[here]
-        t = 2.0 * np.pi / period[rows, None] * np.arange(points)
-        sine, fall = np.sin(t)[:, :, None], (1.0 - np.cos(t))[:, :, None]
-        odds = odds[:, None, :]
+    for rows, cells, points in _batches(part, period, deviation):
+        count = part.arms_seen[rows]
+        row, first = np.repeat(np.arange(rows.size), count), np.cumsum(count) - count
+        n, odds = part.n[cells, None], p[cells, None]
         rest = 1.0 - odds
+        t = 2.0 * np.pi / period[rows, None] * np.arange(points)
+        sine, fall = np.sin(t)[row], (1.0 - np.cos(t))[row]
         length = (odds - rest) ** 2 + 2.0 * odds * rest * (2.0 - fall)  # |z|^2
-        size = 0.5 * np.einsum("jta,ja->jt", np.log(length), n)
-        angle = np.einsum("jta,ja->jt", np.arctan2(odds * sine, 1.0 - odds * fall), n) - t * T[rows, None]
+        size = 0.5 * np.add.reduceat(n * np.log(length), first)
+        angle = np.add.reduceat(n * np.arctan2(odds * sine, 1.0 - odds * fall), first) - t * T[rows, None]
         W = _quadrature_weights(t) * np.exp(size)
         W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
-        real, imaginary = (W * np.cos(angle))[:, :, None], (W * np.sin(angle))[:, :, None]
-        slope = n[:, None, :] * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
+        real, imaginary = (W * np.cos(angle))[row], (W * np.sin(angle))[row]
+        slope = n * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
         d, e = slope * fall * (odds - rest), slope * sine
         Wd, We = real * d - imaginary * e, real * e + imaginary * d
-        moved = Wd.sum(axis=1)
-        expected[here] += moved[at]
-        by = np.ones(rows.size) if weight is None else weight[rows]
-        between += (by[:, None] * moved).T @ moved
-        flat = (-1, part.K)
-        Wd, We = Wd * by[:, None, None], We * by[:, None, None]
-        between -= Wd.reshape(flat).T @ d.reshape(flat) - We.reshape(flat).T @ e.reshape(flat)
-    between = np.maximum(0.5 * (between + between.T), 0.0)  # Covariances given a total are negative.
-    np.fill_diagonal(between, 0.0)
-    return expected, between
+        yield _Quadrature(rows, cells, row, (n * odds)[:, 0], Wd.sum(axis=1), d, e, Wd, We)
 
 
 def _quadrature_weights(t: Floats) -> Floats:
@@ -140,7 +182,7 @@ def _quadrature_weights(t: Floats) -> Floats:
 def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[Ints, Ints, int]]:
     """Yield batches of environments that need similar numbers of quadrature points.
 
-    Each item holds the environments, their cells, and the number of points.
+    Each item holds the environments, their cells in the order of these, and the number of points.
 
     |W(t)| is below exp(-deviation^2 (1 - cos t)): points where that is negligible are not needed.
     """
@@ -157,7 +199,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
         stop = min(start + most, part.J)
         stop = min(stop, start + max(1, int(most * points[order[start]] / points[order[stop - 1]])))
         first, last = np.searchsorted(rank, [start, stop], sorter=sequence)
-        yield np.sort(order[start:stop]), sequence[first:last], int(points[order[stop - 1]])
+        yield order[start:stop], sequence[first:last], int(points[order[stop - 1]])
         start = stop
 
 

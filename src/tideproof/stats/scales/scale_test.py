@@ -38,7 +38,7 @@ from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import f_tail, normal_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import competing_cells
-from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
+from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros
 from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.solve.least_squares import (
@@ -183,7 +183,7 @@ def _ratio_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTe
     The test is conditional on the totals of the environments. Residual R_a and total T are uncorrelated if
     the ratio of variance to mean is the same for all arms.
     """
-    found = solve_ratio(cells)
+    found = cells.ratio_fit
     part, kept = cells_with_events(cells, found)
     if not part.n.size:
         return ScaleTest(0.0, 1.0)
@@ -204,7 +204,7 @@ def _odds_test(cells: Cells, level: EnvironmentLevels, other: Scale) -> ScaleTes
 
     The test is conditional on the totals of the environments, which determine their levels.
     """
-    found = solve_odds(cells)
+    found = cells.odds_fit
     S, F = count_ones_and_zeros(cells)
     part, kept = competing_cells(cells, found.component, S, F)
     if not part.n.size:
@@ -310,11 +310,16 @@ def _function(level: EnvironmentLevels, f: Callable[[Floats], Floats]) -> tuple[
 def _sum_variances(cells: Cells) -> Floats:
     """Return the variance of the sum of rewards of each arm-by-environment cell: (C,).
 
-    A cell with a single reward gets the pooled variance of a reward.
+    A cell with a single reward gets the pooled variance of a reward or, for 0/1 rewards, that of the rewards
+    of its environment.
     """
     freedom = cells.n - 1.0
-    pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
-    return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
+    alone: float | Floats = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
+    if cells.binary:
+        size = np.maximum(cells.sizes, 1.0)
+        ones = cells.by_environment(cells.n * cells.mean)
+        alone = (ones * (size - ones) / (size * np.maximum(size - 1.0, 1.0)))[cells.environment]
+    return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), alone))
 
 
 def estimate_levels(cells: Cells) -> EnvironmentLevels:

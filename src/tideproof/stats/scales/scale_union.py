@@ -42,7 +42,7 @@ class ScaleUnion(Pairs):
 
     def __init__(self, scale: ScaleName, shown: Estimate, others: Sequence[Estimate]) -> None:
         self._scale, self._shown = scale, shown
-        self._others = [_OtherScale(found, _tests(found)) for found in others]
+        self._others = [_OtherScale(found, quick_tests(found)) for found in others]
         self._near: dict[tuple[int, int], list[_OtherScale]] = {}
 
     def gap(self, i: int, k: int) -> float:
@@ -113,7 +113,7 @@ def _scale(found: Estimate) -> Any:
     return pairs.scale
 
 
-def _tests(found: Estimate) -> Pairs:
+def quick_tests(found: Estimate) -> Pairs:
     """Return the tests of pairs of arms that belong to an estimate of the arm effects.
 
     For very large data these are the quicker Wald tests.

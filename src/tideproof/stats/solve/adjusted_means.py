@@ -124,38 +124,48 @@ def means_and_shifts(
     Any weights and any covariance of the arm effects are possible.
 
     `covariance` is that of muhat, `cells` carry the weights of the least-squares fit `solution`, and
-    `variance` is the variance of each cell's mean. Takes O(J K^2).
+    `variance` is the variance of each cell's mean.
     """
-    mu, P, component, environment = solution.mu, solution.P, solution.component, cells.environment
+    cells.check_one_way("this variance model")
+    mu, P, component, arm, environment = (
+        solution.mu,
+        solution.P,
+        solution.component,
+        cells.arm,
+        cells.environment,
+    )
     got = group_traffic(solution, cells)
+    groups, home, by = got.total.size, got.home, cells.by_environment
     empty = cells.sizes == 0.0
     W = np.where(empty, np.nan, cells.totals)
-    t = cells.sizes / got.total[got.home]
-    b, z = cells.dense_shares(), np.zeros((cells.J, cells.K))
-    charge = cells.weight * cells.shares * variance
-    charges = cells.by_environment(charge)
-    z[environment, cells.arm] = charge
-    z -= charges[:, None] * b
+    t = cells.sizes / got.total[home]
+    b = cells.shares
+    charge = cells.weight * b * variance
+    charges = by(charge)
+    z = charge - charges[environment] * b
     y = charges / W
-    level = cells.by_environment(cells.weight * (cells.mean - got.mean[got.home[environment]])) / W
+    level = by(cells.weight * (cells.mean - got.mean[home[environment]])) / W
 
-    belongs = np.zeros((got.total.size, cells.J))
-    belongs[got.home, np.arange(cells.J)] = t
-    average = belongs @ np.where(empty, 0.0, level)
-    tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ np.where(empty, 0.0, y)
+    def over_traffic(values: Floats) -> Floats:
+        """Return the average over the traffic of each group, for values by arm: (groups, K)."""
+        index = home[environment] * cells.K + arm
+        return sum_by_index(index, t[environment] * values, groups * cells.K).reshape(groups, cells.K)
+
+    average = sum_by_index(home, t * np.where(empty, 0.0, level), groups)
+    tb, tz = over_traffic(b), over_traffic(z)
+    ty = sum_by_index(home, t**2 * np.where(empty, 0.0, y), groups)
 
     mean = got.mean[component] + average[component] + mu - (tb @ mu)[component]
-    at_arm, at_average = (tz @ P)[component, np.arange(cells.K)], np.sum(tz @ P * tb, axis=1)
+    tbP, tzP, tbC = tb @ P, tz @ P, tb @ covariance
+    at_arm, at_average = tzP[component, np.arange(cells.K)], np.sum(tzP * tb, axis=1)
     mean_variance = ty[component] + 2.0 * (at_arm - at_average[component])
     mean_variance += quadratic_forms(covariance, tb, component)
-    h = b - tb[got.home]
-    shift = level - average[got.home] - h @ mu
-    shift_variance = (
-        y * (1.0 - 2.0 * t)
-        + ty[got.home]
-        - 2.0 * np.sum(h @ P * (z - tz[got.home]), axis=1)
-        + np.sum(h @ covariance * h, axis=1)
-    )
+    # With h_j = b_j - tb: h_j'mu, h_j'P (z_j - tz) and h_j'C h_j, multiplied out.
+    here = home[environment], arm
+    shift = level - average[home] - by(b * mu[arm]) + (tb @ mu)[home]
+    slope = by(z * (cells.times_matrix(b, P) - tbP[here]) - b * tzP[here]) + at_average[home]
+    own = by(b * (cells.times_matrix(b, covariance) - 2.0 * tbC[here])) + np.sum(tbC * tb, axis=1)[home]
+    shift_variance = y * (1.0 - 2.0 * t) + ty[home] - 2.0 * slope + own
     mean_variance[np.isnan(mean)] = np.nan  # The arm has no rewards.
     return MeansAndShifts(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))
 

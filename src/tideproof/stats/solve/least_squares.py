@@ -149,10 +149,8 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
         return found.residual, residual_variance(cells, found)
     arm, environment = cells.arm, cells.environment
     variance = 1.0 / cells.weight - 1.0 / cells.totals[environment] - np.diag(solution.P)[arm]
-    for rows, here, (b,) in cells.blocks(cells.shares):
-        row = environment[here] - rows.start
-        product = b @ solution.P
-        variance[here] += 2.0 * product[row, arm[here]] - np.sum(product * b, axis=1)[row]
+    product = cells.times_matrix(cells.shares, solution.P)
+    variance += 2.0 * product - cells.by_environment(cells.shares * product)[environment]
     return cell_residuals(solution, cells), np.maximum(variance, 0.0)
 
 
@@ -193,11 +191,8 @@ def link_weights(cells: Cells) -> Floats:
     the edge weights of the Laplacian: the information from direct comparisons of two arms. The matrix is
     symmetric to the last bit.
     """
-    total = np.zeros((cells.K, cells.K))
-    for _, _, (share, weight) in cells.blocks(cells.shares, cells.weight):
-        total += share.T @ weight
-    lower = np.tril(total)
-    return lower + np.tril(total, -1).T
+    lower = np.tril(cells.outer_sum(cells.shares, cells.weight))
+    return lower + np.tril(lower, -1).T
 
 
 def laplacian_matrix(cells: Cells) -> Floats:
@@ -316,12 +311,9 @@ def meat(cells: Cells, q: Floats) -> Floats:
     environment.
     """
     cells.check_one_way("this variance model")
-    total = np.diag(cells.by_arm(q))
-    charges = cells.by_environment(q)
-    for rows, _, (charge, b) in cells.blocks(q, cells.shares):
-        cross = charge.T @ b
-        total += (b * charges[rows, None]).T @ b - cross - cross.T
-    return total
+    b, charges = cells.shares, cells.by_environment(q)[cells.environment]
+    cross = cells.outer_sum(q, b)
+    return np.asarray(np.diag(cells.by_arm(q)) + cells.outer_sum(charges * b, b) - cross - cross.T)
 
 
 def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:

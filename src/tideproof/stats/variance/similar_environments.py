@@ -149,17 +149,13 @@ def _covariance(tests: PairTests) -> Floats:
     scale, c = tests.scale, tests.scale.cells
     weight = c.n * scale.slope(scale.fitted)
     residual = c.n * (c.mean - scale.fitted)
-    shown, spread = np.zeros((c.K, c.K)), np.zeros((c.K, c.K))
-    total = c.by_environment(weight)
-    squares = c.by_environment(weight * weight)
-    for rows, _, (u, w) in c.blocks(residual, weight):
-        shown += u.T @ u
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(total[rows, None] > 0.0, w / total[rows, None], 0.0)
-        cross = (w * w).T @ share
-        spread += np.diag((w * w).sum(axis=0)) - cross - cross.T + (share * squares[rows, None]).T @ share
+    squares = weight * weight
+    total, all_squares = (c.by_environment(x)[c.environment] for x in (weight, squares))
+    share = np.where(total > 0.0, weight / np.where(total > 0.0, total, 1.0), 0.0)
+    cross = c.outer_sum(squares, share)
+    spread = np.diag(c.by_arm(squares)) - cross - cross.T + c.outer_sum(all_squares * share, share)
     J = int(np.count_nonzero(c.compares))
-    observed = pair_variances(scale.P @ shown @ scale.P) * J / (J - 1.0)
+    observed = pair_variances(scale.P @ c.outer_sum(residual, residual) @ scale.P) * J / (J - 1.0)
     interactions = scale.P @ spread @ scale.P
     size = float(pair_variances(interactions).sum())
     excess = float((observed - pair_variances(tests.covariance)).sum())

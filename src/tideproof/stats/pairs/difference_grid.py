@@ -1,0 +1,105 @@
+"""Score tests of the differences in mean reward of very many pairs of arms, by least squares.
+
+The results equal those of `pair_tests` up to rounding. Variance, third moment and degrees of freedom of an
+estimated difference do not depend on the hypothesis, so they are computed once for each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.kernel_state_arrays import Floats, Ints
+from tideproof.stats.best.student_inference import deviates, normals_from_student
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.vectorised_pair_tests import is_extreme
+from tideproof.stats.variance.cell_variances import CellVariances
+
+_BLOCK_NUMBERS = 2**19  # Numbers in a block of arms x pairs: 4 MB.
+
+
+class PairMoments(NamedTuple):
+    """Variance, third central moment and degrees of freedom of estimated differences of two arms."""
+
+    variance: Floats
+    third: Floats
+    freedom: Floats
+
+
+class DifferenceGrid:
+    """Tests of many pairs of arms, which loop over environments and look at the arms of each of them only.
+
+    So arms that meet in few environments cost little.
+    """
+
+    def __init__(self, cells: Cells, mu: Floats, P: Floats, spreads: CellVariances) -> None:
+        self._mu, self._P, self._freedom = mu, P, spreads.freedom
+        order = np.argsort(cells.environment, kind="stable")
+        order = order[cells.compares[cells.environment[order]]]  # A single arm compares nothing.
+        self._arm, self._share = cells.arm[order], cells.shares[order]
+        self._variance = (cells.n * spreads.variance)[order]
+        self._third = (cells.n * spreads.third)[order]
+        self._ends = np.cumsum(cells.arms_seen[cells.compares]).tolist()
+        self._of_arm = _error_weights(spreads.arm_trust, spreads.arm_freedom)
+        self._of_environment = _error_weights(spreads.environment_trust, spreads.environment_freedom)
+        self._of_environment = self._of_environment[cells.compares]
+        self._known: dict[tuple[int, int], tuple[float, float, float]] = {}
+
+    def test_pairs(self, i: Ints, k: Ints) -> Callable[[Floats], Floats]:
+        """Return the function from hypothesised differences of pairs of arms to their z-scores."""
+        found, difference = self._moments(i, k), self._mu[i] - self._mu[k]
+
+        def z_scores(gap: Floats) -> Floats:
+            """Return the z-score of each pair for testing that its arms' means differ by `gap`."""
+            z = deviates(difference - gap, found.variance, found.third)
+            z[is_extreme(found.variance)] = np.nan
+            return normals_from_student(z, found.freedom)
+
+        return z_scores
+
+    def _moments(self, i: Ints, k: Ints) -> PairMoments:
+        """Return the moments of the estimated differences of pairs of arms; each pair is computed once."""
+        pairs = list(zip(np.minimum(i, k).tolist(), np.maximum(i, k).tolist(), strict=True))
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        rows = max(1, _BLOCK_NUMBERS // self._mu.size)
+        for start in range(0, len(new), rows):
+            some = new[start : start + rows]
+            found = self._find_moments(*np.array(some).T)
+            self._known.update(zip(some, zip(*(x.tolist() for x in found), strict=True), strict=True))
+        variance, third, freedom = np.array([self._known[pair] for pair in pairs]).reshape(-1, 3).T
+        return PairMoments(variance, np.where(i < k, third, -third), freedom)
+
+    def _find_moments(self, i: Ints, k: Ints) -> PairMoments:
+        """Return the moments of the estimated differences of pairs of arms: sums of powers of g over cells.
+
+        g is w minus its mean in the environment, with w = P(e_i - e_k). The degrees of freedom are
+        Satterthwaite's: the variance estimates of arms and of environments have errors of their own.
+        """
+        w = (self._P[i] - self._P[k]).T.copy()
+        of_arm, skewed = np.zeros_like(w), bool(np.any(self._third))
+        third, error, start = np.zeros(i.size), np.zeros(i.size), 0
+        for end, weight in zip(self._ends, self._of_environment.tolist(), strict=True):
+            here = slice(start, end)
+            arm, start = self._arm[here], end
+            g = w[arm]
+            g -= self._share[here] @ g
+            parts = g * g
+            if skewed:
+                third += self._third[here] @ (parts * g)
+            parts *= self._variance[here, None]
+            of_arm[arm] += parts
+            if weight:
+                error += weight * parts.sum(axis=0) ** 2
+        variance = of_arm.sum(axis=0)
+        error += self._of_arm @ (of_arm * of_arm)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = 1.0 / (1.0 / self._freedom + error / variance / variance)
+        known = (variance > 0.0) & (self._freedom > 0.0)
+        return PairMoments(variance, third, np.where(known, freedom, 0.0))
+
+
+def _error_weights(trust: Floats, freedom: Floats) -> Floats:
+    """Return how much the error of each own variance estimate adds to that of a sum: trust^2/freedom."""
+    return np.where(trust > 0.0, trust**2 / np.where(trust > 0.0, freedom, 1.0), 0.0)
