@@ -18,6 +18,7 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.label_order import sort_labels
 from tideproof.errors import InputError, describe_value
 from tideproof.stats.cells import Cells, UnitRewards, bernoulli_moments, sum_by_index
 from tideproof.text import format_count
@@ -206,10 +207,11 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
     Several groups belong to one environment if it is a week, for example, and they are days.
     """
     arms, arm = index_labels(groups.arm, groups.ordered)
+    utc = ""
     if request.as_they_are and groups.environment:
         environments, at = index_tuples(list(zip(*groups.environment, strict=True)), groups.ordered)
     else:
-        label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
+        label, utc = request.environment_labels(dict.fromkeys(groups.environment))
         environments, at = index_labels([label[key] for key in groups.environment], groups.ordered)
     check_arms(arms)
     pair, cell = np.unique(at * len(arms) + arm, return_inverse=True)
@@ -224,6 +226,8 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         )
         ends = groups.ends and merge_ranges(cell, groups.ends, pair.size)
     found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+    if utc:
+        found = replace(found, utc=utc)
     if request.n:
         found = replace(found, units=aggregated_row_units(groups, cell))
     if tails is None and found.binary:
@@ -304,10 +308,7 @@ def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]
         return numbers[found].tolist(), of
     distinct = list(dict.fromkeys(labels))
     if not ordered:
-        try:
-            distinct.sort()
-        except TypeError:  # labels of several types
-            distinct.sort(key=lambda label: (type(label).__name__, str(label)))
+        distinct = sort_labels(distinct)
     index = {label: i for i, label in enumerate(distinct)}
     return distinct, np.array([index[label] for label in labels], np.int64)
 

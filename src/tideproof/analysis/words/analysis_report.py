@@ -198,6 +198,11 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         notes.append(
             f"{where} with a single arm {adds} nothing to comparisons of arms: {join_names(single)}."
         )
+    if c.utc:
+        notes.append(
+            f"{c.utc.capitalize()} are in UTC. Choose another time zone by time_zone='Europe/Berlin' "
+            f"(--time-zone Europe/Berlin)."
+        )
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
     return notes

@@ -181,6 +181,8 @@ def summary(fit: Fit) -> str:
         lines.append(f"standard errors: {fit.variance}")
     if fit.bins is not None:
         lines.append(fit.bins.sentence)
+    if fit.cells.utc:
+        lines.append(f"{fit.cells.utc} are in UTC; time_zone= chooses another time zone")
     if fit.cells.dropped:
         lines.append(f"rows skipped because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:
