@@ -72,6 +72,7 @@ from tideproof.stats.variance.similar_environments import (
 )
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
+from tideproof.text import join_labels
 
 
 class Fit:
@@ -567,7 +568,9 @@ class Fit:
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
-            raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
+            raise NotComparable(
+                f"{join_labels((a, b))} cannot be compared: {groups_text(self.groups, self.bridge)}"
+            )
         scope = self.about if about is None else about
         if about is not None:
             # with few environments, a model of interactions is about these, too

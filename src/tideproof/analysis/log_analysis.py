@@ -28,7 +28,7 @@ from tideproof.data.date_order import split_date_order
 from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.text import format_count, join_names
+from tideproof.text import format_count, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
@@ -54,7 +54,7 @@ class LogColumns:
 
     def __str__(self) -> str:
         said = [*zip(ROLES, (self.arm, self.environment, self.reward), strict=True), *self.others]
-        return ", ".join(f"{role} = {name}" for role, name in said if name)
+        return ", ".join(f"{role} = {quote_if_needed(name)}" for role, name in said if name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column names of arm, environment and reward, and which were guessed, for JSON."""
@@ -293,7 +293,10 @@ class LogAnalysis:
         if not isinstance(shares, Sequence):
             return {match_arm(arm, arms): share for arm, share in shares.items()}
         if len(shares) != len(arms):
-            said, listed = ":".join(f"{share:g}" for share in shares), join_names(arms, most=20)
+            said, listed = (
+                ":".join(f"{share:g}" for share in shares),
+                ", ".join(map(quote_if_needed, arms[:20])),
+            )
             name = self.options.spell("expected")
             raise InputError(
                 f"{name} {said} has {len(shares)} shares, but there are {len(arms)} arms: {listed}"

@@ -41,7 +41,7 @@ from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
 from tideproof.stats.variance.equal_variance_test import unequal_variances
 from tideproof.stats.variance.variance_models import estimate, model_of
 from tideproof.table import Table, to_json_values
-from tideproof.text import format_count, format_p, format_rounded, join_names, quote_if_needed
+from tideproof.text import format_count, format_p, format_rounded, join_labels, join_names, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
@@ -196,7 +196,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         where = format_count(fit.uninformative, "environment")
         adds = "contributes" if fit.uninformative == 1 else "contribute"
         notes.append(
-            f"{where} with a single arm {adds} nothing to comparisons of arms: {join_names(single)}."
+            f"{where} with a single arm {adds} nothing to comparisons of arms: {join_labels(single)}."
         )
     if c.utc:
         notes.append(
@@ -379,8 +379,12 @@ def exclusion_sentences(found: ExcludedCells | None) -> list[str]:
             f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
         ]
     rows = [row for row in found.table if row["environment"] not in found.environments]
-    names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
-    names += [f"all of {environment}" for environment in found.environments]
+    names = [
+        f"{quote_if_needed(row['arm'])} in {quote_if_needed(row['environment'])} ({abs(row['z']):.0f} "
+        f"standard errors)"
+        for row in rows
+    ]
+    names += [f"all of {quote_if_needed(environment)}" for environment in found.environments]
     count = len(found.table)
     return [
         f"{count:,} of {looked} {'is' if count == 1 else 'are'} more than {CUT:g} standard errors from the "

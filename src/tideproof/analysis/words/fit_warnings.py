@@ -25,7 +25,7 @@ from tideproof.stats.scales.reward_logarithms import equal_variances_p, normalit
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import run_scale_test
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out
-from tideproof.text import format_count, format_p, format_rounded, join_names
+from tideproof.text import format_count, format_p, format_rounded, join_labels, join_names, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
@@ -167,7 +167,8 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[str]:
         return [f"{said}. {large}"]
     cell = test.worst.to_dicts()[0]
     return [
-        f"{said}: the largest deviation is arm {cell['arm']} in environment {cell['environment']} "
+        f"{said}: the largest deviation is arm {quote_if_needed(cell['arm'])} in environment "
+        f"{quote_if_needed(cell['environment'])} "
         f"({abs(cell['z']):.1f} standard errors).{_additivity_advice(fit)}"
     ]
 
@@ -185,7 +186,8 @@ def large_reward_sentence(c: Cells) -> str:
     cell = int(np.argmax(share))
     if not share[cell] > _LARGE:
         return ""
-    arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
+    arm = quote_if_needed(c.arms[c.arm[cell]])
+    where = quote_if_needed(c.environments[c.environment[cell]])
     return (
         f"One reward, {format_rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of "
         f"the total reward of {arm}: check it first."
@@ -240,8 +242,9 @@ def _influence_warning(fit: Fit) -> list[str]:
     if not others:
         return []
     if len(others) == 1:
-        return [f"Without environment {others[0][0]}, {others[0][1]} would lead."]
-    names = join_names((environment for environment, _ in others), "or")
+        environment, best = map(quote_if_needed, others[0])
+        return [f"Without environment {environment}, {best} would lead."]
+    names = join_labels((environment for environment, _ in others), "or")
     return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
 
 
@@ -270,13 +273,14 @@ def within_label_warning(found: WithinLabelTest | None) -> list[str]:
 
 def decisive_row_warning(row: SingleRow, fit: Fit, winsorized: bool) -> str:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
-    best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
+    best, second = quote_if_needed(fit.decision.best), quote_if_needed(fit.decision.runner_up)
+    arm, where, figures = quote_if_needed(row.arm), quote_if_needed(row.environment), contrast_format(fit)
     said = (
-        f"One of {row.rows:,} rows decides: without the reward {format_rounded(row.reward)} of arm {row.arm} "
-        f"in environment {row.environment}, "
+        f"One of {row.rows:,} rows decides: without the reward {format_rounded(row.reward)} of arm {arm} "
+        f"in environment {where}, "
     )
-    if row.leader != best:
-        said += f"{row.leader} would lead"
+    if row.leader != fit.decision.best:
+        said += f"{quote_if_needed(row.leader)} would lead"
     elif fit.direction == "maximize":
         left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
         said += f"the lead of {best} over {second} is {left} instead of {lead}"
@@ -311,7 +315,8 @@ def share_warning(ratio: SampleRatio) -> list[str]:
     if ratio.p >= ALARM:
         return []
     got = [
-        f"{row['arm']} {row['n']:,.0f} instead of {_expected_count(row['expected'])}" for row in ratio.arms
+        f"{quote_if_needed(row['arm'])} {row['n']:,.0f} instead of {_expected_count(row['expected'])}"
+        for row in ratio.arms
     ]
     what = "traffic" if ratio.counted == "rows" else "units, each counted once"
     return [
@@ -323,7 +328,7 @@ def share_warning(ratio: SampleRatio) -> list[str]:
 def share_notes(ratio: SampleRatio) -> list[str]:
     """Return notes on arms that the test of intended shares takes as left out of environments on purpose."""
     return [
-        f"Arm {row['arm']} is absent from {format_count(row['left_out'], 'environment')}, which chance does "
+        f"Arm {quote_if_needed(row['arm'])} is absent from {format_count(row['left_out'], 'environment')}, which chance does "
         f"not explain. The test of intended shares assumes that it was left out there on purpose."
         for row in ratio.arms
         if row["left_out"]
