@@ -19,7 +19,7 @@ def format_count(number: int, noun: str) -> str:
 def quote_if_needed(label: Any) -> str:
     """Return a name as text, in quotes if it could be misread in a list or a sentence.
 
-    That is so if it is empty, begins or ends with invisible spaces, or contains commas, quotes or line breaks.
+    That is so if it is empty, begins or ends with invisible spaces, or has commas, quotes or line breaks.
 
     >>> quote_if_needed("B"), quote_if_needed("B "), quote_if_needed(""), quote_if_needed(3)
     ('B', "'B '", "''", '3')

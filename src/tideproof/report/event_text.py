@@ -105,7 +105,8 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
     yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
-        yield f" in {event.label!r}: {join_names(f'{n} of {quote_if_needed(arm)}' for arm, n in counts.items())}"
+        said = join_names(f"{n} of {quote_if_needed(arm)}" for arm, n in counts.items())
+        yield f" in {event.label!r}: {said}"
     if event.unit is not None:
         yield " to a unit"
 

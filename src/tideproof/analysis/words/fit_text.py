@@ -303,8 +303,8 @@ def segment_lines(found: Segments) -> list[str]:
     if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
         own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
         lines.append(
-            f"In {join_labels(unlike)}, arms are compared by {own} instead of {other}; the scale was selected "
-            f"from the rewards there."
+            f"In {join_labels(unlike)}, arms are compared by {own} instead of {other}; the scale was "
+            f"selected from the rewards there."
         )
     lines += [
         f"{quote_if_needed(segment)}: not analyzed, because {why}."
