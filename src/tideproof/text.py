@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 
 def format_count(number: int, noun: str) -> str:
@@ -66,6 +67,29 @@ def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
     """
     texts = [join_labels(group, ",", most).replace(" , ", ", ") for group in groups]
     return join_names((f"({text})" for text in texts), most=most)
+
+
+def text_width(text: str) -> int:
+    """Return the width of a text in a terminal, where East Asian characters are twice as wide as others.
+
+    >>> text_width("AB"), text_width("変種")
+    (2, 4)
+    """
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def shorten_text(text: str, width: int) -> str:
+    """Return a text without its middle if it is wider than `width`.
+
+    >>> shorten_text("a very long name", 9), shorten_text("short", 9)
+    ('a ve…name', 'short')
+    """
+    if text_width(text) <= width:
+        return text
+    half = (width - 1) // 2
+    first = max(i for i in range(half + 1) if text_width(text[:i]) <= half)
+    last = max(i for i in range(half + 1) if text_width(text[len(text) - i :]) <= half)
+    return f"{text[:first]}…{text[len(text) - last :]}"
 
 
 def escape_control_characters(text: str) -> str:

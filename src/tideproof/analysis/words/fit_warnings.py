@@ -329,7 +329,8 @@ def share_notes(ratio: SampleRatio) -> list[str]:
     """Return notes on arms that the test of intended shares takes as left out of environments on purpose."""
     return [
         f"Arm {quote_if_needed(row['arm'])} is absent from {format_count(row['left_out'], 'environment')}, "
-        f"which chance does not explain. The test of intended shares assumes that it was left out there on purpose."
+        f"which chance does not explain. The test of intended shares assumes that it was left out there on "
+        f"purpose."
         for row in ratio.arms
         if row["left_out"]
     ]
