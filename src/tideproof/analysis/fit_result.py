@@ -692,7 +692,8 @@ class Fit:
 
     def _position(self, arm: Any) -> int:
         """Return the index of an arm, or raise an error if the arm is unknown."""
-        return self.cells.arms.index(find_arm(arm, self.cells.arms))
+        arms = self.cells.arms
+        return arms.index(arm if arm in arms else find_arm(arm, arms))
 
     def _check_comparable(self) -> None:
         """Raise an error unless shared environments connect all arms."""

@@ -126,6 +126,11 @@ class ColumnSpec:
         return tuple(part.column if isinstance(part, Period) else part for part in self.parts)
 
     @property
+    def periods(self) -> tuple[Period, ...]:
+        """The periods of columns of times that are parts of the environment."""
+        return tuple(part for part in self.parts if isinstance(part, Period))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The columns of labels to read from a table: those of the arm, then those of the environment."""
         return (*self.arm_columns, *self.columns)
@@ -199,8 +204,7 @@ class ColumnSpec:
     @property
     def as_they_are(self) -> bool:
         """Whether labels of environments are tuples of column values as read, not periods or joined texts."""
-        plain = not any(isinstance(part, Period) for part in self.parts)
-        return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
+        return not self.periods and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 
     def label(self, key: tuple[Any, ...]) -> Any:
         """Return the label of an environment, made of the values of its parts, such as block and day.

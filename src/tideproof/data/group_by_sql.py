@@ -103,7 +103,9 @@ class SqlRows:
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
-        request = with_known_times(self, request.among(self.types))
+        request = request.among(self.types)
+        if request.periods:
+            request = with_known_times(self, request)
         if request.wide:
             return unpivot(self, request).group(request.unpivoted(ARM, REWARD), progress)
         return (_group_summaries if request.n else _group_observations)(self, request, progress)
