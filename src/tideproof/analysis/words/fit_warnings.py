@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,19 +51,19 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
     ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
     >>> label_warnings("arm", ["A", "NULL"])
     ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
+    >>> label_warnings("arm", ["01", "1"])
+    ["Arms '01' and '1' are the same number; they are counted as two."]
     >>> label_warnings("environment", ["mon", "tue", 3])
     []
     """
     if not any(isinstance(label, str) for label in labels):
         return []  # only text can be misspelled
-    alike: dict[str, list[Any]] = {}
-    for label in labels:
-        alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+    said = {"differ only in spaces or capitals": _without_spaces, "are the same number": _whole_number}
     found = [
-        f"{what.capitalize()}s {join_names(map(repr, group))} differ only in spaces or capitals; they are "
-        f"counted as {_NUMBERS.get(len(group), len(group))}."
-        for group in alike.values()
-        if len(group) > 1
+        f"{what.capitalize()}s {join_names(map(repr, group))} {how}; they are counted as "
+        f"{_NUMBERS.get(len(group), len(group))}."
+        for how, simplified in said.items()
+        for group in _groups_alike(labels, simplified)
     ]
     absent = [label for label in labels if isinstance(label, str) and label.strip().lower() in ABSENT]
     article = "an" if what[0] in "aeiou" else "a"
@@ -70,6 +71,30 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
         f"{what.capitalize()} {label!r} looks like a missing value; it is counted as {article} {what}."
         for label in absent
     ]
+
+
+def _groups_alike(labels: Sequence[Any], simplified: Callable[[str], str | None]) -> list[list[Any]]:
+    """Return the groups of labels whose texts `simplified` makes equal; None stands for other labels."""
+    alike: dict[str, list[Any]] = {}
+    for label in labels:
+        if (text := simplified(str(label))) is not None:
+            alike.setdefault(text, []).append(label)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+def _without_spaces(text: str) -> str:
+    """Return a text without capitals and unnecessary spaces."""
+    return " ".join(text.split()).casefold()
+
+
+def _whole_number(text: str) -> str | None:
+    """Return the digits of a whole number without leading zeros; None for other text.
+
+    >>> _whole_number("01"), _whole_number("1.0"), _whole_number("0"), _whole_number("v1")
+    ('1', '1', '0', None)
+    """
+    found = re.fullmatch(r"0*([0-9]+?)(\.0*)?", text)
+    return None if found is None else found[1]
 
 
 def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
