@@ -12,13 +12,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.files import explain_write_errors
-from tideproof.text import count_decimals, format_probability
+from tideproof.text import count_decimals, format_probability, shorten_text, text_width
 
 _MAXIMUM_ROWS = 20  # longer tables are shown without their middle rows
+_WIDTH = 80  # columns of a table that do not fit a line of this width continue below
+_LONGEST_TEXT = 26  # longer texts are shown without their middle if the table is wider than a line
 _PROBABILITY_COLUMNS = ("p_best", "to_come", "probability")  # shown as "< 0.001", never as 0 or 1
 _OMITTED = "…"
 _MISSING = "\N{EN DASH}"
@@ -98,14 +100,14 @@ class Table:
             writer.writerows(zip(*self._data.values(), strict=True))
 
     def __repr__(self) -> str:
-        lines = [""] * (len(self._visible_rows()) + 1)
-        for name, values in self._data.items():
-            cells = [name, *self._format_column(name)]
-            width = max(map(len, cells))
-            align = str.rjust if _is_numeric(values) else str.ljust
-            lines = [f"{line}  {align(cell, width)}" for line, cell in zip(lines, cells, strict=True)]
-        lines = [line[2:].rstrip() for line in lines]
-        return "\n".join([*lines, *self._row_count_line()])
+        columns = [
+            _Column([name, *self._format_column(name)], _is_numeric(values))
+            for name, values in self._data.items()
+        ]
+        if sum(column.width + 2 for column in columns) - 2 > _WIDTH:
+            columns = [column.shortened() for column in columns]
+        blocks = ["\n".join(_lines(block)) for block in _fit_lines(columns)]
+        return "\n".join(["\n\n".join(blocks), *self._row_count_line()])
 
     def _repr_html_(self) -> str:
         names = "".join(f"<th>{html.escape(name)}</th>" for name in self._data)
@@ -147,6 +149,44 @@ class Table:
             [values[row] for row in rows if row is not None and _is_number(values[row])]
         )
         return [_OMITTED if row is None else _format_cell(values[row], decimals) for row in rows]
+
+
+class _Column(NamedTuple):
+    """The texts of a column of a table, its header first, and whether they are aligned to the right."""
+
+    texts: list[str]
+    right: bool
+
+    @property
+    def width(self) -> int:
+        """Width of the column in characters of a terminal."""
+        return max(map(text_width, self.texts))
+
+    def shortened(self) -> _Column:
+        """Return the column with long texts shortened."""
+        return self._replace(texts=[shorten_text(text, _LONGEST_TEXT) for text in self.texts])
+
+    def padded(self) -> list[str]:
+        """Return the texts, all with the width of the column."""
+        spaces = [" " * (self.width - text_width(text)) for text in self.texts]
+        both = zip(spaces, self.texts, strict=True)
+        return [space + text if self.right else text + space for space, text in both]
+
+
+def _fit_lines(columns: list[_Column]) -> Iterator[list[_Column]]:
+    """Split the columns of a table into blocks that fit a line; each block begins with the first column."""
+    block = columns[:1]
+    for column in columns[1:]:
+        if len(block) > 1 and sum(each.width + 2 for each in block) + column.width > _WIDTH:
+            yield block
+            block = columns[:1]
+        block = [*block, column]
+    yield block
+
+
+def _lines(columns: list[_Column]) -> list[str]:
+    """Return the lines of columns beside each other."""
+    return ["  ".join(texts).rstrip() for texts in zip(*(column.padded() for column in columns), strict=True)]
 
 
 def _to_python_values(values: Iterable[Any]) -> list[Any]:

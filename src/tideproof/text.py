@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 
 def format_count(number: int, noun: str) -> str:
@@ -17,13 +18,18 @@ def format_count(number: int, noun: str) -> str:
 
 
 def quote_if_needed(label: Any) -> str:
-    """Return a name as text, in quotes if it is empty or begins or ends with invisible spaces.
+    """Return a name as text, in quotes if it could be misread in a list or a sentence.
+
+    That is so if it is empty, begins or ends with invisible spaces, or has commas, quotes or line breaks.
 
     >>> quote_if_needed("B"), quote_if_needed("B "), quote_if_needed(""), quote_if_needed(3)
     ('B', "'B '", "''", '3')
+    >>> quote_if_needed("red, large"), quote_if_needed("Bob's")
+    ("'red, large'", "Bob's")
     """
     text = str(label)
-    return repr(text) if text != text.strip() or not text else text
+    misread = text != text.strip() or text.startswith("'") or any(mark in text for mark in ',"\r\n')
+    return repr(text) if misread or not text else text
 
 
 def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
@@ -42,16 +48,48 @@ def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
     return f" {last} ".join([", ".join(texts[:-1]), *texts[-1:]] if len(texts) > 1 else texts)
 
 
-def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
-    """Join groups of names to one text, such as "(A, B) and (C)"; long lists are shortened.
+def join_labels(labels: Iterable[Any], last: str = "and", most: int = 6) -> str:
+    """Join labels of arms, environments or segments as `join_names` does, in quotes where they need them.
 
-    Groups, and names in a group, beyond the first `most` are only counted.
+    >>> join_labels(["red", "red, large", ""])
+    "red, 'red, large' and ''"
+    """
+    return join_names(map(quote_if_needed, labels), last, most)
+
+
+def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
+    """Join groups of labels to one text, such as "(A, B) and (C)"; long lists are shortened.
+
+    Groups, and labels in a group, beyond the first `most` are only counted.
 
     >>> join_groups(["AB", "C"]), join_groups(["ABC", "DEF", "G"], most=2)
     ('(A, B) and (C)', '(A, B and 1 more), (D, E and 1 more) and 1 more')
     """
-    texts = [join_names(group, ",", most).replace(" , ", ", ") for group in groups]
+    texts = [join_labels(group, ",", most).replace(" , ", ", ") for group in groups]
     return join_names((f"({text})" for text in texts), most=most)
+
+
+def text_width(text: str) -> int:
+    """Return the width of a text in a terminal, where East Asian characters are twice as wide as others.
+
+    >>> text_width("AB"), text_width("変種")
+    (2, 4)
+    """
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def shorten_text(text: str, width: int) -> str:
+    """Return a text without its middle if it is wider than `width`.
+
+    >>> shorten_text("a very long name", 9), shorten_text("short", 9)
+    ('a ve…name', 'short')
+    """
+    if text_width(text) <= width:
+        return text
+    half = (width - 1) // 2
+    first = max(i for i in range(half + 1) if text_width(text[:i]) <= half)
+    last = max(i for i in range(half + 1) if text_width(text[len(text) - i :]) <= half)
+    return f"{text[:first]}…{text[len(text) - last :]}"
 
 
 def escape_control_characters(text: str) -> str:

@@ -230,7 +230,7 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     )
     found = json.loads(result.stdout)
     assert found["best"] == "C"
-    assert [(row["arm"], row["environment"]) for row in found["left_out"]["cells"]] == [("A", 7)]
+    assert [(row["arm"], row["environment"]) for row in found["left_out"]["cells"]] == [("A", "7")]
     assert 0.7 < found["interaction"]["omega"] < 1.4
     assert sum(row["environments_led"] for row in found["interaction"]["arms"]) == pytest.approx(20.0)
     assert len(found["interaction"]["chance"]) == 60

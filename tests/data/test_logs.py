@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(3)
 ROWS = 600
 LOG = {
     "arm": RANDOM.choice(list("AB"), ROWS).tolist(),
-    "day": RANDOM.integers(1, 5, ROWS).tolist(),
+    "day": RANDOM.integers(1, 5, ROWS).astype(str).tolist(),
     "shop": RANDOM.choice(["n", "s"], ROWS).tolist(),
     "pay": RANDOM.lognormal(1.0, 0.9, ROWS).tolist(),
 }

@@ -155,6 +155,26 @@ RIGHT: dict[str, Odd] = {
     "names with line breaks in quotes": (
         "l.csv", PLAIN.replace("A,", '"A\nnew",'), [], {"A\nnew": WANT["A"], "B": WANT["B"]},
     ),
+    **{
+        f"{inner!r} in quotes, lines end with {end!r}": (
+            "l.csv", PLAIN.replace("\n", end).replace("A,", f'"A{inner}new",').encode(), [], {f"A{inner}new": WANT["A"], "B": WANT["B"]},
+        )
+        for inner in ("\r\n", "\r", "\n") for end in ("\n", "\r\n")
+    },
+    "line breaks of Windows in other columns": ("l.csv", PLAIN.replace("day,", "day,note,").replace("mon,", 'mon,"one\r\n\r\n""two"", three",').replace("tue,", "tue,,").encode(), [], WANT),
+    "a line break in the header": ("l.csv", PLAIN.replace(HEAD, '"no\nte",variant,day,sales\n').replace("A,", ",A,").replace("B,", ",B,"), [], WANT),
+    "a line break of Windows in the header": ("l.csv", PLAIN.replace(HEAD, '"no\nte",variant,day,sales\n').replace("A,", ",A,").replace("B,", ",B,").replace("\n", "\r\n"), [], WANT),
+    "arms that two columns name": (
+        "l.csv", PLAIN.replace("variant,", "size,color,").replace("A,", "1,red,").replace("B,", "01,red,"), ["--arm", "size:color"], {"1:red": WANT["A"], "01:red": WANT["B"]},
+    ),
+    "a column of counts for each outcome": (
+        "l.csv", "variant,day,yes,no\nA,mon,3,7\nB,mon,0,10\nA,tue,1,29\nB,tue,2,8\n",
+        ["--successes", "yes", "--n", "yes + no"], {"A": (40, 0.1), "B": (20, 0.1)},
+    ),
+    "German dates and decimal commas": (
+        "l.csv", "variant;wann;sales\n" + "".join(f"{v};{t};{x}\n" for v, t, x in (("A", "31.1.2024", "3,0"), ("B", "31.1.2024", "4"), ("A", "1.2.2024", "5,0"), ("B", "1.2.2024", "6,5"))),
+        ["--environment", "day(wann)"], WANT,
+    ),
     "tabs in a file called .csv": ("l.csv", PLAIN.replace(",", "\t"), [], WANT),
     "packed": ("l.csv.gz", gzip.compress(PLAIN.encode()), [], WANT),
     "JSON, an array": ("l.json", json.dumps(FRAME.to_dicts()), [], WANT),

@@ -73,6 +73,31 @@ def test_environments_of_several_columns_of_none_and_of_time_zones(postgres):
         assert_same(as_dict(found), expected(*zip(*kept, strict=True)))
 
 
+@pytest.mark.parametrize("form", ["MM/DD/YYYY HH12:MI AM", "DD.MM.YY", "DD-MM-YYYY HH24:MI:SS"])
+def test_dates_with_the_day_or_the_month_first(postgres, form):
+    want = expected(LOG["variant"], [truncated(timestamp, "day") for timestamp in LOG["ts"]], LOG["sales"])
+    query = f"select variant, to_char(ts, '{form}') as t, sales from log"
+    assert_same(as_dict(cells(postgres, "variant", "day(t)", "sales", table=query)), want)
+    either = "select variant, '01/02/2024' as t, sales from log"
+    with pytest.raises(InputError, match=r"day\(t, dayfirst\) or day\(t, monthfirst\)"):
+        cells(postgres, "variant", "day(t)", "sales", table=either)
+    found = cells(postgres, "variant", "day(t, dayfirst)", "sales", table=either)
+    assert found.environments == [dt.date(2024, 2, 1)]
+    mixed = "select variant, case when n > 1 then '01/02/2024' else '2024-01-02' end as t, sales from log order by n"
+    with pytest.raises(InputError):
+        cells(postgres, "variant", "day(t)", "sales", table=mixed)
+
+
+def test_arms_that_several_columns_name(postgres):
+    pairs = [f"{variant}:{n > 2}" for variant, n in zip(LOG["variant"], LOG["n"], strict=True)]
+    query = "select variant, n > 2 as many, day, ts, sales from log"
+    found = cells(postgres, "variant:many", "day", "sales", table=query)
+    assert_same(as_dict(found), expected(pairs, LOG["day"], LOG["sales"]))
+    with open_dataset(postgres, query) as rows:
+        timed = rows.timed(ColumnSpec.of("variant:many", "ts", "sales"), 1000)
+    assert timed.arms == sorted(set(pairs))
+
+
 def test_a_wide_table(postgres):
     query = "select day, sales as a, case when n > 1 then var end as b from log"
     found = cells(postgres, None, "day", None, wide=["a", "b"], table=query)

@@ -29,7 +29,7 @@ def log(rows=400, seed=0):
     sales = 7.0 * day + 2.0 * before + random.standard_exponential(rows) ** 3
     ts = pd.to_datetime("2024-05-01") + pd.to_timedelta(day, unit="D") + pd.to_timedelta(shop, unit="h")
     country = np.array(["DE", "FR"])[random.integers(2, size=rows)]
-    frame = pd.DataFrame({"arm": arm, "day": day, "shop": shop, "user": user, "country": country})
+    frame = pd.DataFrame({"arm": arm, "day": day.astype(str), "shop": shop, "user": user, "country": country})
     return frame.assign(sales=sales, before=before, sessions=sessions, ts=ts)
 
 

@@ -36,6 +36,7 @@ from tideproof.analysis.arm_comparisons import (
     finite_or_none,
     planned_critical_values,
 )
+from tideproof.analysis.arm_lookup import find_arm, match_arm
 from tideproof.analysis.fit_json import fit_to_dict
 from tideproof.analysis.interaction_summary import InteractionSummary, summarize_interactions
 from tideproof.analysis.log_without_environments import TideEstimate
@@ -55,7 +56,7 @@ from tideproof.checks import Direction, Prior
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data import cells_from_arrays
 from tideproof.draw.svg_picture import Picture, save_if_requested
-from tideproof.errors import InputError, NotComparable, UnknownName
+from tideproof.errors import InputError, NotComparable
 from tideproof.stats.best.anytime_bounds import AnytimeBounds, mixture_variance
 from tideproof.stats.best.multiple_comparisons import allowance
 from tideproof.stats.best.student_inference import student_intervals
@@ -77,6 +78,7 @@ from tideproof.stats.variance.similar_environments import (
 )
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
+from tideproof.text import join_labels
 
 
 class Fit:
@@ -548,7 +550,7 @@ class Fit:
 
     def rival(self, arm: Any) -> Any:
         """Return the best other arm that can be compared with `arm`; None if there is no such arm."""
-        self._position(arm)  # raises an error if the arm is unknown
+        arm = self.cells.arms[self._position(arm)]
         group = next(group for group in self.ranking if arm in group)
         return next((other for other in group if other != arm), None)
 
@@ -612,10 +614,13 @@ class Fit:
             If no chain of shared environments connects the two arms.
         """
         i, k = self._position(a), self._position(b)
+        a, b = self.cells.arms[i], self.cells.arms[k]
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
-            raise NotComparable(f"{a} and {b} cannot be compared: {groups_text(self.groups, self.bridge)}")
+            raise NotComparable(
+                f"{join_labels((a, b))} cannot be compared: {groups_text(self.groups, self.bridge)}"
+            )
         scope = self.about if about is None else about
         if about is not None:
             # with few environments, a model of interactions is about these, too
@@ -764,7 +769,9 @@ class Fit:
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms received their `expected` shares of the traffic, equal shares by default."""
-        return sample_ratio(self.cells, expected, worst=5)
+        arms = self.cells.arms
+        shares = None if expected is None else {match_arm(arm, arms): x for arm, x in expected.items()}
+        return sample_ratio(self.cells, shares, worst=5)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as a dictionary of plain values: verdict, decision, tables as lists of rows."""
@@ -787,9 +794,8 @@ class Fit:
 
     def _position(self, arm: Any) -> int:
         """Return the index of an arm, or raise an error if the arm is unknown."""
-        if arm not in self.cells.arms:
-            raise UnknownName.with_suggestion("arm", arm, self.cells.arms)
-        return self.cells.arms.index(arm)
+        arms = self.cells.arms
+        return arms.index(arm if arm in arms else find_arm(arm, arms))
 
     def _check_comparable(self) -> None:
         """Raise an error unless shared environments connect all arms."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tideproof.analysis.arm_comparisons import Decision
+from tideproof.analysis.arm_lookup import find_arm, match_arm
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
 from tideproof.analysis.log_without_environments import TideEstimate, fit_tide_or_bins, most_rows
@@ -23,10 +24,11 @@ from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name
 from tideproof.data.column_guess import ROLES, guess_columns
 from tideproof.data.column_spec import ColumnSpec, shorter_environments
 from tideproof.data.dataset import Dataset, open_dataset
+from tideproof.data.date_order import split_date_order
 from tideproof.data.group_by_sql import Progress
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.text import format_count
+from tideproof.text import format_count, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
@@ -52,7 +54,7 @@ class LogColumns:
 
     def __str__(self) -> str:
         said = [*zip(ROLES, (self.arm, self.environment, self.reward), strict=True), *self.others]
-        return ", ".join(f"{role} = {name}" for role, name in said if name)
+        return ", ".join(f"{role} = {quote_if_needed(name)}" for role, name in said if name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column names of arm, environment and reward, and which were guessed, for JSON."""
@@ -121,7 +123,9 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
         request = _column_spec(columns, asked)
         if asked.hidden_tide:
             time = str(asked.time)
-            ordered = rows.timed(replace(request, environment=time, parts=(time,)), most_rows())
+            column, dates = (time, None) if time in rows.columns else split_date_order(time)
+            timed = replace(request, environment=column, parts=(column,), dates=dates)
+            ordered = rows.timed(timed, most_rows())
             cells, tide, bins = fit_tide_or_bins(ordered)
             return LogReading(columns, CellReading(cells, {}, None), tide=tide, bins=bins)
         wish = ReadOptions(
@@ -164,7 +168,7 @@ def _find_columns(rows: Dataset, options: AnalysisOptions) -> LogColumns:
     needed = [role for role in ROLES if not unneeded[role]]
     if not asked.guess or all(given[role] for role in needed):
         return LogColumns(asked.arm, environment, asked.reward, others=named)
-    texts = (environment or "", asked.reward or "", *options.comparisons.guardrails)
+    texts = (environment or "", asked.reward or "", asked.n or "", *options.comparisons.guardrails)
     taken = [
         *(asked.n, asked.sample_variance, asked.sd, asked.successes, asked.unit, asked.time),
         *(options.comparisons.by, *asked.covariate_columns, *(asked.wide or ())),
@@ -287,10 +291,12 @@ class LogAnalysis:
         if shares is None:
             return None
         if not isinstance(shares, Sequence):
-            names = {str(arm): arm for arm in arms}
-            return {names.get(str(arm), arm): share for arm, share in shares.items()}
+            return {match_arm(arm, arms): share for arm, share in shares.items()}
         if len(shares) != len(arms):
-            said, listed = ":".join(f"{share:g}" for share in shares), ", ".join(map(str, arms[:20]))
+            said, listed = (
+                ":".join(f"{share:g}" for share in shares),
+                ", ".join(map(quote_if_needed, arms[:20])),
+            )
             name = self.options.spell("expected")
             raise InputError(
                 f"{name} {said} has {len(shares)} shares, but there are {len(arms)} arms: {listed}"
@@ -354,15 +360,3 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         about=options.about,
         winsorized=reading is not None and reading.found.winsorizing is not None,
     )
-
-
-def find_arm(name: Any, arms: Sequence[Any]) -> Any:
-    """Return the arm with the given name; the name "2" also finds an arm that is the number 2.
-
-    >>> find_arm("2", [1, 2]), find_arm("A", ["A", "B"])
-    (2, 'A')
-    """
-    for arm in arms:
-        if arm == name or str(arm) == name:
-            return arm
-    raise UnknownName.with_suggestion("arm", name, arms)

@@ -31,7 +31,7 @@ from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
-from tideproof.text import format_p
+from tideproof.text import format_p, quote_if_needed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Segments:
                     "estimate": lead and lead.estimate,
                     "low": lead and lead.low,
                     "high": lead and lead.high,
-                    "candidates": ", ".join(map(str, decision.candidates)),
+                    "candidates": ", ".join(map(quote_if_needed, decision.candidates)),
                 }
             )
         return Table({name: [row[name] for row in rows] for name in rows[0]})
@@ -135,7 +135,10 @@ class Segments:
 
     def _missing(self) -> list[str]:
         """Return one line for each segment that could not be analyzed, with the reason."""
-        return [f"not analyzed: {segment}, because {why}" for segment, why in self.left_out.items()]
+        return [
+            f"not analyzed: {quote_if_needed(segment)}, because {why}"
+            for segment, why in self.left_out.items()
+        ]
 
 
 def segments(

@@ -6,8 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 from tideproof.analysis.arm_comparisons import Contrast, finite_or_none
+from tideproof.analysis.arm_lookup import find_arm
 from tideproof.analysis.fit_result import Fit
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.pairs.fieller_interval import fieller_interval
 from tideproof.table import Table
@@ -61,8 +62,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     B       1.025  0.7863  1.264  0.0001063  0.3981    0.2910     0.5172  better
     """
     arms = fit.cells.arms
-    if control not in arms:
-        raise UnknownName.with_suggestion("control", control, arms)
+    control = find_arm(control, arms, "control")
     if len(arms) < 2:
         raise InputError(f"a comparison with a control needs at least two arms; there is only {control!r}")
     others = [arm for arm in arms if arm != control]

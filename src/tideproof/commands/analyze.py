@@ -67,7 +67,7 @@ def analyze_command(
         str,
         typer.Argument(metavar="FILE", help="A table file, a database, or - for stdin."),
     ],
-    arm: Annotated[str | None, _column("The arm (variant) of each row.")] = None,
+    arm: Annotated[str | None, _column("The arm (variant) of each row, or 'a:b'.")] = None,
     environment: Annotated[str | None, _column("Day or batch column, or 'day(ts)', 'a:b' (above).")] = None,
     no_environment: Annotated[
         bool, _column("No adjustment for shifts.", "--no-environment", metavar="")
@@ -75,7 +75,7 @@ def analyze_command(
     time: Annotated[str | None, _column("Time of each row; can replace --environment.")] = None,
     reward: Annotated[list[str] | None, _column("Reward or ratio 'a / b'; repeat it for guardrails.")] = None,
     successes: Annotated[str | None, _column("Aggregated 0/1 rewards: number of ones.")] = None,
-    n: Annotated[str | None, _column("Aggregated rows: number of rewards.")] = None,
+    n: Annotated[str | None, _column("Aggregated rows: number of rewards, or 'a + b'.")] = None,
     sample_variance: Annotated[str | None, _column("Aggregated rows: sample variance.")] = None,
     sd: Annotated[str | None, _column("Aggregated rows: standard deviation.")] = None,
     wide: Annotated[str | None, _column("One column of rewards per arm.", metavar="A,B,...")] = None,
@@ -126,7 +126,8 @@ def analyze_command(
     An environment is a group of rows whose rewards share one shift, such as a day. Columns that are not named
     are guessed where that is safe. Guardrails are further rewards that should not get worse.
 
-    * --environment 'day(ts)' takes the day from the times in ts; 'a:b' combines two columns
+    * --environment 'day(ts)' takes the day from the times in ts; 'day(ts, dayfirst)' and 'day(ts,
+      monthfirst)' also say how dates such as 1/2/2024 are written; 'a:b' combines two columns
     * --time without --environment estimates the shift as a curve over time
     * --scale is how shifts act: difference (added), ratio (multiplied), odds (on the odds of 0/1 rewards),
       log (multiplied, rewards above 0), or by default auto (as the data say, no log)

@@ -28,14 +28,17 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
 
     `columns` are the label columns, then mean, n, and variance or standard deviation; or successes and n.
     """
-    names = request.names
-    count = len(request.labels)
+    count, parts = len(request.labels), len(request.counts)
     labels = [list(column) for column in columns[:count]]
     values = [
         to_numbers(column, name, request.decimal)
-        for column, name in zip(columns[count:], names[count:], strict=True)
+        for column, name in zip(columns[count:], request.numbers, strict=True)
     ]
-    check_lengths(names, [*map(len, labels), *map(len, values)])
+    check_lengths(request.names, [*map(len, labels), *map(len, values)])
+    names = [*request.names]
+    if parts:  # the number of rewards is a sum of columns
+        names[count + 1 : count + 1 + parts] = [request.n]
+        values[1 : 1 + parts] = [np.sum(values[1 : 1 + parts], axis=0)]
     n = values[1]
     check_rows(n.size)
     if not request.successes:
@@ -53,10 +56,10 @@ def cells_from_summaries(columns: Sequence[Iterable[Any]], request: ColumnSpec, 
         [x[kept] for x in values], request
     )
     at = np.flatnonzero(kept)
-    arms, *parts = labels
+    arms, environment = request.split_labels([[column[i] for i in at] for column in labels])
     groups = Groups(
-        [arms[i] for i in at],
-        [tuple(part[i] for part in parts) for i in at],
+        arms,
+        list(zip(*environment, strict=True)) or [()] * at.size,
         n[at],
         mean,
         squares,

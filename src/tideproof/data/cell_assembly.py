@@ -10,6 +10,7 @@ rewards are d + off, where d are those from their mean. The sums of their powers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.data.column_spec import ColumnSpec
+from tideproof.data.date_order import detect_date_order, has_day_or_month_first, rewrite_date
 from tideproof.errors import InputError, describe_value
 from tideproof.stats.cells import Cells, UnitRewards, bernoulli_moments, sum_by_index
 from tideproof.text import format_count
@@ -30,6 +32,8 @@ WORTH_ANOTHER_LOOK = 1e-8
 USELESS = 1e-3
 _BLUR = 1e-11  # acceptable rounding error of the squared deviations of an arm, relative to them
 _UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a few products and sums
+
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 _SWAPPED = "perhaps the column of arms was swapped with that of environments or of rewards"
 
@@ -206,10 +210,11 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
     Several groups belong to one environment if it is a week, for example, and they are days.
     """
     arms, arm = index_labels(groups.arm, groups.ordered)
+    utc = ""
     if request.as_they_are and groups.environment:
         environments, at = index_tuples(list(zip(*groups.environment, strict=True)), groups.ordered)
     else:
-        label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
+        label, utc = request.environment_labels(dict.fromkeys(groups.environment))
         environments, at = index_labels([label[key] for key in groups.environment], groups.ordered)
     check_arms(arms)
     pair, cell = np.unique(at * len(arms) + arm, return_inverse=True)
@@ -224,6 +229,8 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         )
         ends = groups.ends and merge_ranges(cell, groups.ends, pair.size)
     found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+    if utc:
+        found = replace(found, utc=utc)
     if request.n:
         found = replace(found, units=aggregated_row_units(groups, cell))
     if tails is None and found.binary:
@@ -304,12 +311,34 @@ def index_labels(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]
         return numbers[found].tolist(), of
     distinct = list(dict.fromkeys(labels))
     if not ordered:
-        try:
-            distinct.sort()
-        except TypeError:  # labels of several types
-            distinct.sort(key=lambda label: (type(label).__name__, str(label)))
+        distinct = sort_labels(distinct)
     index = {label: i for i, label in enumerate(distinct)}
     return distinct, np.array([index[label] for label in labels], np.int64)
+
+
+def sort_labels(labels: list[Any]) -> list[Any]:
+    """Return labels in order: numbers by size, dates by time, and other text by its characters.
+
+    >>> sort_labels(["10", "9", "09"]), sort_labels(["b", "a", "10"]), sort_labels([2, "x", 1])
+    (['09', '9', '10'], ['10', 'a', 'b'], [1, 2, 'x'])
+    >>> sort_labels(["1.12.2024", "31.1.2024"])
+    ['31.1.2024', '1.12.2024']
+    """
+    try:
+        found = sorted(labels)
+    except TypeError:  # labels of several types
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+    if not found or not isinstance(found[0], str):
+        return found
+    if all(map(_NUMBER.fullmatch, found)):
+        return sorted(found, key=float)
+    if not (found[0].strip()[:1].isdigit() and has_day_or_month_first(found[0])):
+        return found
+    try:
+        order = detect_date_order(found, None, "", "")
+    except InputError:  # dates of several forms, or an order that only the user knows
+        return found
+    return sorted(found, key=lambda text: rewrite_date(text, order)) if order else found
 
 
 def index_tuples(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:

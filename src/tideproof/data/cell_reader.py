@@ -250,6 +250,7 @@ def _read_cells(
     if shape.plain and not request.n and wants_logs(found.cells, wish.logs):
         logs = group_jointly(rows, replace(request, logarithm=True), (), progress)
     cells, parts = _split_segments(found, shape)
+    cells = replace(cells, utc=found.cells.utc)
     if logs is not None:
         of_logs, log_parts = _split_segments(logs, shape)
         cells = replace(cells, logs=of_logs)
@@ -289,6 +290,7 @@ def _parse_names(
         environment=environment,
         parts=(*((environment,) if environment else ()), *extra),
         extra=extra,
+        unit=wish.unit,
     )
     return changed, LabelStructure(bool(second), bool(wish.by), bool(wish.unit), per, wish.covariates)
 

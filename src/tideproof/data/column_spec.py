@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+from tideproof.data.date_order import DateOrder
 from tideproof.data.time_periods import Period, check_zone, period_of
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.text import join_names
@@ -26,17 +27,22 @@ class ColumnSpec:
 
     Attributes
     ----------
-    arm, environment, reward : names of columns; the environment may combine several (`parts`).
-    n, variance, sd : columns of aggregated rows; `n` is "" if a row is one observation.
+    arm, environment, reward : names of columns; arm and environment may combine several (`arms`, `parts`).
+    n, variance, sd : columns of aggregated rows; `n` is "" if a row is one observation, and may be a sum of
+        columns (`counts`).
     successes : whether `reward` is the number of rewards that were 1 in an aggregated row.
     missing : whether rows that lack a value raise an error ("refuse") or are skipped ("drop").
     time_zone : time zone of hours, days and weeks; "" is UTC.
     decimal : decimal separator of rewards that are text; "" to detect it.
     wide : columns of rewards, one per arm, if a row holds one reward of each; `arm` and `reward` are then "".
+    dates : order of day and month in a column of times that replaces the environment; None to detect it.
+    arms : columns whose values together name the arm (known after `among`).
+    counts : columns whose sum is the number of rewards of an aggregated row (known after `among`).
     parts : columns, and periods of timestamp columns, that together define the environment (known after
         `among`), followed by those of `extra`; empty if there is only one environment.
     extra : further columns or periods to group by, such as segments or units. The label of an environment is
         then a tuple that begins with its own label.
+    unit : the column of units in `extra`, which are never shown; "" if there is none.
     mix : for a reward that is a weighted sum of columns: the weights and the columns.
     winsorize_at : winsorizing threshold: rewards above it are replaced by it.
     logarithm : whether to read the logarithm of the reward, which is missing if the reward is not above 0.
@@ -53,8 +59,12 @@ class ColumnSpec:
     time_zone: str = ""
     decimal: str = ""
     wide: tuple[str, ...] = ()
+    dates: DateOrder | None = None
+    arms: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     parts: tuple[str | Period, ...] = ()
     extra: tuple[str, ...] = ()
+    unit: str = ""
     mix: tuple[tuple[float, str], ...] = ()
     winsorize_at: float = math.inf
     logarithm: bool = False
@@ -104,8 +114,8 @@ class ColumnSpec:
             "" if time_zone is None else check_zone(time_zone),
             decimal or "",
             tuple(wide or ()),
-            (*((environment,) if environment else ()), *extra),
-            tuple(extra),
+            parts=(*((environment,) if environment else ()), *extra),
+            extra=tuple(extra),
         )
         _check_different(request.names)
         return request
@@ -116,14 +126,31 @@ class ColumnSpec:
         return tuple(part.column if isinstance(part, Period) else part for part in self.parts)
 
     @property
+    def periods(self) -> tuple[Period, ...]:
+        """The periods of columns of times that are parts of the environment."""
+        return tuple(part for part in self.parts if isinstance(part, Period))
+
+    @property
     def labels(self) -> tuple[str, ...]:
-        """The columns of labels to read from a table: the arm, then the columns of the environment."""
-        return tuple(name for name in (self.arm, *self.columns) if name)
+        """The columns of labels to read from a table: those of the arm, then those of the environment."""
+        return (*self.arm_columns, *self.columns)
+
+    @property
+    def arm_columns(self) -> tuple[str, ...]:
+        """The columns whose values together name the arm; none in a wide table."""
+        return self.arms or ((self.arm,) if self.arm else ())
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns whose values are shown as labels, without columns of times and of units."""
+        shown = (part for part in self.parts if isinstance(part, str) and part != self.unit)
+        return (*self.arm_columns, *shown)
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns of a table that must hold numbers: the reward, then others such as counts."""
-        names = tuple(name for _, name in self.mix) or (self.reward, self.n, self.variance, self.sd)
+        counts = self.counts or (self.n,)
+        names = tuple(name for _, name in self.mix) or (self.reward, *counts, self.variance, self.sd)
         return self.wide or tuple(name for name in names if name)
 
     @property
@@ -132,31 +159,40 @@ class ColumnSpec:
         return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> ColumnSpec:
-        """Return the column specification with the environment, such as "rep:day(ts)", split into its parts.
+        """Return the column specification with combinations, such as "rep:day(ts)", split into their parts.
 
         Raise an error if a column does not exist.
 
-        >>> ColumnSpec.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
-        ('rep', Period(every='day', column='ts', time_zone=''))
+        >>> spec = ColumnSpec.of("size:color", "rep:week", "y").among(["size", "color", "rep", "week", "y"])
+        >>> spec.arms, spec.parts
+        (('size', 'color'), ('rep', 'week'))
         """
         parts = [self.environment] if self.environment else []
         if self.environment not in columns and not period_of(self.environment):
             parts = [part.strip() for part in self.environment.split(":")] if self.environment else []
-        resolved = replace(self, parts=tuple(self._part(part, columns) for part in (*parts, *self.extra)))
+        resolved = replace(
+            self,
+            arms=_split_combination(self.arm, ":", columns),
+            counts=_split_combination(self.n, "+", columns),
+            parts=tuple(self._part(part, columns) for part in (*parts, *self.extra)),
+        )
         for name in resolved.names:
             if name not in columns:
                 raise UnknownName.with_suggestion("column", name, columns)
-        if len(set(resolved.names)) < len(resolved.names):
-            twice = next(name for name in resolved.names if resolved.names.count(name) > 1)
+        names = list(resolved.names)
+        if len(resolved.counts) > 1 and resolved.successes:  # the sum includes the successes
+            names.remove(resolved.reward)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
             raise InputError(
-                f"column {twice!r} is used twice; arm, reward, segments, units and each part of the "
-                f"environment {self.environment!r} must be different columns"
+                f"column {twice!r} is used twice; reward, segments, units and each part of the arm "
+                f"{self.arm!r} and of the environment {self.environment!r} must be different columns"
             )
         return resolved
 
     def long(self, arm: str, reward: str) -> ColumnSpec:
         """Return the column specification for a wide table after its rows were split into one row per arm."""
-        return replace(self, arm=arm, reward=reward, wide=())
+        return replace(self, arm=arm, reward=reward, wide=(), arms=())
 
     def unpivoted(self, arm: str, reward: str) -> ColumnSpec:
         """Return the column specification of a wide table that is now in long form, with transformed rewards.
@@ -168,8 +204,7 @@ class ColumnSpec:
     @property
     def as_they_are(self) -> bool:
         """Whether labels of environments are tuples of column values as read, not periods or joined texts."""
-        plain = not any(isinstance(part, Period) for part in self.parts)
-        return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
+        return not self.periods and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 
     def label(self, key: tuple[Any, ...]) -> Any:
         """Return the label of an environment, made of the values of its parts, such as block and day.
@@ -189,13 +224,60 @@ class ColumnSpec:
         own = len(labels) - len(self.extra)
         return (_join_labels(labels[:own]), *labels[own:]) if self.extra else _join_labels(labels)
 
+    def split_labels(self, columns: Sequence[Sequence[Any]]) -> SplitLabels:
+        """Split columns of labels into the labels of arms and the columns of the environment.
+
+        >>> spec = ColumnSpec.of("size:color", None, "sales").among(["size", "color", "sales"])
+        >>> spec.split_labels([[1, 2], ["red", "a:b"]])
+        SplitLabels(arms=['1:red', "2:'a:b'"], environment=[])
+        """
+        own = len(self.arm_columns)
+        arms = columns[0] if own == 1 else [_join_labels(parts) for parts in zip(*columns[:own], strict=True)]
+        return SplitLabels(arms, columns[own:])
+
+    def environment_labels(self, keys: Iterable[tuple[Any, ...]]) -> EnvironmentLabels:
+        """Return the labels of environments by their keys, and which periods are in UTC.
+
+        The order of day and month in dates that are text is decided from all keys.
+        """
+        keys, spec, utc = list(keys), self, ""
+        for at, part in enumerate(self.parts):
+            if isinstance(part, Period):
+                read = part.with_times(key[at] for key in keys)
+                spec = replace(spec, parts=(*spec.parts[:at], read, *spec.parts[at + 1 :]))
+                utc = f"{part.every}s" if read.in_utc else utc
+        return EnvironmentLabels({key: spec.label(key) for key in keys}, utc)
+
     def _part(self, name: str, columns: Collection[str]) -> str | Period:
         """Parse one part of the environment: a column such as "rep", or a period such as "day(ts)"."""
         return name if name in columns else period_of(name, self.time_zone) or name
 
 
-def _join_labels(labels: list[Any]) -> Any:
-    """Join the labels of the parts of an environment, such as block and day, into one label."""
+class SplitLabels(NamedTuple):
+    """Labels of arms, and the columns from which labels of environments are made."""
+
+    arms: Sequence[Any]
+    environment: Sequence[Sequence[Any]]
+
+
+class EnvironmentLabels(NamedTuple):
+    """Labels of environments by the values of their parts, and which periods are in UTC.
+
+    `utc` is "days", for example, if days are those of UTC because times have another time zone; else "".
+    """
+
+    by_key: dict[tuple[Any, ...], Any]
+    utc: str
+
+
+def _split_combination(name: str, sign: str, columns: Collection[str]) -> tuple[str, ...]:
+    """Return the columns that a name such as "a:b" combines; none if the name is that of one column."""
+    parts = tuple(part.strip() for part in name.split(sign))
+    return () if name in columns or len(parts) == 1 or not all(parts) else parts
+
+
+def _join_labels(labels: Sequence[Any]) -> Any:
+    """Join the labels of the parts of an arm or environment, such as block and day, into one label."""
     if len(labels) == 1:
         return labels[0]
     if not labels:
@@ -226,7 +308,8 @@ def shorter_environments(environment: str, time: str | None, columns: Collection
     period = None if environment in columns else period_of(environment)
     if period is not None:
         after = {"week": ("day", "hour"), "day": ("hour",)}.get(period.every, ())
-        return [f"{each}({period.column})" for each in after]
+        column = f"{period.column}, {period.dates}" if period.dates else period.column
+        return [f"{each}({column})" for each in after]
     if time is None or environment not in columns:
         return []
     return [f"{environment}:day({time})", f"{environment}:hour({time})"]
@@ -245,7 +328,9 @@ def _check_long(
         raise InputError("give the column of the arms (arm), or the columns that are arms (wide)")
     if successes is not None:
         if n is None:
-            raise InputError("successes needs n, the column of the number of trials")
+            raise InputError(
+                "successes needs n, the column of the number of trials, or their sum, such as 'won + lost'"
+            )
         given = {"reward": reward, "sample_variance": variance, "sd": sd}
         if more := [name for name, value in given.items() if value is not None]:
             given_names = join_names(more)

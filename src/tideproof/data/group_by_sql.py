@@ -48,6 +48,7 @@ from tideproof.data.sql_expressions import (
     quote_text,
     truncated_time_sql,
 )
+from tideproof.data.time_columns import time_order, with_known_times
 from tideproof.data.time_ordered_rows import (
     MOST_SINGLE,
     RowSurvey,
@@ -103,6 +104,8 @@ class SqlRows:
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
         request = request.among(self.types)
+        if request.periods:
+            request = with_known_times(self, request)
         if request.wide:
             return unpivot(self, request).group(request.unpivoted(ARM, REWARD), progress)
         return (_group_summaries if request.n else _group_observations)(self, request, progress)
@@ -128,14 +131,10 @@ class SqlRows:
 def _fetch_by_time(table: SqlRows, request: ColumnSpec, most: int) -> TimeOrderedRows:
     """Fetch the rows of a log ordered by time; if there are too many, group them by time and arm."""
     column = request.columns[0]
-    arm, reward, moment = (
-        label_sql(quote_name(request.arm), table.types[request.arm]),
-        _reward_sql(table, request),
-        "",
-    )
+    arm, reward = _joined_arm_sql(table, request), _reward_sql(table, request)
     if can_be_nan(table.types[request.reward]):
         reward = _without_nan_sql(reward)
-    moment = moment_sql(quote_name(column), table.types[column])
+    moment = moment_sql(quote_name(column), table.types[column], time_order(table, request))
     clock = not is_number(table.types[column])
     known = f"(SELECT {arm} AS arm, {moment} AS moment, {reward} AS reward FROM {table.rows}) AS rows"
     counted = ", ".join(f"count(*) - count({name})" for name in ("arm", "moment", "reward"))
@@ -168,7 +167,7 @@ def _group_observations(table: SqlRows, request: ColumnSpec, progress: Progress 
     """Group rows with one reward each by arm and environment, and return the statistics of the rewards."""
     reward = _reward_sql(table, request)
     labels = _label_sql(table, request)
-    if table.sampled:
+    if table.sampled and not request.arms:
         _check_swapped(table, labels[0])
     groups = _fetch_groups(table, labels, reward, progress)
     nan = any(can_be_nan(table.types[name]) for name in request.numbers)
@@ -208,8 +207,8 @@ def unpivot(table: SqlRows, request: ColumnSpec) -> SqlRows:
 
 
 def _label_sql(table: SqlRows, request: ColumnSpec) -> list[str]:
-    """Return SQL expressions for the label of the arm and for each part of the label of the environment."""
-    found = [label_sql(quote_name(request.arm), table.types[request.arm])]
+    """Return SQL expressions for each part of the labels of the arm and of the environment."""
+    found = [label_sql(quote_name(name), table.types[name]) for name in request.arm_columns]
     for part, name in zip(request.parts, request.columns, strict=True):
         column, sql_type = quote_name(name), table.types[name]
         if isinstance(part, Period):
@@ -217,6 +216,23 @@ def _label_sql(table: SqlRows, request: ColumnSpec) -> list[str]:
         else:
             found.append(label_sql(column, sql_type))
     return found
+
+
+def _joined_arm_sql(table: SqlRows, request: ColumnSpec) -> str:
+    """Return SQL for the label of an arm, as text if the values of several columns name it."""
+    parts = [label_sql(quote_name(name), table.types[name]) for name in request.arm_columns]
+    if len(parts) == 1:
+        return parts[0]
+    kinds = [base_type(table.types[name]) for name in request.arm_columns]
+    texts = [
+        f"CASE WHEN {part} THEN 'True' WHEN NOT {part} THEN 'False' END"
+        if kind == "BOOLEAN"
+        else f"CAST({part} AS VARCHAR)"
+        for part, kind in zip(parts, kinds, strict=True)
+    ]
+    return " || ':' || ".join(
+        f"CASE WHEN {text} LIKE '%:%' THEN '''' || {text} || '''' ELSE {text} END" for text in texts
+    )
 
 
 def _reward_sql(table: SqlRows, request: ColumnSpec) -> str:
@@ -312,11 +328,12 @@ def _complete_groups(columns: Columns, request: ColumnSpec, centre: float = 0.0)
     squares = np.where(low == high, 0.0, np.maximum(squares, 0.0))
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, MomentSums(*powers), mean - centre, most)
-    if not centre and has_lost_digits(index_labels(columns[0], False)[1], n, mean, squares):
+    arms, environment = request.split_labels(columns[: -_NUMBERS - 2])
+    if not centre and has_lost_digits(index_labels(arms, True)[1], n, mean, squares):
         tails = None
-    keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
+    keys = list(zip(*environment, strict=True)) or [()] * n.size
     left_out = total - int(n.sum())
-    return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, RewardRange(low, high))
+    return Groups(arms, keys, n, mean, squares, False, left_out, tails, RewardRange(low, high))
 
 
 def _are_missing(column: Sequence[Any]) -> NDArray[np.bool_]:

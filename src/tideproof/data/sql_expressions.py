@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tideproof.data.time_periods import Period, seconds_since_1970_sql
+from tideproof.data.date_order import DateOrder, rewritten_date_sql
+from tideproof.data.time_periods import ZONED, Period, seconds_since_1970_sql
 from tideproof.errors import InputError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}
 _WITH_NAN = {"FLOAT", "REAL", "DOUBLE", "NUMERIC"}  # DECIMAL, as DuckDB calls it, has no NaN
 _TEXT = {"VARCHAR", "TEXT", "CHARACTER"}
-_ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time followed by a zone
 
 
 def quote_name(name: str) -> str:
@@ -93,7 +93,7 @@ def truncated_time_sql(column: str, sql_type: str, period: Period) -> str:
     if sql_type == "DATE" and period.every != "hour":
         return column
     if is_text(sql_type):
-        timestamp = timestamp_sql(column)
+        timestamp = timestamp_sql(column, period.dates)
     elif not is_timestamp(sql_type) or sql_type == "DATE":
         raise period.not_a_timestamp(sql_type)
     else:
@@ -105,22 +105,43 @@ def truncated_time_sql(column: str, sql_type: str, period: Period) -> str:
     return f"{start} + floor(extract(minute FROM {timestamp}) / 15) * INTERVAL '15 minutes'"
 
 
-def moment_sql(column: str, sql_type: str) -> str:
-    """Return SQL for a time as a number: seconds since 1970, or the number itself in a numeric column."""
+def moment_sql(column: str, sql_type: str, dates: DateOrder | None = None) -> str:
+    """Return SQL for a time as a number: seconds since 1970, or the number itself in a numeric column.
+
+    `dates` is the order of day and month in a time that is text; None if its year is first.
+    """
     if is_number(sql_type):
         return f"CAST({column} AS DOUBLE PRECISION)"
     if not is_timestamp(sql_type) and not is_text(sql_type):
         raise InputError(f"time needs a column of times or numbers; column {column} holds {sql_type}")
-    timestamp = (
-        timestamp_sql(column) if is_text(sql_type) else f"CAST({label_sql(column, sql_type)} AS TIMESTAMP)"
-    )
+    timestamp = f"CAST({label_sql(column, sql_type)} AS TIMESTAMP)"
+    if is_text(sql_type):
+        timestamp = timestamp_sql(column, dates)
     return f"CAST(extract(epoch FROM {timestamp}) AS DOUBLE PRECISION)"
 
 
-def timestamp_sql(text: str) -> str:
+def timestamp_sql(text: str, dates: DateOrder | None = None) -> str:
     """Return SQL that reads text as a timestamp, and converts a time with a zone such as Z or +01:00 to UTC.
 
-    A cast alone would ignore the zone.
+    A cast alone would ignore the zone. `dates` is the order of day and month; None if the year is first.
     """
+    if dates:
+        return _clock_sql(text, dates)
     zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
-    return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"
+    return f"CASE WHEN {text} ~ '{ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"
+
+
+def _clock_sql(text: str, dates: DateOrder) -> str:
+    """Return SQL that reads text whose day or month is first as a timestamp; hours may be AM or PM."""
+    day = rewritten_date_sql(text, dates)
+    half = "[Mm][.]?$"  # of the day
+    timestamp = timestamp_sql(f"regexp_replace({day}, ' *[AaPp][.]?{half}', '')")
+    hour, is_am, is_pm = (
+        f"extract(hour FROM {timestamp})",
+        f"trim({text}) ~ '^.*[Aa][.]?{half}'",
+        f"trim({text}) ~ '^.*[Pp][.]?{half}'",
+    )
+    return (
+        f"({timestamp} + CASE WHEN {is_pm} AND {hour} < 12 THEN INTERVAL '12 hours' "
+        f"WHEN {is_am} AND {hour} = 12 THEN INTERVAL '-12 hours' ELSE INTERVAL '0 hours' END)"
+    )

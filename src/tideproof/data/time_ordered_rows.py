@@ -26,6 +26,7 @@ from tideproof.data.cell_assembly import (
 )
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.column_values import check_lengths, index_column, to_numbers
+from tideproof.data.date_order import DateOrder, detect_time_order, parse_moment
 from tideproof.data.time_periods import FIRST, UNITS, Period
 from tideproof.errors import InputError
 
@@ -93,12 +94,17 @@ def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: 
     The environment column of `request` holds the times.
     """
     request = request.among(data)
-    arm, time, reward = check_time_columns(request)
-    names, index = index_column(data[arm], arm)
-    moment, known = parse_times(data[time], time)
+    arms, time, reward = check_time_columns(request)
+    found = [index_column(data[name], name) for name in arms]
+    check_lengths(arms, [at.size for _, at in found])
+    absent = np.any([np.isin(at, [i for i, x in enumerate(each) if is_missing(x)]) for each, at in found], 0)
+    names, index = found[0]
+    if len(found) > 1:
+        parts = [[each[i] for i in at.tolist()] for each, at in found]
+        names, index = index_column(request.split_labels(parts).arms, request.arm)
+    moment, known = parse_times(data[time], time, request.dates)
     rewards = to_numbers(data[reward], reward, request.decimal)
     check_lengths(request.names, (index.size, moment.size, rewards.size))
-    absent = np.isin(index, [i for i, label in enumerate(names) if is_missing(label)])
     missing = [absent, np.isnan(moment), np.isnan(rewards)]
     kept = ~np.any(missing, axis=0)
     finite = moment[np.isfinite(moment)]
@@ -113,15 +119,15 @@ def order_columns(data: Mapping[str, Iterable[Any]], request: ColumnSpec, most: 
     return order_rewards(shown, singles, clock, int(rewards.size - kept.sum()), step, time)
 
 
-def check_time_columns(request: ColumnSpec) -> tuple[str, str, str]:
-    """Return the column names of arm, time and reward; raise an error if further columns are requested."""
+def check_time_columns(request: ColumnSpec) -> tuple[tuple[str, ...], str, str]:
+    """Return the column names of arms, time and reward; raise an error if further columns are requested."""
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
         raise InputError(
             f"time must name one column of times or numbers, not {request.environment!r}, and the table must "
             f"have one row for each reward"
         )
-    return request.arm, request.columns[0], request.reward
+    return request.arm_columns, request.columns[0], request.reward
 
 
 def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[bool, float]:
@@ -131,7 +137,7 @@ def check_survey(survey: RowSurvey, request: ColumnSpec, known: bool) -> tuple[b
     """
     check_rows(survey.rows)
     if request.missing == "refuse":
-        check_missing(request.names, survey.missing, survey.rows)
+        check_missing((request.arm, *request.columns, request.reward), survey.missing, survey.rows)
     check_finite(request.reward, survey.infinite, survey.rows)
     if not (math.isfinite(survey.first) and math.isfinite(survey.last)):
         raise InputError(f"times in {request.environment!r} must be finite")
@@ -192,13 +198,15 @@ def order_rows(
     return TimeOrderedRows(arms, arm.astype(np.int64), time, n, mean, squares, clock, dropped, step, column)
 
 
-def parse_times(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
+def parse_times(values: Iterable[Any], name: str, dates: DateOrder | None = None) -> tuple[Floats, bool]:
     """Return times as numbers, NaN if missing, and whether these numbers are seconds since 1970.
 
     >>> parse_times(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
     (array([1.7147448e+09, 6.0000000e+01]), True)
     >>> parse_times([3, 1], "visit")
     (array([3., 1.]), False)
+    >>> parse_times(["1.2.1970", "13.1.1970"], "when")[0] / 86400
+    array([31., 12.])
     """
     array = np.asarray(values if hasattr(values, "__len__") else list(values))
     if array.dtype.kind == "M":
@@ -210,15 +218,16 @@ def parse_times(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
     known = [entry for entry in entries if not is_missing(entry)]
     if known and all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in known):
         return np.array([math.nan if is_missing(x) else float(x) for x in entries]), False
-    return np.array([math.nan if is_missing(x) else _seconds(x, name) for x in entries]), True
+    order = detect_time_order({entry for entry in known if isinstance(entry, str)}, dates, name)
+    return np.array([math.nan if is_missing(x) else _seconds(x, name, order) for x in entries]), True
 
 
-def _seconds(value: Any, name: str) -> float:
+def _seconds(value: Any, name: str, dates: DateOrder | None) -> float:
     """Return a time as seconds since 1970; a time without a zone is in UTC."""
     moment = value
     if isinstance(value, str):
         try:
-            moment = dt.datetime.fromisoformat(value.strip())
+            moment = parse_moment(value, dates)
         except ValueError:
             raise _not_a_time_error(name, repr(value)) from None
     if isinstance(moment, dt.datetime):

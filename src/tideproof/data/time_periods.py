@@ -9,15 +9,18 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from tideproof.data.date_order import DateOrder, detect_date_order, parse_moment, split_date_order
 from tideproof.errors import InputError
 
 _DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
 UNITS = (1e11, 1e14, 1e17)  # bounds of numbers read as seconds, milliseconds and microseconds since 1970
+ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # pattern of a time with a zone
 FIRST = 1e8  # seconds; smaller numbers, before March 1973, are not read as times
 
 
@@ -30,11 +33,20 @@ class Period:
     every : "hour", "day" or "week".
     column : name of the timestamp column.
     time_zone : time zone of hours, days and weeks; "" is UTC. With it, times without a zone are in UTC.
+    dates : order of day and month in times that are text; None to detect it.
+    zoned : whether the times have a zone, or are seconds since 1970, so that they can be converted to UTC.
     """
 
     every: str
     column: str
     time_zone: str = ""
+    dates: DateOrder | None = None
+    zoned: bool = False
+
+    @property
+    def in_utc(self) -> bool:
+        """Whether the times were converted to UTC, because no other time zone was requested."""
+        return self.zoned and not self.time_zone
 
     @property
     def step(self) -> int:
@@ -42,6 +54,20 @@ class Period:
         if self.time_zone:
             return 900
         return 3600 if self.every == "hour" else 86400
+
+    def with_times(self, values: Iterable[Any]) -> Period:
+        """Return the period with what the values of its column show: the order of dates, and time zones."""
+        values = set(values)
+        texts = [value for value in values if isinstance(value, str)]
+        return replace(
+            self,
+            dates=self.detect_dates(texts) if texts else self.dates,
+            zoned=self.zoned or any(map(_is_zoned, values)),
+        )
+
+    def detect_dates(self, texts: Collection[str]) -> DateOrder | None:
+        """Return whether dates that are text have the day or the month first; None if the year is first."""
+        return detect_date_order(texts, self.dates, self.column, f"{self.every}({self.column}, dayfirst)")
 
     def label(self, moment: Any) -> dt.date:
         """Return the start of the hour, the date, or the Monday of the week that contains a time.
@@ -90,7 +116,7 @@ class Period:
     def _parsed(self, text: str) -> dt.datetime:
         """Parse the text of a date and time, or raise an error."""
         try:
-            return dt.datetime.fromisoformat(text.strip())
+            return parse_moment(text, self.dates)
         except ValueError:
             raise self.not_a_timestamp(f"{text!r}; write it as 2024-10-20 12:34:56") from None
 
@@ -109,9 +135,27 @@ class Period:
 
 
 def period_of(text: str, time_zone: str = "") -> Period | None:
-    """Parse `hour(ts)`, `day(ts)` or `week(ts)` for a column `ts`; return None for any other text."""
+    """Parse `hour(ts)`, `day(ts)` or `week(ts)` for a column `ts`; return None for any other text.
+
+    >>> period_of("day(when, dayfirst)").dates, period_of("day")
+    ('dayfirst', None)
+    """
     derived = _DERIVED.fullmatch(text.strip())
-    return Period(derived[1], derived[2].strip(), time_zone) if derived else None
+    if derived is None:
+        return None
+    column, dates = split_date_order(derived[2].strip())
+    return Period(derived[1], column, time_zone, dates)
+
+
+def _is_zoned(moment: Any) -> bool:
+    """Return whether a time has a time zone, or is a number such as seconds since 1970.
+
+    >>> _is_zoned("2024-10-20T23:30:00Z"), _is_zoned("2024-10-20 23:30"), _is_zoned(1729468800)
+    (True, False, True)
+    """
+    if isinstance(moment, str):
+        return re.fullmatch(ZONED, moment.strip()) is not None
+    return getattr(moment, "tzinfo", None) is not None or hasattr(moment, "__float__")
 
 
 def check_zone(name: str) -> str:

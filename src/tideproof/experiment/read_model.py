@@ -34,6 +34,7 @@ from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
+from tideproof.text import quote_if_needed
 
 
 class ExperimentStatus(NamedTuple):
@@ -376,7 +377,7 @@ def _left_out(fit: Fit) -> tuple[str, ...]:
     Only a fit with `robust="cells"` excludes cells.
     """
     table = () if fit.left_out is None else fit.left_out.table
-    return tuple(f"{row['arm']} in {row['environment']!r}" for row in table)
+    return tuple(f"{quote_if_needed(row['arm'])} in {row['environment']!r}" for row in table)
 
 
 def fit_options(spec: PolicySpec) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def selection_text(found: Recommendation) -> str:
     """Return the selected arm, or the reason why there is none, as the end of a message."""
     if missing := _missing_arm(found, with_groups=True):
         return f"no arm is selected ({missing})"
-    return f"the selected arm is {found.arm}{_confidence_text(found)}"
+    return f"the selected arm is {quote_if_needed(found.arm)}{_confidence_text(found)}"
 
 
 def headline(
@@ -129,7 +129,7 @@ def _findings(found: Recommendation) -> list[str]:
     """Return the sentences of a recommendation on the selected arm, its lead and its probability."""
     if missing := _missing_arm(found, with_groups=True):
         return [missing]
-    texts = [f"select {found.arm}{_confidence_text(found)}"]
+    texts = [f"select {quote_if_needed(found.arm)}{_confidence_text(found)}"]
     figures = SCALE_PROPERTIES[found.scale].margin_format
     if found.margin is not None:
         both = found.low is not None and found.high is not None

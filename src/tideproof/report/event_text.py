@@ -15,7 +15,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.text import format_count, format_rounded, join_names
+from tideproof.text import format_count, format_rounded, join_labels, join_names, quote_if_needed
 
 _FEW = 3  # largest number of pulls whose IDs are listed
 
@@ -83,7 +83,7 @@ def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
     """Name pulls (assignments of arms) in a text, or count them if there are many."""
     if len(pulls) == 1:
         pull = book.pulls[pulls[0]]
-        return f"{pull.id} ({pull.arm}, {pull.environment!r})"
+        return f"{pull.id} ({quote_if_needed(pull.arm)}, {pull.environment!r})"
     if len(pulls) <= _FEW:
         return f"{join_names(book.pulls[number].id for number in pulls)}"
     return format_count(len(pulls), "pull")
@@ -92,7 +92,7 @@ def _name_pulls(book: Book, pulls: Sequence[int]) -> str:
 def _describe_created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: an experiment was created."""
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
-    yield f"created: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
+    yield f"created: arms {join_labels(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
 def _describe_opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
@@ -105,7 +105,8 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
     yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
-        yield f" in {event.label!r}: {join_names(f'{n} of {arm}' for arm, n in counts.items())}"
+        said = join_names(f"{n} of {quote_if_needed(arm)}" for arm, n in counts.items())
+        yield f" in {event.label!r}: {said}"
     if event.unit is not None:
         yield " to a unit"
 
@@ -124,7 +125,7 @@ def _describe_shares(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: each arm's share of the next units (visitors) was computed."""
     shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
-    yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
+    yield join_names(f"{quote_if_needed(arm)} {100.0 * share:.3g} %" for arm, share in shares)
 
 
 def _describe_summary(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
@@ -170,7 +171,7 @@ def _describe_correction(event: e.Corrected, book: Book, pulls: int) -> Iterator
 
 def _describe_new_arm(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: an arm was added."""
-    yield f"arm {event.arm} was added"
+    yield f"arm {quote_if_needed(event.arm)} was added"
 
 
 def _describe_retired_arm(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:

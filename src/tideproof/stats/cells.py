@@ -103,6 +103,8 @@ class Cells:
     units : rewards by unit; None if units are unknown or every row is a unit of its own.
     slope : slope of the covariates that were removed from the rewards; None without covariates.
     logs : cells of the logarithms of the same rewards; None if they are unknown or not needed.
+    utc : the periods that are environments, such as "days", if times with a time zone were converted to UTC;
+        "" otherwise.
     """
 
     arms: list[Any]
@@ -122,6 +124,7 @@ class Cells:
     units: UnitRewards | None = None
     slope: CovariateSlope | None = None
     logs: Cells | None = None
+    utc: str = ""
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:

@@ -48,6 +48,7 @@ from tideproof.text import (
     format_p,
     format_probability,
     format_rounded,
+    join_labels,
     join_names,
     quote_if_needed,
 )
@@ -224,7 +225,12 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         where = format_count(fit.uninformative, "environment")
         adds = "contributes" if fit.uninformative == 1 else "contribute"
         notes.append(
-            f"{where} with a single arm {adds} nothing to comparisons of arms: {join_names(single)}."
+            f"{where} with a single arm {adds} nothing to comparisons of arms: {join_labels(single)}."
+        )
+    if c.utc:
+        notes.append(
+            f"{c.utc.capitalize()} are in UTC. Choose another time zone by time_zone='Europe/Berlin' "
+            f"(--time-zone Europe/Berlin)."
         )
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
@@ -403,8 +409,12 @@ def exclusion_cautions(found: ExcludedCells) -> list[Caution]:
         none = f"None of {looked} is more than {CUT:g} standard errors from the model, so none was excluded."
         return [Caution(none)]
     rows = [row for row in found.table if row["environment"] not in found.environments]
-    names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
-    names += [f"all of {environment}" for environment in found.environments]
+    names = [
+        f"{quote_if_needed(row['arm'])} in {quote_if_needed(row['environment'])} ({abs(row['z']):.0f} "
+        f"standard errors)"
+        for row in rows
+    ]
+    names += [f"all of {quote_if_needed(environment)}" for environment in found.environments]
     count = len(found.table)
     return [
         Caution(

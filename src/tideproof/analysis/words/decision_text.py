@@ -17,6 +17,7 @@ from tideproof.text import (
     format_count,
     format_probability,
     join_groups,
+    join_labels,
     join_names,
     quote_if_needed,
 )
@@ -86,7 +87,7 @@ def leader_text(arm: Any, rival: Any = None) -> str:
 
 def candidates_text(arms: Iterable[Any]) -> str:
     """Return the phrase that arms may be the best as well: "C and D cannot be excluded"."""
-    return f"{join_names(map(quote_if_needed, arms))} {CANNOT_BE_EXCLUDED}"
+    return f"{join_labels(arms)} {CANNOT_BE_EXCLUDED}"
 
 
 def environments_text(about: About, count: int | None = None) -> str:
@@ -234,7 +235,7 @@ def groups_text(groups: Iterable[Iterable[Any]], bridge: Iterable[Any] = ()) -> 
     '(A, B) and (C) have no environment in common'
     """
     said = f"{join_groups(groups)} have no environment in common"
-    named = join_names(bridge)
+    named = join_labels(bridge)
     return f"{said}; to compare them, collect rewards of {named} in the same environment" if named else said
 
 
@@ -363,14 +364,14 @@ def metric_text(
 
 def control_text(control: Any, comparisons: Mapping[Any, str], more: int) -> str:
     """Return a sentence on how arms compare with the control; `more` is the number of arms it leaves out."""
-    said = [f"{arm} {text}" for arm, text in comparisons.items()]
+    said = [f"{quote_if_needed(arm)} {text}" for arm, text in comparisons.items()]
     said += [f"{more:,} more in the table"] if more else []
     return f"Against {_rival(control)}: {'; '.join(said)}."
 
 
 def guardrails_text(arm: Any, control: Any, comparisons: Iterable[str]) -> str:
     """Return how the best arm of the deciding metric compares with the control in the guardrail metrics."""
-    return f"{arm} compared with {_rival(control)}: {'; '.join(comparisons)}"
+    return f"{quote_if_needed(arm)} compared with {_rival(control)}: {'; '.join(comparisons)}"
 
 
 def leading_control_text(control: Any) -> str:
@@ -382,11 +383,11 @@ def harm_text(arm: Any, control: Any, metrics: Sequence[str]) -> str:
     """Return a sentence that says in which guardrail metrics the best arm is worse than the control."""
     than = _rival(control) + ("" if control is None else ",")
     guardrails = f"guardrail{'s' if len(metrics) > 1 else ''} {join_names(map(repr, metrics))}"
-    return f"{arm} is worse than {than} in the {guardrails}."
+    return f"{quote_if_needed(arm)} is worse than {than} in the {guardrails}."
 
 
 def _rival(control: Any) -> str:
-    return "the best other arm" if control is None else f"{control}, the control"
+    return "the best other arm" if control is None else f"{quote_if_needed(control)}, the control"
 
 
 def segments_text(winners: Mapping[Any, Sequence[Any]], count: int, sure: str) -> str:
@@ -395,7 +396,7 @@ def segments_text(winners: Mapping[Any, Sequence[Any]], count: int, sure: str) -
     >>> segments_text({"B": ["n", "s"]}, 3, "95 % confidence")
     'winners (95 % confidence): B in n and s; no winner in the other segments'
     """
-    said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
+    said = "; ".join(f"{quote_if_needed(arm)} in {join_labels(where)}" for arm, where in winners.items())
     if len(winners) > 1:
         return f"the winner differs between segments ({sure}): {said}"
     if not winners:

@@ -39,6 +39,7 @@ from tideproof.text import (
     format_count,
     format_probability,
     format_rounded,
+    join_labels,
     join_names,
     quote_if_needed,
 )
@@ -191,6 +192,8 @@ def summary(fit: Fit) -> str:
         lines.append(f"standard errors: {fit.variance}")
     if fit.bins is not None:
         lines.append(fit.bins.sentence)
+    if fit.cells.utc:
+        lines.append(f"{fit.cells.utc} are in UTC; time_zone= chooses another time zone")
     if fit.cells.dropped:
         lines.append(f"rows skipped because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:
@@ -260,19 +263,24 @@ def _winner_sentence(fit: Fit, found: InteractionSummary) -> str:
     """Return a sentence that says in how many environments each of the best arms leads."""
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
+    name = quote_if_needed(best["arm"])
     lead = (
-        f"{best['arm']} leads in about {best['environments_led']:.0f} of {format_count(days, 'environment')} "
+        f"{name} leads in about {best['environments_led']:.0f} of {format_count(days, 'environment')} "
         f"({interval_name(fit.confidence)}: {best['low']:.0f} to {best['high']:.0f})"
     )
     others = sorted(rows.values(), key=lambda row: -float(row["environments_led"]))[:_NAMED]
     rest = join_names(
-        (f"{row['arm']} in about {n:.0f}" for row in others if (n := row["environments_led"]) >= 0.5),
+        (
+            f"{quote_if_needed(row['arm'])} in about {n:.0f}"
+            for row in others
+            if (n := row["environments_led"]) >= 0.5
+        ),
         most=_NAMED,
     )
     share = f"in at least {100 * ONE_WINNER_SHARE:.0f} % of environments"
     said = f"{'One' if found.one_winner else 'No'} arm leads {share}"
     to_come = format_probability(best["p_leads_in_new"])
-    new = f"Probability that {best['arm']} leads in a new environment: {to_come}."
+    new = f"Probability that {name} leads in a new environment: {to_come}."
     return f"{said}: {lead}{', ' + rest if rest else ''}. {new}"
 
 
@@ -299,17 +307,17 @@ def segment_lines(found: Segments) -> list[str]:
     """Return a line on whether segments of the rows differ, and a line on the best arm of each segment."""
     lines = [f"By {found.by}: {found.verdict}."]
     lines += [
-        f"{row['segment']}: {_segment_text(row, found.fits[row['segment']])}."
+        f"{quote_if_needed(row['segment'])}: {_segment_text(row, found.fits[row['segment']])}."
         for row in found.table.to_dicts()[:_SEGMENTS]
     ]
     if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
         own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
         lines.append(
-            f"In {join_names(unlike)}, arms are compared by {own} instead of {other}; the scale was selected "
-            f"from the rewards there."
+            f"In {join_labels(unlike)}, arms are compared by {own} instead of {other}; the scale was "
+            f"selected from the rewards there."
         )
     lines += [
-        f"{segment}: not analyzed, because {why}."
+        f"{quote_if_needed(segment)}: not analyzed, because {why}."
         for segment, why in list(found.left_out.items())[:_SEGMENTS]
     ]
     return lines

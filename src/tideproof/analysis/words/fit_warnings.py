@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ from tideproof.stats.scales.reward_logarithms import equal_variances_p, normalit
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import run_scale_test
 from tideproof.stats.solve.environment_contrasts import can_leave_one_out
-from tideproof.text import format_count, format_p, format_rounded, join_names
+from tideproof.text import format_count, format_p, format_rounded, join_labels, join_names, quote_if_needed
 
 if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics
@@ -70,19 +71,19 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
     ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
     >>> label_warnings("arm", ["A", "NULL"])
     ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
+    >>> label_warnings("arm", ["01", "1"])
+    ["Arms '01' and '1' are the same number; they are counted as two."]
     >>> label_warnings("environment", ["mon", "tue", 3])
     []
     """
     if not any(isinstance(label, str) for label in labels):
         return []  # only text can be misspelled
-    alike: dict[str, list[Any]] = {}
-    for label in labels:
-        alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+    said = {"differ only in spaces or capitals": _without_spaces, "are the same number": _whole_number}
     found = [
-        f"{what.capitalize()}s {join_names(map(repr, group))} differ only in spaces or capitals; they are "
-        f"counted as {_NUMBERS.get(len(group), len(group))}."
-        for group in alike.values()
-        if len(group) > 1
+        f"{what.capitalize()}s {join_names(map(repr, group))} {how}; they are counted as "
+        f"{_NUMBERS.get(len(group), len(group))}."
+        for how, simplified in said.items()
+        for group in _groups_alike(labels, simplified)
     ]
     absent = [label for label in labels if isinstance(label, str) and label.strip().lower() in ABSENT]
     article = "an" if what[0] in "aeiou" else "a"
@@ -90,6 +91,30 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
         f"{what.capitalize()} {label!r} looks like a missing value; it is counted as {article} {what}."
         for label in absent
     ]
+
+
+def _groups_alike(labels: Sequence[Any], simplified: Callable[[str], str | None]) -> list[list[Any]]:
+    """Return the groups of labels whose texts `simplified` makes equal; None stands for other labels."""
+    alike: dict[str, list[Any]] = {}
+    for label in labels:
+        if (text := simplified(str(label))) is not None:
+            alike.setdefault(text, []).append(label)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+def _without_spaces(text: str) -> str:
+    """Return a text without capitals and unnecessary spaces."""
+    return " ".join(text.split()).casefold()
+
+
+def _whole_number(text: str) -> str | None:
+    """Return the digits of a whole number without leading zeros; None for other text.
+
+    >>> _whole_number("01"), _whole_number("1.0"), _whole_number("0"), _whole_number("v1")
+    ('1', '1', '0', None)
+    """
+    found = re.fullmatch(r"0*([0-9]+?)(\.0*)?", text)
+    return None if found is None else found[1]
 
 
 def fit_warnings(fit: Fit, misfit: Additivity | None) -> list[Caution]:
@@ -179,8 +204,8 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[Caution]:
     cell = test.worst.to_dicts()[0]
     return [
         Caution(
-            f"{said}: the largest deviation is arm {cell['arm']} in environment {cell['environment']} "
-            f"({abs(cell['z']):.1f} standard errors).",
+            f"{said}: the largest deviation is arm {quote_if_needed(cell['arm'])} in environment "
+            f"{quote_if_needed(cell['environment'])} ({abs(cell['z']):.1f} standard errors).",
             _additivity_advice(fit),
         )
     ]
@@ -199,7 +224,8 @@ def large_reward_sentence(c: Cells) -> str:
     cell = int(np.argmax(share))
     if not share[cell] > _LARGE:
         return ""
-    arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
+    arm = quote_if_needed(c.arms[c.arm[cell]])
+    where = quote_if_needed(c.environments[c.environment[cell]])
     return (
         f"One reward, {format_rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of "
         f"the total reward of {arm}: check it first."
@@ -276,8 +302,9 @@ def _influence_warning(fit: Fit) -> list[Caution]:
     if not others:
         return []
     if len(others) == 1:
-        return [Caution(f"Without environment {others[0][0]}, {others[0][1]} would lead.")]
-    names = join_names((environment for environment, _ in others), "or")
+        environment, best = map(quote_if_needed, others[0])
+        return [Caution(f"Without environment {environment}, {best} would lead.")]
+    names = join_labels((environment for environment, _ in others), "or")
     return [
         Caution(
             f"The winner depends on single environments: without any one of {names}, another arm would lead."
@@ -314,13 +341,14 @@ def within_label_warning(found: WithinLabelTest | None) -> list[Caution]:
 
 def decisive_row_warning(row: SingleRow, fit: Fit) -> Caution:
     """Return the warning that a single row decides the lead of the best arm, with advice."""
-    best, second, figures = fit.decision.best, fit.decision.runner_up, contrast_format(fit)
+    best, second = quote_if_needed(fit.decision.best), quote_if_needed(fit.decision.runner_up)
+    arm, where, figures = quote_if_needed(row.arm), quote_if_needed(row.environment), contrast_format(fit)
     said = (
-        f"One of {row.rows:,} rows decides: without the reward {format_rounded(row.reward)} of arm {row.arm} "
-        f"in environment {row.environment}, "
+        f"One of {row.rows:,} rows decides: without the reward {format_rounded(row.reward)} of arm {arm} "
+        f"in environment {where}, "
     )
-    if row.leader != best:
-        said += f"{row.leader} would lead"
+    if row.leader != fit.decision.best:
+        said += f"{quote_if_needed(row.leader)} would lead"
     elif fit.direction == "maximize":
         left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
         said += f"the lead of {best} over {second} is {left} instead of {lead}"
@@ -344,7 +372,8 @@ def share_warning(ratio: SampleRatio) -> list[Caution]:
     if ratio.p >= ALARM:
         return []
     got = [
-        f"{row['arm']} {row['n']:,.0f} instead of {_expected_count(row['expected'])}" for row in ratio.arms
+        f"{quote_if_needed(row['arm'])} {row['n']:,.0f} instead of {_expected_count(row['expected'])}"
+        for row in ratio.arms
     ]
     what = "traffic" if ratio.counted == "rows" else "units, each counted once"
     return [
@@ -358,8 +387,9 @@ def share_warning(ratio: SampleRatio) -> list[Caution]:
 def share_notes(ratio: SampleRatio) -> list[str]:
     """Return notes on arms that the test of intended shares takes as left out of environments on purpose."""
     return [
-        f"Arm {row['arm']} is absent from {format_count(row['left_out'], 'environment')}, which chance does "
-        f"not explain. The test of intended shares assumes that it was left out there on purpose."
+        f"Arm {quote_if_needed(row['arm'])} is absent from {format_count(row['left_out'], 'environment')}, "
+        f"which chance does not explain. The test of intended shares assumes that it was left out there on "
+        f"purpose."
         for row in ratio.arms
         if row["left_out"]
     ]

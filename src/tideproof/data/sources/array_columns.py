@@ -106,10 +106,10 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: ColumnSpec) ->
     ends = merge_ranges(cell, RewardRange(rewards[kept], rewards[kept]), first.size)
     by = np.argsort(first)
     at = np.flatnonzero(kept)[first[by]]  # the first row of each group
-    (arms, arm), *parts = found
+    arms, environment = request.split_labels([[distinct[i] for i in index[at]] for distinct, index in found])
     groups = Groups(
-        [arms[i] for i in arm[at]],
-        [tuple(distinct[index[i]] for distinct, index in parts) for i in at],
+        arms,
+        list(zip(*environment, strict=True)) or [()] * at.size,
         n[by],
         mean[by],
         squares[by],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,27 @@ def cells_from_frame(data: Any, request: ColumnSpec) -> Cells:
     for name in request.numbers[:1] if request.n else request.numbers:
         if not (types[name].is_numeric() or types[name] == nw.Boolean):
             raise not_numeric_error(name, types[name])
+    request = _with_zones(request, types)
     if request.wide:
         frame, request = _unpivot(frame, request), request.long(ARM, REWARD)
         types |= {ARM: nw.String(), REWARD: nw.Float64()}
-    columns = [nw.col(request.arm)]
+    columns = [nw.col(name) for name in request.arm_columns]
     for part, name in zip(request.parts, request.columns, strict=True):
         column = nw.col(name)
         columns.append(_truncate_time(column, types[name], part) if isinstance(part, Period) else column)
     columns += [nw.col(name) for name in request.numbers]
     return (_group_summaries if request.n else _group_observations)(frame, columns, types, request)
+
+
+def _with_zones(request: ColumnSpec, types: dict[str, DType]) -> ColumnSpec:
+    """Return the column specification with periods that know whether their column has a time zone."""
+    parts = [
+        replace(part, zoned=getattr(types[part.column], "time_zone", None) is not None)
+        if isinstance(part, Period)
+        else part
+        for part in request.parts
+    ]
+    return replace(request, parts=tuple(parts))
 
 
 def frame_columns(data: Any) -> list[str]:
@@ -129,7 +142,7 @@ def _group_observations(
     if dropped:
         rows = rows.filter(~incomplete)
         centre = _collect(rows.select(reward.mean())).item()
-    groups = _group_rows(rows, keys, centre or 0.0, dropped)
+    groups = _group_rows(rows, keys, centre or 0.0, dropped, request)
     check_fetched(groups.n.size, "pairs of arm and environment")
     return assemble_cells(groups, request)
 
@@ -148,7 +161,7 @@ def _to_frame(data: Any) -> Frame:
     return frame
 
 
-def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
+def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int, request: ColumnSpec) -> Groups:
     """Group rows by the columns `keys`; `centre` is subtracted from rewards to avoid rounding errors."""
     import narwhals as nw
 
@@ -169,7 +182,7 @@ def _group_rows(rows: Frame, keys: list[str], centre: float, dropped: int) -> Gr
     n, mean, variance, low, high, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     tails = from_power_sums(n, squares, MomentSums(*powers), mean)
-    arms, *parts = (table[key].to_list() for key in keys)
+    arms, parts = request.split_labels([table[key].to_list() for key in keys])
     environments = list(zip(*parts, strict=True)) if parts else [()] * len(arms)
     ends = RewardRange(centre + low, centre + high)
     return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails, ends)

@@ -3,8 +3,10 @@
 `Files` names the function of DuckDB that reads them and its options; `FileSource` groups their rows.
 The header of a CSV file is its first line that is neither empty nor a comment. The delimiter is read from
 that line alone, so that a later line that does not fit raises an error with its number and is never skipped.
-Columns of CSV and JSON files have the types that DuckDB infers from their first rows; columns that must be
-numbers are read as such. If a later row does not fit, types are inferred from all rows.
+Labels of a CSV file are read as text, exactly as they are written. Other columns of CSV files, and those of
+JSON files, have the types that DuckDB infers from their first rows; columns that must be numbers are read as
+such. If a later row does not fit, types are inferred from all rows. Dates whose year is not first are read as
+text, because DuckDB does not ask whether their day or their month comes first.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import EXCEL
+from tideproof.data.date_order import is_year_first
 from tideproof.data.group_by_sql import Progress, Query, SqlRows
 from tideproof.data.sources.duckdb_connection import (
     FileGuard,
@@ -28,7 +32,7 @@ from tideproof.data.sources.duckdb_connection import (
     open_connection,
     readable_errors,
 )
-from tideproof.data.sql_expressions import base_type, quote_name, quote_text
+from tideproof.data.sql_expressions import base_type, is_timestamp, quote_name, quote_text
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.errors import InputError, MissingFile, UnknownName
 from tideproof.stats.cells import Cells
@@ -42,6 +46,8 @@ UPLOAD_KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")  # acce
 _LONG = 2**24  # bytes; larger files are sampled before all rows are read
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES = 100  # number of first lines that are searched for the header
+_SAMPLE = 20_480  # rows from which DuckDB infers types
+_OPEN_QUOTE = re.compile(r'(^|[,;|\t]) *"[^"]*$')  # a quoted name that ends on a later line
 Answer = TypeVar("Answer")
 
 
@@ -145,7 +151,8 @@ def _csv_files(run: Query, paths: list[str], together: dict[str, str]) -> Files:
     }
     if lines[header.skip].startswith("#"):
         options["names"] = f"[{', '.join(map(quote_text, header.names))}]"
-    return Files(paths, "read_csv", options | together, header.names, header.skip + 1)
+    more = sum(name.count("\n") for name in header.names)  # lines of names that contain line breaks
+    return Files(paths, "read_csv", options | together, header.names, header.skip + 1 + more)
 
 
 def _guess_encoding(path: str) -> str:
@@ -171,11 +178,13 @@ class FileSource:
     run : sends a query to DuckDB.
     files : paths of the files, and the options for reading them.
     types : the SQL type of each column, inferred from the first rows.
+    first_times : the first time in each column of times that was used, as it is written in a CSV file.
     """
 
     run: Query
     files: Files
     types: dict[str, str]
+    first_times: dict[str, str] = field(default_factory=dict)
 
     def group(self, request: ColumnSpec, progress: Progress | None = None) -> Cells:
         """Group the rows of a log by arm and environment, and return the statistics of the rewards."""
@@ -187,33 +196,53 @@ class FileSource:
 
     def timed(self, request: ColumnSpec, most: int) -> TimeOrderedRows:
         """Return the rows of a log ordered by time; more than `most` rows are grouped into time bins."""
-        return self._ask(request, lambda rows: rows.timed(request, most))
+        return self._ask(request, lambda rows: rows.timed(request, most), times=request.environment)
 
-    def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer]) -> Answer:
+    def _ask(self, request: ColumnSpec, what: Callable[[SqlRows], Answer], times: str = "") -> Answer:
         """Run an operation on the rows of files, and repeat it if the guessed column types were wrong.
 
-        Types are guessed from the first rows, and then from all rows.
+        Types are guessed from the first rows, and then from all rows. `times` is a column of times that is no
+        label although it is named as the environment.
         """
         import duckdb
 
         if self.files.header:
             check_header(self.files.paths[0], self.files.header, request)
+        request = request.among(self.types)
+        texts = {name for name in request.label_columns if name != times}
+        texts |= {name for name in (*request.columns, times) if not self._is_year_first(name)}
+        if "INT" not in self.types.get(request.unit, "INT"):  # whole numbers are grouped faster than text
+            texts.add(request.unit)
         try:
-            return what(self._as_announced(request))
+            return what(self._as_announced(request, texts))
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             if not _is_about_types(error) or self.files.function == "read_parquet":
                 raise
-        return what(self._all_rows_looked_at(request))
+        return what(self._all_rows_looked_at(request, texts))
 
-    def _as_announced(self, request: ColumnSpec) -> SqlRows:
+    def _is_year_first(self, name: str) -> bool:
+        """Return whether the year is first in a column of times; other columns count as such.
+
+        The first rows of a CSV file show that.
+        """
+        if self.files.function != "read_csv" or not is_timestamp(self.types.get(name, "")):
+            return True
+        if name not in self.first_times:
+            rows = self.files.using(types=_types_sql({name: "VARCHAR"})).rows
+            first = f"SELECT {quote_name(name)} AS time FROM {rows} LIMIT {_SAMPLE}"
+            self.first_times[name] = str(self.run(f"SELECT any_value(time) FROM ({first})")[0][0])
+        return is_year_first(self.first_times[name])
+
+    def _as_announced(self, request: ColumnSpec, texts: Collection[str]) -> SqlRows:
         """Return the rows of the files with the column types that DuckDB infers from the first rows.
 
-        Columns of a CSV file that must hold numbers are read as numbers, unless DuckDB infers text or truth
-        values.
+        In a CSV file, the columns `texts` are read as text. Columns that must hold numbers are read as
+        numbers, unless DuckDB infers text or truth values.
         """
         if self.files.function != "read_csv":
             return self._table(self.files, self.types, request)
-        types = {name: self._announced(name, request.decimal) for name in request.numbers}
+        types = dict.fromkeys(texts, "VARCHAR")
+        types |= {name: self._announced(name, request.decimal) for name in request.numbers}
         return self._table(self.files.using(types=_types_sql(types)), self.types | types, request)
 
     def _announced(self, name: str, decimal: str) -> str:
@@ -221,14 +250,15 @@ class FileSource:
         sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 
-    def _all_rows_looked_at(self, request: ColumnSpec) -> SqlRows:
+    def _all_rows_looked_at(self, request: ColumnSpec, texts: Collection[str]) -> SqlRows:
         """Return the rows of the files with the column types that DuckDB infers from all rows.
 
-        Columns of a CSV file that must hold numbers are read as text and converted afterwards.
+        In a CSV file, the columns `texts` are read as text. Columns that must hold numbers are read as text,
+        too, and converted afterwards.
         """
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
-            files = files.using(types=_types_sql(dict.fromkeys(request.numbers, "VARCHAR")))
+            files = files.using(types=_types_sql(dict.fromkeys((*texts, *request.numbers), "VARCHAR")))
         return self._table(files, fetch_types(self.run, files.rows), request)
 
     def _table(self, files: Files, types: dict[str, str], request: ColumnSpec) -> SqlRows:
@@ -288,6 +318,7 @@ def first_lines(run: Query, path: str, encoding: str) -> list[str]:
     """Return the first lines of a text file, compressed or not."""
     options = "header = false, auto_detect = false, columns = {'line': 'VARCHAR'}, delim = '\x01', quote = ''"
     options += f", escape = '', skip = 0, comment = '', encoding = {quote_text(encoding)}"
+    options += ", strict_mode = false"  # a quoted cell may contain line breaks of another kind
     rows = run(f"SELECT line FROM read_csv({quote_text(path)}, {options}) LIMIT {_LINES}")
     return [str(row[0] or "").lstrip("\ufeff") for row in rows]
 
@@ -303,12 +334,24 @@ def find_header(lines: Sequence[str]) -> Header | None:
     said = [at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")]
     if not said:
         return None
-    at, header = said[0], _split_line(lines[said[0]])
+    at, end = said[0], said[0] + 1
+    while end < len(lines) and _has_open_quote("\n".join(lines[at:end])):
+        end += 1
+    header = _split_line("\n".join(lines[at:end]))
     if at > 0 and lines[at - 1].startswith("#") and looks_like_data(header[1]):
         above = _split_line(lines[at - 1].lstrip("# "))
         if len(above[1]) == len(header[1]) > 1 and not looks_like_data(above[1]):
             at, header = at - 1, above
     return Header(*header, at)
+
+
+def _has_open_quote(text: str) -> bool:
+    """Return whether a quoted name begins in the text and does not end there.
+
+    >>> _has_open_quote('a,"b'), _has_open_quote('"a","b,c"'), _has_open_quote('5" nail,b')
+    (True, False, False)
+    """
+    return _OPEN_QUOTE.search(re.sub(r'"[^"]*"', "", text)) is not None
 
 
 def _split_line(line: str) -> tuple[str, list[str]]:

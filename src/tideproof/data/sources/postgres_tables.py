@@ -23,7 +23,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
         raise MissingExtra.for_module("psycopg", "postgres", "reading from PostgreSQL") from None
 
     try:
-        with psycopg.connect(url, options="-c timezone=UTC") as connection:
+        with psycopg.connect(url, options="-c timezone=UTC -c datestyle=ISO,YMD") as connection:
             connection.read_only = True
 
             def run(query: str, progress: Progress | None = None, /) -> Rows:

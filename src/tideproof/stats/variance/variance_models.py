@@ -34,7 +34,7 @@ from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
 from tideproof.stats.variance.sandwich import Pools
-from tideproof.text import join_names
+from tideproof.text import join_labels
 
 Variance = Literal[
     "auto",
@@ -261,7 +261,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     J, N, K = known.environments.astype(float), known.rewards, known.arms
     few = np.flatnonzero((K > 1) & (J < 2.0))
     if few.size:
-        names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
+        names = join_labels(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
             f"variance='clustered' needs at least two environments with two arms or more; the group of arms "
             f"{names} has only 1 such environment; use variance='sandwich'"
