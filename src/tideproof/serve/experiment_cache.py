@@ -26,12 +26,13 @@ class ExperimentCache:
     Attributes
     ----------
     url : URL of the store.
-    backend : backend of the store, used while holding `store_lock`; experiments have their own connections.
+    backend : backend of the store, used while holding `store_lock`. In a SQLite file experiments have their
+    own connections; in PostgreSQL all share at most `connections` of them.
     """
 
-    def __init__(self, url: str, most: int) -> None:
+    def __init__(self, url: str, most: int, connections: int | None = None) -> None:
         self.url, self._max_open = url, most
-        self.backend: Backend = open_backend(url)
+        self.backend: Backend = open_backend(url, connections=connections)
         self.store_lock = threading.RLock()
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, Experiment] = OrderedDict()

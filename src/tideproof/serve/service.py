@@ -44,7 +44,7 @@ class Service:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
-        self.experiments = ExperimentCache(url, settings.open_experiments)
+        self.experiments = ExperimentCache(url, settings.open_experiments, settings.postgres_connections)
         self.flags = FlagEvaluator(self.experiments, settings)
         self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
         self.webhooks = WebhookStore(

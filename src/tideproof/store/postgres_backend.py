@@ -27,9 +27,12 @@ _MANY = 1000  # rows in one statement
 _COLUMNS = "seq, at, pulls, record, '', writer, hash"
 
 
-def open_from_url(url: str, read_only: bool = False) -> PostgresBackend:
-    """Open the PostgreSQL database at a URL as a store of experiments."""
-    return PostgresBackend(PostgresConnection(url, read_only))
+def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> PostgresBackend:
+    """Open the PostgreSQL database at a URL as a store of experiments.
+
+    With `connections`, this process uses at most so many connections to the database at the same time.
+    """
+    return PostgresBackend(PostgresConnection(url, read_only, connections))
 
 
 class PostgresBackend:

@@ -27,8 +27,8 @@ _ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END = 2**62
 
 
-def open_from_url(url: str, read_only: bool = False) -> SqliteBackend:
-    """Open the SQLite file at a URL as a store of experiments."""
+def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> SqliteBackend:
+    """Open the SQLite file at a URL as a store of experiments; `connections` has no effect on files."""
     return SqliteBackend(sqlite_path(url), read_only)
 
 
