@@ -12,6 +12,9 @@ SERVICE_TABLES = """
     CREATE TABLE ~sessions (
         hash TEXT PRIMARY KEY, key TEXT NOT NULL, ends_at DOUBLE PRECISION NOT NULL
     );
+    CREATE TABLE ~write_checks (
+        id INTEGER PRIMARY KEY, at DOUBLE PRECISION NOT NULL
+    );
     CREATE TABLE ~webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT

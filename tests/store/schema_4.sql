@@ -1,7 +1,6 @@
 
     CREATE SCHEMA IF NOT EXISTS tideproof;
     CREATE TABLE tideproof.store_version (version integer NOT NULL);
-    INSERT INTO tideproof.store_version VALUES (0);
     CREATE TABLE tideproof.experiments (
         id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, about text NOT NULL
     );
@@ -42,7 +41,6 @@
     );
     ALTER TABLE tideproof.snapshots ALTER COLUMN contents SET STORAGE EXTERNAL;
     
-
     CREATE TABLE tideproof.api_keys (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL,
         experiments TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, made_by TEXT,
@@ -51,8 +49,9 @@
     CREATE TABLE tideproof.sessions (
         hash TEXT PRIMARY KEY, key TEXT NOT NULL, ends_at DOUBLE PRECISION NOT NULL
     );
-    
-
+    CREATE TABLE tideproof.write_checks (
+        id INTEGER PRIMARY KEY, at DOUBLE PRECISION NOT NULL
+    );
     CREATE TABLE tideproof.webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT
@@ -62,18 +61,17 @@
         PRIMARY KEY (webhook, experiment)
     );
     
-DELETE FROM tideproof.store_version;
-INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (3);
+INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (4);
 INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast"}');
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null},"ae63924fa9"]', '\x21ba59695bd81965'::bytea, '\x9c6ce2b74aae0cb57fd7a658094c9816'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\xf60826ceeadf3c63'::bytea, '\x140b1105bc058e07366ed4efa99a31bb'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\xf60826ceeadf3c63'::bytea, '\xea16d4be695dbf72a94ba9869ba3809e'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\xf60826ceeadf3c63'::bytea, '\x6f7544e5660cef5cde732f3fa8b5b4d9'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\xf60826ceeadf3c63'::bytea, '\x28ab4c3c3864c4c76ea84d7d1cdfe844'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\xf60826ceeadf3c63'::bytea, '\x19d11879efae47ca7aa62b914a347996'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\xf60826ceeadf3c63'::bytea, '\x88086fe6baff99987924e24082584eb7'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\xf60826ceeadf3c63'::bytea, '\x9704ddfaf9aa1eb37df5d9946af88f9c'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"01a9f2630a"]', '\x4a84391175e64508'::bytea, '\x46592295bb9dfa099c241ad04d5ff4c2'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x375d5aa78f5052e8'::bytea, '\x647dcd916c51a05f180da0b96e0f36bd'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x375d5aa78f5052e8'::bytea, '\x1cedf49ef455596449f47a3d6de81236'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x375d5aa78f5052e8'::bytea, '\xc37ab0e22060af4a81493393c8379151'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x375d5aa78f5052e8'::bytea, '\x109199b258637eff732117836f6068ff'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x375d5aa78f5052e8'::bytea, '\xf2a56ad9c28c9e14c30e904b9468a883'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x375d5aa78f5052e8'::bytea, '\xbe270d360d8eb89d7b68d386621f1dc3'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x375d5aa78f5052e8'::bytea, '\xc9b5c6d8288d4927bb2886e156c2c27d'::bytea);
 INSERT INTO tideproof.answers OVERRIDING SYSTEM VALUE VALUES (1, 'first', 8, '["ask", [], {"environment": "tuesday"}]', '3');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x21ba59695bd81965'::bytea, 'e4b4b1c00f27e9267e2cdff71530c1f61bd593203eca286b6ec138974fcb6367', '0.1.0');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\xf60826ceeadf3c63'::bytea, 'e4b4b1c00f27e9267e2cdff71530c1f61bd593203eca286b6ec138974fcb6367', '0.1.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x4a84391175e64508'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x375d5aa78f5052e8'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
 SELECT setval('tideproof.experiments_id_seq', max(id)) FROM tideproof.experiments;
