@@ -57,21 +57,26 @@
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT
     );
     CREATE TABLE tideproof.webhook_cursors (
-        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, said TEXT NOT NULL,
+        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, due_at DOUBLE PRECISION,
         PRIMARY KEY (webhook, experiment)
     );
+    CREATE TABLE tideproof.webhook_messages (
+        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL,
+        attempts INTEGER NOT NULL, free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
+    );
+    CREATE INDEX unsent_messages ON tideproof.webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     
 INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (4);
 INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast"}');
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"01a9f2630a"]', '\x4a84391175e64508'::bytea, '\x46592295bb9dfa099c241ad04d5ff4c2'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x375d5aa78f5052e8'::bytea, '\x647dcd916c51a05f180da0b96e0f36bd'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x375d5aa78f5052e8'::bytea, '\x1cedf49ef455596449f47a3d6de81236'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x375d5aa78f5052e8'::bytea, '\xc37ab0e22060af4a81493393c8379151'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x375d5aa78f5052e8'::bytea, '\x109199b258637eff732117836f6068ff'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x375d5aa78f5052e8'::bytea, '\xf2a56ad9c28c9e14c30e904b9468a883'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x375d5aa78f5052e8'::bytea, '\xbe270d360d8eb89d7b68d386621f1dc3'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x375d5aa78f5052e8'::bytea, '\xc9b5c6d8288d4927bb2886e156c2c27d'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"edb8f3d3c2"]', '\x7a4095656c00aba6'::bytea, '\xb6bfe19d1c5f9d801e7794d2ccad8989'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xa9b945adec86b27ba03428a4e90e3be9'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x799dce22558bcfe3'::bytea, '\x3f96cd48c3a811bd0ea6c21cae786579'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x799dce22558bcfe3'::bytea, '\x8d54d0397898b5600dd36b6014352aed'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x799dce22558bcfe3'::bytea, '\xc631eb4e1b743e720484584e36ccd575'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x799dce22558bcfe3'::bytea, '\x152e0edf3c7985a627109efb4fac8bbc'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x799dce22558bcfe3'::bytea, '\x810c91c85f4786ddc35bf9da0b4618ad'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xcce1541b406b2b93a3230323337996a0'::bytea);
 INSERT INTO tideproof.answers OVERRIDING SYSTEM VALUE VALUES (1, 'first', 8, '["ask", [], {"environment": "tuesday"}]', '3');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x4a84391175e64508'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x375d5aa78f5052e8'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x7a4095656c00aba6'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x799dce22558bcfe3'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
 SELECT setval('tideproof.experiments_id_seq', max(id)) FROM tideproof.experiments;

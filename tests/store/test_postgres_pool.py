@@ -8,6 +8,7 @@ import pytest
 import tideproof as tp
 from store.stores import ARMS, check_refold, in_threads, log_of, opened, play
 from tideproof.store import postgres_pool
+from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.store_urls import open_backend
 
 
@@ -90,8 +91,8 @@ def test_a_call_that_gets_no_connection_says_so(postgres, monkeypatch):
 def test_a_connection_of_an_object_that_is_gone_is_replaced(postgres, monkeypatch):
     monkeypatch.setattr(postgres_pool, "_CHECK", 0.01)
     backend = open_backend(postgres, connections=1)
-    lost = open_backend(postgres)
-    lost._database.begin("SELECT")  # noqa: SLF001  keeps its connection until the roll back
+    lost = PostgresConnection(postgres)
+    lost.begin("SELECT")  # keeps its connection until the roll back
     del lost
     assert backend.execute("SELECT 1", ()) == [(1,)]
     backend.close()
@@ -100,11 +101,11 @@ def test_a_connection_of_an_object_that_is_gone_is_replaced(postgres, monkeypatc
 def test_connections_that_all_ended_are_all_replaced(postgres):
     backend = open_backend(postgres, connections=10)
     run = opened(postgres)
-    held = [open_backend(postgres) for _ in range(8)]
+    held = [PostgresConnection(postgres) for _ in range(8)]
     for each in held:
-        each._database.begin("SELECT")  # noqa: SLF001  keeps its connection until the roll back
+        each.begin("SELECT")
     for each in held:
-        each._database.roll_back()  # noqa: SLF001
+        each.roll_back()
     assert connections_of(postgres) >= 8
     name = postgres.rpartition("application_name=")[2]
     with psycopg.connect(postgres.replace(name, "killer")) as connection:

@@ -20,7 +20,12 @@ SERVICE_TABLES = """
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT
     );
     CREATE TABLE ~webhook_cursors (
-        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, said TEXT NOT NULL,
+        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, due_at DOUBLE PRECISION,
         PRIMARY KEY (webhook, experiment)
     );
+    CREATE TABLE ~webhook_messages (
+        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL,
+        attempts INTEGER NOT NULL, free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
+    );
+    CREATE INDEX unsent_messages ON ~webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     """
