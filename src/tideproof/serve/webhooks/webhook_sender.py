@@ -99,14 +99,14 @@ class WebhookSender:
         found = inspect_experiment(self._experiments.get(listed.name), listed.at)
         for webhook in webhooks:
             for notice in found.notices:
-                at = datetime.now(UTC)
+                at = time.time()
                 said = {
                     "type": notice.kind,
-                    "timestamp": at.isoformat(),
+                    "timestamp": datetime.fromtimestamp(at, UTC).isoformat(),
                     "data": {"experiment": listed.name, **notice.about},
                 }
                 id = message_id(webhook.id, listed.name, notice.word)
-                self._queue.add(id, webhook.id, at.timestamp(), json.dumps(said))
+                self._queue.add(id, webhook.id, at, json.dumps(said))
             cursor = WebhookCursor(listed.events, found.due_at)
             self._queue.save_cursor(webhook.id, listed.name, cursor)
 
