@@ -50,7 +50,7 @@ def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experimen
     """
     place = open_backend(f"sqlite:///{path}")
     run = tp.Experiment(ARMS, budget=10**7)
-    log, made = create(place, "bench", run), run.internals.state.created
+    (log, _), made = create(place, "bench", run), run.internals.state.created
     rewards = np.random.default_rng(21).standard_normal(told).tolist()
     asks = (e.Asked(made.at + i, None, f"day {i // DAY}", (i % 5,), None) for i in range(told + out))
     tells = (e.Told(made.at + i, None, (i,), (rewards[i],)) for i in range(told))

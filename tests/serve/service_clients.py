@@ -69,8 +69,8 @@ class Here:
 class Served:
     """A service in a process of its own."""
 
-    def __init__(self, folder, *arguments, **environment):
-        self.store = f"sqlite:///{folder}/shop.db"
+    def __init__(self, folder, *arguments, store=None, **environment):
+        self.store = store or f"sqlite:///{folder}/shop.db"
         self._log = open(f"{folder}/log", "a+")  # noqa: SIM115  a pipe that nobody reads would fill up
         self.process = subprocess.Popen(
             [
@@ -78,7 +78,7 @@ class Served:
                 "-m",
                 "tideproof",
                 "serve",
-                f"sqlite:///{folder}/shop.db",
+                self.store,
                 "--port",
                 "0",
                 *arguments,

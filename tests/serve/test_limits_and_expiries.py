@@ -368,7 +368,8 @@ def test_a_stream_wakes_for_its_experiment_only():
 
 
 def test_the_wait_of_a_webhook_that_fails_doubles_up_to_an_hour(here, monkeypatch):
-    service, now, attempts, successes = here.app.state.service, [5000.0], [], []
+    service, now, attempts, successes = here.app.state.service, [time.time()], [], []
+    begun = now[0]
     monkeypatch.setattr(webhook_store, "checked_target", lambda url, any_target: "8.8.8.8")
     failing, other = (
         here.post("/v1/webhooks", {"url": f"https://{name}.example/"}).json()["id"]
@@ -377,22 +378,24 @@ def test_the_wait_of_a_webhook_that_fails_doubles_up_to_an_hour(here, monkeypatc
 
     def use_up(budget):
         here.post("/v1/experiments/shop/changes", {"change": "budget", "budget": budget})
-        assert here.post("/v1/experiments/shop/ask", {"environment": "monday", "n": 4}).status_code == 200
+        asked = here.post("/v1/experiments/shop/ask", {"environment": "monday", "n": 4}).json()
+        rewards = [{"pull": each["id"], "reward": 1.0} for each in asked["pulls"]]
+        assert here.post("/v1/experiments/shop/tell", {"rewards": rewards}).status_code == 204
 
     here.post("/v1/experiments", {"name": "shop", "arms": ["A", "B"], "policy": "round-robin"})
     use_up(4)
     is_down = [True]
 
-    def send(webhook, experiment, notice, any_target):
+    def send(webhook, message, any_target):
         if webhook.id == failing and is_down:
             attempts.append(now[0])
             raise httpx.ConnectError("unreachable")
         successes.append(webhook.id)
 
     monkeypatch.setattr(webhook_sender, "send", send)
-    monkeypatch.setattr(webhook_sender.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(webhook_sender.time, "time", lambda: now[0])
     service.sender.send_pending()
-    assert (attempts, set(successes)) == ([5000.0], {other})  # one that fails does not stop the others
+    assert (attempts, set(successes)) == ([begun], {other})  # one that fails does not stop the others
     for wait in [*(5.0 * 2**power for power in range(10)), 3600.0, 3600.0]:
         now[0] += wait - 0.5
         service.sender.send_pending()
@@ -505,6 +508,7 @@ def test_default_settings():
     ) == (30.0, 5000.0, 60.0, 43_200.0)
     assert (found.event_streams, found.flag_streams, found.reservations) == (100, 1000, 100_000)
     assert (found.open_experiments, found.flags_per_request) == (200, 100)
+    assert found.postgres_connections == 20
     assert (
         found.time_zone,
         found.origins,

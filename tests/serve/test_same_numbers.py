@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tideproof.report.store_listing import experiment_details, list_row
-from tideproof.serve.webhooks.webhook_sender import pending_notices
+from tideproof.serve.webhooks.webhook_notices import inspect_experiment
 from tideproof.store.read_only_view import find_listing, find_log, read_only_copy
 from tideproof.store.store_urls import open_backend
 from tideproof.text import format_probability
@@ -74,7 +74,7 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
         == (shown["recorded"], len(shown["pending"]))
     )
 
-    notices = {each.kind: each.about for each in pending_notices(run.internals.read())}
+    notices = {each.kind: each.about for each in inspect_experiment(run, 0.0).notices}
     if status.remaining == 0:
         assert notices["experiment.budget_used"]["arm"] == found.arm
         assert notices["experiment.budget_used"]["sentence"] == str(run.internals.read().recommendation)

@@ -12,7 +12,7 @@ import tideproof as tp
 from store.client_processes import check_acknowledged, lines_of, start
 from store.stored_store import check, restore
 from store.stores import ARMS, check_refold, database_of, log_of, memory_of, opened, play, run_sql
-from tideproof.store import log_replay, postgres_connection
+from tideproof.store import log_replay, postgres_errors, postgres_pool
 from tideproof.store.backend import ConnectionLost
 from tideproof.store.group_commit import CommitGroup
 from tideproof.store.store_urls import open_backend
@@ -115,13 +115,13 @@ def test_a_commit_that_the_server_turns_down_is_noticed(postgres):
 
 
 def test_what_the_server_cannot_promise_is_refused(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_connection, "_PROMISES", b"SELECT 'on', 'off'")
+    monkeypatch.setattr(postgres_pool, "_PROMISES", b"SELECT 'on', 'off'")
     with pytest.raises(tp.errors.InputError, match="has synchronous_commit = off"):
         opened(postgres)
 
 
 def test_a_full_disk_is_said(postgres):
-    said = database_of(opened(postgres)).explain_error(psycopg.errors.DiskFull("no space left"))
+    said = postgres_errors.explain_error("shop", psycopg.errors.DiskFull("no space left"))
     assert type(said) is tp.errors.StoreError
     assert "is full: nothing was saved" in str(said)
 
@@ -232,9 +232,9 @@ def test_a_schema_of_something_else_is_left_alone(postgres):
 def test_another_schema_is_refused(postgres, version):
     opened(postgres).close()
     run_sql(postgres, f"UPDATE store_version SET version = {version}")
-    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 3"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 4"):
         tp.Experiment.open(postgres, "prices")
-    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 3"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 4"):
         tp.experiments(postgres)
 
 
@@ -259,7 +259,7 @@ def test_a_server_that_only_reads(postgres):
 
 def test_without_the_driver(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    for name in ("postgres_connection", "postgres_backend"):
+    for name in ("postgres_errors", "postgres_pool", "postgres_connection", "postgres_backend"):
         monkeypatch.delitem(sys.modules, f"tideproof.store.{name}")
     with pytest.raises(
         tp.errors.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
@@ -385,7 +385,7 @@ def test_a_connection_that_is_lost_again_and_again_is_given_up(postgres, monkeyp
 
 
 def test_a_server_that_is_down_is_said_and_one_that_is_back_is_found(postgres, postgres_server, monkeypatch):
-    monkeypatch.setattr(postgres_connection, "TRIES", 2)
+    monkeypatch.setattr(postgres_pool, "TRIES", 2)
     run = opened(postgres)
     play(run, 2)
     postgres_server.kill(signal.SIGQUIT)

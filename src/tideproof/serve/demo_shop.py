@@ -113,8 +113,8 @@ def prepare(app: FastAPI) -> None:
     app.add_middleware(GuestMiddleware, service=service, secret=viewer)
     first = [arm for arm in ARMS if arm != LATE_ARM]
     options = {"budget": DAYS * VISITORS_PER_DAY, "confidence": 0.95}
-    shop, _ = service.experiments.create(NAME, first, options, "demo")
-    shop.note(
+    service.experiments.create(NAME, first, options, "demo")
+    service.experiments.get(NAME).note(
         f"The season begins, and rewards rise from day to day. {LATE_ARM} joins after day {JOIN_DAY}. "
         f"Compare its raw mean with its adjusted mean.",
         by="demo",

@@ -10,8 +10,10 @@ from typing import Any
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.read_model import ExperimentStatus
 from tideproof.serve.problem_details import Problem
-from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
+from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry, StoredAnswer
+from tideproof.store.idempotency_keys import check_same_command
 from tideproof.store.option_check import check_options
 from tideproof.store.store_urls import open_backend
 from tideproof.store.stored_experiments import create
@@ -26,12 +28,13 @@ class ExperimentCache:
     Attributes
     ----------
     url : URL of the store.
-    backend : backend of the store, used while holding `store_lock`; experiments have their own connections.
+    backend : backend of the store, used while holding `store_lock`. In a SQLite file experiments have their
+    own connections; in PostgreSQL all share at most `connections` of them.
     """
 
-    def __init__(self, url: str, most: int) -> None:
+    def __init__(self, url: str, most: int, connections: int | None = None) -> None:
         self.url, self._max_open = url, most
-        self.backend: Backend = open_backend(url)
+        self.backend: Backend = open_backend(url, connections=connections)
         self.store_lock = threading.RLock()
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, Experiment] = OrderedDict()
@@ -59,27 +62,32 @@ class ExperimentCache:
         return run
 
     def create(
-        self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
-    ) -> tuple[Experiment, bool]:
-        """Create an experiment, or return the existing one with this name.
+        self, name: str, arms: Any, options: Mapping[str, Any], by: str, request: StoredAnswer | None = None
+    ) -> tuple[ExperimentStatus, bool]:
+        """Create an experiment, and return its status and whether it is new.
 
-        Also return whether it is new. If the name is taken, `join=True` returns the existing experiment if
-        its options agree; everything else raises an error.
+        If the name is taken, a `request` with an idempotency key gets the existing experiment, provided that
+        arms and options agree with it, and with those of an earlier request with this key. Everything else
+        raises an error. Once the experiment is stored, nothing can fail.
         """
         options = separate_options(options)
         made = Experiment(arms, **options)
         with self.store_lock:
-            new = self.backend.log(name) is None
-            if new:
-                create(self.backend, name, made, by)
-        if not new:
-            if not join:
-                raise Problem(409, f"an experiment named {name!r} already exists: choose another name")
-            try:
-                check_options(Experiment, name, self.get(name).internals.state, arms, options)
-            except InputError as error:
-                raise Problem(409, str(error)) from None
-        return self.get(name), new
+            log, is_new = create(self.backend, name, made, by, () if request is None else (request,))
+            earlier = None if is_new or request is None else log.find_answer(request.key)
+        if is_new:
+            status = made.internals.status()
+            return status._replace(created=status.created._replace(by=by)), True
+        if request is None:
+            raise Problem(409, f"an experiment named {name!r} already exists: choose another name")
+        if earlier is not None:
+            check_same_command(earlier, request.command)
+        run = self.get(name)
+        try:
+            check_options(Experiment, name, run.internals.state, arms, options)
+        except InputError as error:
+            raise Problem(409, str(error)) from None
+        return run.internals.status(), False
 
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""
@@ -102,11 +110,6 @@ class ExperimentCache:
         log = self.find_log(name)
         with self.store_lock:
             return log.read(after, after + most)
-
-    def check_store(self) -> None:
-        """Raise an error if the store cannot be read."""
-        with self.store_lock:
-            self.backend.execute("SELECT count(*) FROM ~api_keys", ())
 
     def __len__(self) -> int:
         """Return the number of open experiments."""

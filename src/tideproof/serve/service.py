@@ -16,6 +16,7 @@ from tideproof.serve.pages.experiment_view import ViewCache
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.prometheus_metrics import ServiceMetrics
 from tideproof.serve.rate_limit import RateLimiter
+from tideproof.serve.readiness_check import ReadinessCheck
 from tideproof.serve.service_settings import Settings
 from tideproof.serve.stream_notifier import Notifier
 from tideproof.serve.webhooks.webhook_sender import WebhookSender
@@ -31,6 +32,7 @@ class Service:
     ----------
     settings : settings of the service.
     experiments : the open experiments; its calls block, so routes make them through `call`.
+    readiness : check of the store for `/readyz`; its calls block, too.
     flags : feature flags; its calls block, too.
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
@@ -44,7 +46,8 @@ class Service:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
-        self.experiments = ExperimentCache(url, settings.open_experiments)
+        self.experiments = ExperimentCache(url, settings.open_experiments, settings.postgres_connections)
+        self.readiness = ReadinessCheck(url)
         self.flags = FlagEvaluator(self.experiments, settings)
         self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
         self.webhooks = WebhookStore(
@@ -91,6 +94,7 @@ class Service:
 
     def close(self) -> None:
         """Close the store. Every acknowledged request is already saved in it."""
+        self.readiness.close()
         self.experiments.close()
 
 

@@ -58,6 +58,7 @@ class Settings:
     reservations : maximum number of reserved pulls per experiment, whose units have not seen their arms yet;
     beyond it, clients with the role evaluator get no new pull.
     open_experiments : maximum number of experiments that are open at the same time.
+    postgres_connections : maximum number of connections to a PostgreSQL server, which all experiments share.
     flags_per_request : maximum number of experiments that one OFREP request evaluates.
     time_zone : time zone whose current date is the default environment.
     session_seconds : duration of a login in seconds.
@@ -79,6 +80,7 @@ class Settings:
     flag_streams: int = 1000
     reservations: int = 100_000
     open_experiments: int = 200
+    postgres_connections: int = 20
     flags_per_request: int = 100
     time_zone: str = "UTC"
     session_seconds: float = 12 * 3600.0

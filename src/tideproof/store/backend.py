@@ -15,7 +15,7 @@ from tideproof.errors import InputError, StoreError
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
-SCHEMA_VERSION = 3  # of the tables of every backend; raise it with every change to them
+SCHEMA_VERSION = 4  # of the tables of every backend; raise it with every change to them
 NO_TABLES = 0  # schema version of a database that contains no store
 
 
@@ -248,10 +248,11 @@ class Backend(Protocol):
         """Return the event log of the experiment with this name, or None if there is none."""
         ...
 
-    def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> ExperimentLog:
-        """Create an experiment unless its name is taken, and return the event log under that name.
+    def create(self, name: str, contents: ExperimentContents) -> tuple[ExperimentLog, bool]:
+        """Create an experiment unless its name is taken, in one transaction.
 
-        The log of a new experiment begins with the entry `first`.
+        Return the event log under that name, and whether this call created it. Of several calls at the same
+        time, in any process, exactly one creates the experiment.
         """
         ...
 

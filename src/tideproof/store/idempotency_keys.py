@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -59,16 +59,26 @@ def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
 
     Raise `UsedKey` if the command is a different one.
     """
+    check_same_command(stored, command)
+    result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
+    if result is None:
+        return None
+    return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]
+
+
+def check_same_command(stored: StoredAnswer, command: str) -> None:
+    """Raise `UsedKey` if the idempotency key of a stored answer is repeated with another command."""
     if stored.command != command:
         raise UsedKey(
             f"the idempotency key {stored.key!r} was already used for another call, "
             f"{_describe_command(stored.command)}, not for {_describe_command(command)}: use a new key for "
             f"each new call"
         )
-    result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
-    if result is None:
-        return None
-    return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]
+
+
+def creation_answer(key: str, options: Mapping[str, Any]) -> StoredAnswer:
+    """Return the answer that is stored with a new experiment if it was created with an idempotency key."""
+    return StoredAnswer(key, 1, json.dumps(["create", [], options], sort_keys=True, default=_plain), "null")
 
 
 def _describe_command(command: str) -> str:

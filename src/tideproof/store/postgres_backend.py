@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.errors import InputError
+from tideproof.errors import InputError, StoreError
 from tideproof.store.backend import (
     MAX_SNAPSHOT_MARKS,
+    ConnectionLost,
     ExperimentContents,
     ExperimentListing,
     LogEntry,
@@ -27,9 +28,12 @@ _MANY = 1000  # rows in one statement
 _COLUMNS = "seq, at, pulls, record, '', writer, hash"
 
 
-def open_from_url(url: str, read_only: bool = False) -> PostgresBackend:
-    """Open the PostgreSQL database at a URL as a store of experiments."""
-    return PostgresBackend(PostgresConnection(url, read_only))
+def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> PostgresBackend:
+    """Open the PostgreSQL database at a URL as a store of experiments.
+
+    With `connections`, this process uses at most so many connections to the database at the same time.
+    """
+    return PostgresBackend(PostgresConnection(url, read_only, connections))
 
 
 class PostgresBackend:
@@ -43,45 +47,59 @@ class PostgresBackend:
         found = self._database.run("SELECT id FROM tideproof.experiments WHERE name = %s", (name,))
         return PostgresLog(self._database, found[0][0]) if found else None
 
-    def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> PostgresLog:
-        """Create an experiment unless its name is taken, and return the event log under that name."""
-        return self._create(name, ExperimentContents(about, [first], [], [writer]))
-
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
         """Create an experiment with all of its contents, in one transaction."""
-        log, last = self._create(name, whole), whole.entries[-1]
-        there = log.read(last.seq - 1, last.seq)
-        # The hash is the same if the server committed but the connection was lost before its reply.
-        if not there or there[0].hash != last.hash:
+        if not self.create(name, whole)[1]:
             raise InputError(f"an experiment named {name!r} already exists: choose another name")
 
-    def _create(self, name: str, whole: ExperimentContents) -> PostgresLog:
-        """Store an experiment with all its contents, unless its name is taken.
+    def create(self, name: str, contents: ExperimentContents) -> tuple[PostgresLog, bool]:
+        """Create an experiment unless its name is taken, in one transaction.
 
-        Return the event log of the experiment with this name.
+        Return the event log under that name, and whether this call created it.
         """
+        is_uncertain = False
 
-        def work() -> None:
+        def work() -> PostgresLog | None:
+            nonlocal is_uncertain
             try:
                 self._database.begin("SELECT")
                 made = self._database.send(
                     "INSERT INTO tideproof.experiments (name, about) VALUES (%s, %s) "
                     "ON CONFLICT DO NOTHING RETURNING id",
-                    (name, whole.about),
+                    (name, contents.about),
                 )
-                if made:
-                    log = PostgresLog(self._database, made[0][0])
-                    for writer in whole.writers:
-                        log.add_writer(writer)
-                    log.append(whole.entries, whole.answers, None)
+                if not made:
+                    return None
+                log = PostgresLog(self._database, made[0][0])
+                for writer in contents.writers:
+                    log.add_writer(writer)
+                log.append(contents.entries, contents.answers, None)
+                is_uncertain = True
+                try:
                     log.commit()
+                except StoreError as error:
+                    is_uncertain = isinstance(error, ConnectionLost)
+                    raise
+                return log
             finally:
                 self._database.roll_back()
 
-        self._database.retry(work)
-        log = self.log(name)
-        assert log is not None
-        return log
+        try:
+            created = self._database.retry(work)
+            if created is not None:
+                return created, True
+            log = self.log(name)
+            assert log is not None
+            # The hash is the same if the server committed but the connection was lost before its reply.
+            first = contents.entries[0]
+            return log, log.read(0, 1)[0].hash == first.hash
+        except StoreError as error:
+            if not is_uncertain:
+                raise
+            raise StoreError(
+                f"it is unknown whether the experiment {name!r} was created: {error}. Repeat the call, with "
+                f"the same idempotency key if it had one"
+            ) from error
 
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""

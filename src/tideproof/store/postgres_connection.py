@@ -1,12 +1,11 @@
-"""Connection to a PostgreSQL database, which is opened again if it is lost."""
+"""Connection of one experiment to a PostgreSQL database, which is opened again if it is lost.
+
+It takes a connection from the pool of the process for each transaction or statement, and gives it back.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
-import time
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,6 +17,8 @@ from tideproof.store.backend import (
     ConnectionLost,
     check_schema_version,
 )
+from tideproof.store.postgres_errors import explain_error, is_stopping, one_line
+from tideproof.store.postgres_pool import shared_pool
 from tideproof.store.postgres_schema import LOCK, TABLES
 from tideproof.text import public_url
 
@@ -28,28 +29,16 @@ try:
 except ImportError:
     raise MissingExtra.for_module("psycopg", "postgres", "an experiment in PostgreSQL") from None
 
-PATIENCE = 60  # seconds to wait for other writers, and seconds that a writer may be idle in a transaction
-TRIES = 80  # attempts to connect again after a lost connection, for about half a minute
-_PAUSES = 0.025, 0.5  # seconds between two attempts: the first, doubled each time, and the longest
 # Connection parameters unless the URL sets them: a dead peer is noticed within half a minute
 CALLER: dict[str, str | int] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "application_name": "tideproof",
 }  # fmt: skip
 
-_SET = f"""
-SET client_encoding = 'UTF8';
-SET lock_timeout = '{PATIENCE}s';
-SET idle_in_transaction_session_timeout = '{PATIENCE}s';
-SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
-""".encode()
-_PROMISES = b"SELECT current_setting('fsync'), current_setting('synchronous_commit')"
 _OURS = (
     b"SELECT to_regclass('tideproof.store_version') IS NOT NULL, "
     b"EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('tideproof'))"
 )
-_GONE = "57P"  # prefix of the error codes with which a stopping server ends connections
 
 T = TypeVar("T")
 Rows = list[Any]
@@ -57,31 +46,26 @@ Rows = list[Any]
 _inherited: list[Any] = []
 
 
-class _Connection(psycopg.Connection[Any]):
-    """PostgreSQL connection that causes no warning if it is garbage-collected while it is open."""
-
-    def __del__(self, *_: Any) -> None:
-        pass
-
-
 class PostgresConnection:
     """Connection to a PostgreSQL database, which a forked child process never shares with its parent.
 
-    Within a transaction a lost connection raises `ConnectionLost`. Outside of one the statement is sent again
-    over a new connection, which is safe for statements that only read.
+    Outside of transactions it is in the pool of the process, where others may use it. Within a transaction a
+    lost connection raises `ConnectionLost`. Outside of one the statement is sent again over a new connection,
+    which is safe for statements that only read.
     """
 
-    def __init__(self, url: str, read_only: bool = False) -> None:
+    def __init__(self, url: str, read_only: bool = False, connections: int | None = None) -> None:
         self.name, self._read_only = public_url(url), read_only
         try:
             self.conninfo = make_conninfo(
                 url, **{k: v for k, v in CALLER.items() if k not in conninfo_to_dict(url)}
             )
         except psycopg.Error as error:
-            raise InputError(f"{self.name!r} is not a valid PostgreSQL URL: {_one_line(error)}") from None
-        self._connection: psycopg.Connection[Any] | None = None
+            raise InputError(f"{self.name!r} is not a valid PostgreSQL URL: {one_line(error)}") from None
+        self._pool = shared_pool(self.conninfo, self.name, read_only, connections)
+        self._connection: psycopg.Connection[Any] | None = None  # taken from the pool
         self._process = 0
-        self._tries, self._warned = 1, False
+        self._checked = False  # whether the tables were found or created
         self._inside = False  # whether a transaction is open
         self._lock = ""  # the statement with which the last transaction took its lock
         self._uncertain_lock = (
@@ -91,7 +75,7 @@ class PostgresConnection:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """Database connection of this process; it is opened if necessary."""
+        """Database connection of this process; it is taken from the pool if necessary."""
         if self._process != os.getpid() and self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
@@ -103,20 +87,20 @@ class PostgresConnection:
             if self._inside:
                 raise ConnectionLost(f"the connection to {self.name!r} was lost")
             self._process = os.getpid()
-            self._connection = self._open()
+            self._connection = self._pool.take(self)
+            self._prepare(self._connection)
         return self._connection
 
     @property
     def is_open(self) -> bool:
         """Whether a database connection is open; if not, the next use opens a new connection."""
-        return self._connection is not None
+        return self._connection is not None or self._pool.idle > 0
 
     def close(self) -> None:
-        """Close the database connection; the next use opens a new one."""
-        self._inside = False
-        if self._process == os.getpid():
-            connection, self._connection = self._connection, None
-            _close(connection)
+        """End the use of the pool; the next use takes a new connection from it."""
+        self.roll_back()
+        self._checked = False
+        self._pool.leave(self)
 
     # -- statements
 
@@ -133,7 +117,11 @@ class PostgresConnection:
 
     def run(self, sql: str, values: Any = None) -> Rows:
         """Run one SQL statement and return its rows."""
-        return self.retry(lambda: self.send_statements(psycopg.Cursor, sql, values, binary=True))
+        try:
+            return self.retry(lambda: self.send_statements(psycopg.Cursor, sql, values, binary=True))
+        finally:
+            if not self._inside:
+                self.roll_back()
 
     def begin(self, lock: str, then: str = "") -> Rows:
         """Begin a database transaction that holds a lock.
@@ -160,12 +148,15 @@ class PostgresConnection:
     def commit(self, sql: str = "", values: Any = None) -> None:
         """Run SQL statements and commit the transaction in one round trip."""
         self.send(f"{sql}; COMMIT", values)
-        self._inside = False
+        self.roll_back()
         if self._status != "COMMIT":
             raise StoreError(f"{self.name!r} did not commit the transaction (status {self._status})")
 
     def roll_back(self) -> None:
-        """Roll back the open transaction, if there is one; a broken connection is closed."""
+        """Roll back the open transaction, if there is one, and give the connection back to the pool.
+
+        A broken connection is closed.
+        """
         self._inside = False
         connection = self._connection
         if connection is None or self._process != os.getpid():
@@ -174,11 +165,14 @@ class PostgresConnection:
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             try:
                 connection.execute(b"ROLLBACK")
-                return
+                status = connection.info.transaction_status
             except psycopg.Error:
                 pass
         if status != TransactionStatus.IDLE:
             self.drop_connection()
+        else:
+            self._connection = None
+            self._pool.give_back(self, connection)
 
     def send_statements(self, kind: Any, sql: str, values: Any = None, **how: Any) -> Rows:
         """Run SQL statements, and return the rows of the last statement that has any."""
@@ -201,25 +195,10 @@ class PostgresConnection:
 
         If the connection was lost, it is closed.
         """
-        if self._connection is None or self._connection.closed or _code(error).startswith(_GONE):
+        if self._connection is None or self._connection.closed or is_stopping(error):
             self.drop_connection()
-            return ConnectionLost(f"the connection to {self.name!r} was lost: {_one_line(error)}")
-        return self.explain_error(error)
-
-    def explain_error(self, error: Exception) -> TideproofError:
-        """Convert an error of the database to an error of tideproof with an explanation."""
-        name, code = repr(self.name), _code(error)
-        if isinstance(error, (psycopg.DataError, UnicodeEncodeError)):
-            return InputError(f"{name} cannot store this value: {_one_line(error)}")
-        if code == "55P03":
-            return StoreError(
-                f"{name} has been locked by other processes for {PATIENCE} s: nothing was saved"
-            )
-        if code == "53100":
-            return StoreError(f"the disk of {name} is full: nothing was saved")
-        if code == "25006":
-            return StoreError(f"{name} cannot be written: the server or the user is read-only")
-        return StoreError(f"{name} could not be read or written: {_one_line(error)}")
+            return ConnectionLost(f"the connection to {self.name!r} was lost: {one_line(error)}")
+        return explain_error(self.name, error)
 
     # -- the connection
 
@@ -227,55 +206,27 @@ class PostgresConnection:
         """Close a database connection whose transaction may or may not have been committed."""
         self._uncertain_lock = self._lock
         connection, self._connection = self._connection, None
-        _close(connection)
-
-    def _open(self) -> psycopg.Connection[Any]:
-        """Open a database connection, trying several times if an earlier one was lost."""
-        failed: Exception | None = None
-        for each in range(self._tries):
-            if each:
-                time.sleep(min(_PAUSES[0] * 2.0**each, _PAUSES[1]) * random.uniform(0.5, 1.0))
-            connection = None
-            try:
-                connection = _Connection.connect(self.conninfo, autocommit=True)
-                self._prepare(connection)
-                self._tries = TRIES
-                return connection
-            except BaseException as error:
-                _close(connection)
-                if not isinstance(error, psycopg.Error):
-                    raise
-                if not _is_loss(error):
-                    raise self.explain_error(error) from None
-                failed = error
-        self._tries = 1  # the next call fails at once instead of waiting again
-        raise StoreError(f"cannot connect to {self.name!r}: {_one_line(failed)}") from None
+        self._pool.discard(self, connection)
 
     def _prepare(self, connection: psycopg.Connection[Any]) -> None:
-        """Check the durability settings of the server, and create missing tables."""
-        connection.execute(_SET)
-        fsync, kept = connection.execute(_PROMISES).fetchone() or ("", "")
-        if kept == "off":
-            raise InputError(
-                f"{self.name!r} has synchronous_commit = off and does not allow a connection to turn it on. "
-                f"Acknowledged data could be lost: allow synchronous_commit = on for this user"
-            )
-        if fsync == "off" and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self.name!r} runs with fsync = off: if its machine fails, it loses acknowledged data and "
-                f"the database may be damaged",
-                stacklevel=2,
-            )
-        version = _version(connection, self.name)
-        if version == NO_TABLES and not self._read_only:
-            version = _create_tables(connection, self.name)
-        check_schema_version(self.name, version)
-        if self._read_only:
-            connection.execute(b"SET default_transaction_read_only = on")
-        if self._uncertain_lock:  # wait until the server has committed or rolled back the lost transaction
-            connection.execute(f"BEGIN; {self._uncertain_lock}; ROLLBACK".encode())
-            self._uncertain_lock = ""
+        """Check or create the tables at the first use, and wait for a transaction that was lost."""
+        try:
+            if not self._checked:
+                version = _version(connection, self.name)
+                if version == NO_TABLES and not self._read_only:
+                    version = _create_tables(connection, self.name)
+                check_schema_version(self.name, version)
+                self._checked = True
+            if self._uncertain_lock:  # wait until the server has committed or rolled back the transaction
+                connection.execute(f"BEGIN; {self._uncertain_lock}; ROLLBACK".encode())
+                self._uncertain_lock = ""
+        except psycopg.Error as error:
+            found = self._translate_error(error)
+            self.roll_back()
+            raise found from None
+        except BaseException:
+            self.roll_back()
+            raise
 
 
 def _version(connection: psycopg.Connection[Any], name: str) -> int:
@@ -301,27 +252,3 @@ def _create_tables(connection: psycopg.Connection[Any], name: str) -> int:
             connection.execute(f"INSERT INTO tideproof.store_version VALUES ({SCHEMA_VERSION})".encode())
             version = SCHEMA_VERSION
     return version
-
-
-def _close(connection: psycopg.Connection[Any] | None) -> None:
-    """Close a database connection, unless it is None."""
-    if connection is not None:
-        with contextlib.suppress(psycopg.Error):
-            connection.close()
-
-
-def _code(error: Exception) -> str:
-    """Return the SQLSTATE code of an error, or an empty string if the server did not raise it."""
-    return getattr(error, "sqlstate", None) or ""
-
-
-def _is_loss(error: Exception) -> bool:
-    """Return whether an error means a lost connection, so that a new connection may succeed."""
-    return isinstance(error, psycopg.OperationalError) and (
-        not _code(error) or _code(error).startswith(_GONE)
-    )
-
-
-def _one_line(error: object) -> str:
-    """Return the text of an error in one line."""
-    return "; ".join(line.strip() for line in str(error).splitlines() if line.strip()) or type(error).__name__

@@ -27,8 +27,8 @@ _ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END = 2**62
 
 
-def open_from_url(url: str, read_only: bool = False) -> SqliteBackend:
-    """Open the SQLite file at a URL as a store of experiments."""
+def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> SqliteBackend:
+    """Open the SQLite file at a URL as a store of experiments; `connections` has no effect on files."""
     return SqliteBackend(sqlite_path(url), read_only)
 
 
@@ -43,23 +43,22 @@ class SqliteBackend:
         found = self._database.run("SELECT id FROM experiments WHERE name = ?", (name,))
         return SqliteLog(self._database, found[0][0]) if found else None
 
-    def create(self, name: str, about: str, first: LogEntry, writer: Writer) -> SqliteLog:
-        """Create an experiment unless its name is taken, and return the event log under that name."""
+    def create(self, name: str, contents: ExperimentContents) -> tuple[SqliteLog, bool]:
+        """Create an experiment unless its name is taken, in one transaction.
+
+        Return the event log under that name, and whether this call created it.
+        """
         self._database.begin()
         try:
-            return self.log(name) or self._create(name, ExperimentContents(about, [first], [], [writer]))
+            log = self.log(name)
+            return (self._create(name, contents), True) if log is None else (log, False)
         finally:
             self._database.roll_back()
 
     def import_experiment(self, name: str, whole: ExperimentContents) -> None:
         """Create an experiment with all of its contents, in one transaction."""
-        self._database.begin()
-        try:
-            if self.log(name) is not None:
-                raise InputError(f"an experiment named {name!r} already exists: choose another name")
-            self._create(name, whole)
-        finally:
-            self._database.roll_back()
+        if not self.create(name, whole)[1]:
+            raise InputError(f"an experiment named {name!r} already exists: choose another name")
 
     def _create(self, name: str, whole: ExperimentContents) -> SqliteLog:
         """Write a new experiment and commit the transaction."""

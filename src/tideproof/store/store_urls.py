@@ -30,18 +30,19 @@ _SHARED_DRIVES = {
 }  # fmt: skip
 
 
-def open_backend(url: str, read_only: bool = False) -> Backend:
+def open_backend(url: str, read_only: bool = False, connections: int | None = None) -> Backend:
     """Open the store, a database with experiments, at a URL.
 
-    With `read_only`, the store must exist and is not changed.
+    With `read_only`, the store must exist and is not changed. With `connections`, this process uses at most
+    so many connections to a PostgreSQL server for this store; experiments share them.
     """
     if not isinstance(url, str) or "://" not in url:
         raise InputError(f"a store must be a URL such as 'sqlite:///shop.db', not {describe_value(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
         raise UnknownName.with_suggestion("scheme", scheme, SCHEMES, f"in the URL {public_url(url)!r}")
-    open_from_url: Callable[[str, bool], Backend] = import_module(SCHEMES[scheme]).open_from_url
-    return open_from_url(url, read_only)
+    open_from_url: Callable[[str, bool, int | None], Backend] = import_module(SCHEMES[scheme]).open_from_url
+    return open_from_url(url, read_only, connections)
 
 
 def sqlite_path(url: str) -> str:

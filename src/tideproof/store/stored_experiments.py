@@ -6,7 +6,7 @@ import datetime
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tideproof._version import __version__
@@ -18,7 +18,7 @@ from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.store import hash_chain
-from tideproof.store.backend import Backend, ExperimentLog, Writer
+from tideproof.store.backend import Backend, ExperimentContents, ExperimentLog, StoredAnswer, Writer
 from tideproof.store.log_replay import load_state
 from tideproof.store.option_check import check_options
 from tideproof.store.shared_log import SharedEventLog, summary_text
@@ -50,17 +50,24 @@ def open_experiment(
                     "experiment", name, known, f"in {public_url(url)!r}; pass arms=[...] to create it"
                 )
             made = cls(arms, clock=clock, **options)
-            log = create(backend, name, made)
+            log, _ = create(backend, name, made)
         return _join(cls, url, name, log, arms, clock, options)
     except BaseException:
         backend.close()
         raise
 
 
-def create(backend: Backend, name: str, run: Experiment, by: str | None = None) -> ExperimentLog:
-    """Create an experiment in a store from an experiment in memory, and return its event log.
+def create(
+    backend: Backend,
+    name: str,
+    run: Experiment,
+    by: str | None = None,
+    answers: Sequence[StoredAnswer] = (),
+) -> tuple[ExperimentLog, bool]:
+    """Create an experiment in a store from an experiment in memory, unless its name is taken.
 
-    If the name is taken, the existing log is returned.
+    Return the event log under that name, and whether this call created it. `answers` are stored with a new
+    experiment, for calls with idempotency keys.
     """
     state, writer = run.internals.state, secrets.token_bytes(8)
     first = hash_chain.make_entry(state.created._replace(by=by), 1, 0, writer, hash_chain.INITIAL_HASH)
@@ -69,7 +76,7 @@ def create(backend: Backend, name: str, run: Experiment, by: str | None = None) 
     # raises an error if the experiment could not be opened again with its stored policy
     policy_from_description(created.policy, unregistered(state.spec))
     signed = Writer(writer, code_fingerprint(state.spec) or "", __version__)
-    return backend.create(name, summary_text(state), first, signed)
+    return backend.create(name, ExperimentContents(summary_text(state), [first], answers, [signed]))
 
 
 def _join(

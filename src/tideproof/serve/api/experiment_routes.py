@@ -18,6 +18,7 @@ from tideproof.serve.idempotent_calls import IdempotencyKey, author_of, run_comm
 from tideproof.serve.problem_details import RESPONSES, Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.service import Service, service_of
+from tideproof.store.idempotency_keys import creation_answer
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=RESPONSES)
 
@@ -36,8 +37,8 @@ async def begin(
 ) -> m.ExperimentInfo:
     """Create an experiment.
 
-    If the name is taken, the status is 409. With an `Idempotency-Key`, repeating the request with the same
-    options returns the existing experiment with status 200.
+    If the name is taken, the status is 409. A request with an `Idempotency-Key` and the arms and options of
+    the existing experiment, such as a repeated request, returns this experiment with status 200.
     """
     service = service_of(request)
     if not key.reaches(body.name):
@@ -45,6 +46,7 @@ async def begin(
     if body.name in (".", ".."):
         raise Problem(400, f"name must not be {body.name!r}, which has a special meaning in URLs")
     given = body.model_dump(exclude_unset=True)
+    repeatable = None if once is None else creation_answer(f"{key.id}:{once}", given)
     name, arms = given.pop("name"), given.pop("arms")
 
     def work() -> tuple[dict[str, Any], bool]:
@@ -57,12 +59,10 @@ async def begin(
         try:
             if "policy" in given or options:
                 given["policy"] = policy(given.get("policy", "contrast"), **options)
-            run, new = service.experiments.create(
-                name, arms, given, author_of(key, None), join=once is not None
-            )
+            status, new = service.experiments.create(name, arms, given, author_of(key, None), repeatable)
         except UnknownName as error:
             raise Problem(400, str(error), "UnknownName") from None
-        return serializers.experiment(run.internals.status(), name), new
+        return serializers.experiment(status, name), new
 
     found, new = await service.call(work)
     response.status_code = 201 if new else 200

@@ -28,7 +28,7 @@ async def alive(_caller: AnyCaller) -> m.Health:
 
 @router.get("/readyz", summary="Check that the service is ready")
 async def ready(request: Request, _caller: AnyCaller) -> m.Health:
-    """Return status 200 if the store can be read and the service is not stopping."""
+    """Return status 200 if the store can be read and written, and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
         raise Problem(
@@ -36,7 +36,7 @@ async def ready(request: Request, _caller: AnyCaller) -> m.Health:
             "the service is shutting down: send requests to another instance, or retry later",
             "StoreError",
         )
-    await service.call(service.experiments.check_store)
+    await service.call(service.readiness.check)
     return m.Health(status="ready", version=__version__)
 
 

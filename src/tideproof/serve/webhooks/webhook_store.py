@@ -1,4 +1,4 @@
-"""Registered webhooks of a store, and which messages each of them has already sent."""
+"""Registered webhooks of a store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.serve.auth.api_keys import Key, name_experiments
+from tideproof.serve.webhooks.webhook_queue import WebhookQueue
 from tideproof.serve.webhooks.webhook_targets import checked_target
 from tideproof.store.backend import Backend
 
@@ -36,24 +37,20 @@ class Webhook(NamedTuple):
         return self.experiments is None or experiment in self.experiments
 
 
-class WebhookCursor(NamedTuple):
-    """Record of what a webhook has already reported about one experiment.
-
-    It consists of the number of events that were processed, and the messages that were sent.
-    """
-
-    events: int
-    said: tuple[str, ...]
-
-
 class WebhookStore:
     """The registered webhooks that a database contains.
 
     Calls block, and are thread-safe.
+
+    Attributes
+    ----------
+    any_target : whether messages may be sent to private networks.
+    queue : the queues of their messages.
     """
 
     def __init__(self, backend: Backend, lock: threading.RLock, any_target: bool) -> None:
         self._backend, self._lock, self.any_target = backend, lock, any_target
+        self.queue = WebhookQueue(backend, lock)
 
     def create(self, url: str, experiments: Sequence[str] | None, by: Key) -> Webhook:
         """Register a webhook and return it with its secret."""
@@ -97,21 +94,4 @@ class WebhookStore:
             raise UnknownName(f"there is no webhook with the id {id!r}")
         with self._lock:
             self._backend.execute("DELETE FROM ~webhooks WHERE id = ?", (id,))
-            self._backend.execute("DELETE FROM ~webhook_cursors WHERE webhook = ?", (id,))
-
-    def read_cursors(self, id: str) -> dict[str, WebhookCursor]:
-        """Return what a webhook has already reported about each experiment."""
-        with self._lock:
-            rows = self._backend.execute(
-                "SELECT experiment, events, said FROM ~webhook_cursors WHERE webhook = ?", (id,)
-            )
-        return {name: WebhookCursor(events, tuple(json.loads(said))) for name, events, said in rows}
-
-    def save_cursor(self, id: str, experiment: str, cursor: WebhookCursor) -> None:
-        """Store what a webhook has already reported about an experiment."""
-        with self._lock:
-            self._backend.execute(
-                "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "
-                "DO UPDATE SET events = excluded.events, said = excluded.said",
-                (id, experiment, cursor.events, json.dumps(cursor.said)),
-            )
+        self.queue.delete(id)

@@ -9,7 +9,20 @@ from urllib.parse import urlsplit
 from tideproof.errors import InputError, describe_value
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_TRANSLATION_NETWORKS = ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48")
+
+# The special-purpose address registries of IANA (RFC 6890), and multicast
+_SPECIAL_IPV4 = tuple(
+    ipaddress.IPv4Network(each)
+    for each in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+        "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+        "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    )
+)  # fmt: skip
+_PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")  # all public addresses that IANA has allocated so far
+_SPECIAL_IPV6 = tuple(  # protocol assignments with Teredo, documentation, and 6to4 tunnels
+    ipaddress.IPv6Network(each) for each in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
 MAX_URL_LENGTH = 2000  # maximum length of a URL
 
 
@@ -57,14 +70,18 @@ def _host_and_port(url: str, schemes: tuple[str, ...]) -> tuple[str, int | None]
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address, and any IPv4 address embedded in it, is on the public internet.
+    """Return whether an IP address is on the public internet.
 
-    >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
-    (True, False, False)
+    The answer does not depend on the version of Python, whose lists of special networks differ. IPv6
+    addresses of translators and tunnels, which contain an IPv4 address, are not public. An IPv4 address that
+    is only written as IPv6 is judged as IPv4.
+
+    >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1"), is_public("fec0::1")
+    (True, False, False, False)
     """
     found: Address = ipaddress.ip_address(address)
     if isinstance(found, ipaddress.IPv6Address):
-        if found.teredo is not None or any(found in each for each in _TRANSLATION_NETWORKS):
-            return False
-        found = found.ipv4_mapped or found.sixtofour or found
-    return found.is_global and not found.is_multicast
+        if found.ipv4_mapped is None:
+            return found in _PUBLIC_IPV6 and not any(found in each for each in _SPECIAL_IPV6)
+        found = found.ipv4_mapped
+    return not any(found in each for each in _SPECIAL_IPV4)

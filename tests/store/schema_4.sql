@@ -1,7 +1,6 @@
 
     CREATE SCHEMA IF NOT EXISTS tideproof;
     CREATE TABLE tideproof.store_version (version integer NOT NULL);
-    INSERT INTO tideproof.store_version VALUES (0);
     CREATE TABLE tideproof.experiments (
         id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, about text NOT NULL
     );
@@ -42,7 +41,6 @@
     );
     ALTER TABLE tideproof.snapshots ALTER COLUMN contents SET STORAGE EXTERNAL;
     
-
     CREATE TABLE tideproof.api_keys (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL,
         experiments TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, made_by TEXT,
@@ -51,29 +49,34 @@
     CREATE TABLE tideproof.sessions (
         hash TEXT PRIMARY KEY, key TEXT NOT NULL, ends_at DOUBLE PRECISION NOT NULL
     );
-    
-
+    CREATE TABLE tideproof.write_checks (
+        id INTEGER PRIMARY KEY, at DOUBLE PRECISION NOT NULL
+    );
     CREATE TABLE tideproof.webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT
     );
     CREATE TABLE tideproof.webhook_cursors (
-        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, said TEXT NOT NULL,
+        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, due_at DOUBLE PRECISION,
         PRIMARY KEY (webhook, experiment)
     );
+    CREATE TABLE tideproof.webhook_messages (
+        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL,
+        attempts INTEGER NOT NULL, free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
+    );
+    CREATE INDEX unsent_messages ON tideproof.webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     
-DELETE FROM tideproof.store_version;
-INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (3);
+INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (4);
 INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast"}');
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null},"ae63924fa9"]', '\x21ba59695bd81965'::bytea, '\x9c6ce2b74aae0cb57fd7a658094c9816'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\xf60826ceeadf3c63'::bytea, '\x140b1105bc058e07366ed4efa99a31bb'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\xf60826ceeadf3c63'::bytea, '\xea16d4be695dbf72a94ba9869ba3809e'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\xf60826ceeadf3c63'::bytea, '\x6f7544e5660cef5cde732f3fa8b5b4d9'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\xf60826ceeadf3c63'::bytea, '\x28ab4c3c3864c4c76ea84d7d1cdfe844'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\xf60826ceeadf3c63'::bytea, '\x19d11879efae47ca7aa62b914a347996'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\xf60826ceeadf3c63'::bytea, '\x88086fe6baff99987924e24082584eb7'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\xf60826ceeadf3c63'::bytea, '\x9704ddfaf9aa1eb37df5d9946af88f9c'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"edb8f3d3c2"]', '\x7a4095656c00aba6'::bytea, '\xb6bfe19d1c5f9d801e7794d2ccad8989'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xa9b945adec86b27ba03428a4e90e3be9'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x799dce22558bcfe3'::bytea, '\x3f96cd48c3a811bd0ea6c21cae786579'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x799dce22558bcfe3'::bytea, '\x8d54d0397898b5600dd36b6014352aed'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x799dce22558bcfe3'::bytea, '\xc631eb4e1b743e720484584e36ccd575'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x799dce22558bcfe3'::bytea, '\x152e0edf3c7985a627109efb4fac8bbc'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x799dce22558bcfe3'::bytea, '\x810c91c85f4786ddc35bf9da0b4618ad'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xcce1541b406b2b93a3230323337996a0'::bytea);
 INSERT INTO tideproof.answers OVERRIDING SYSTEM VALUE VALUES (1, 'first', 8, '["ask", [], {"environment": "tuesday"}]', '3');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x21ba59695bd81965'::bytea, 'e4b4b1c00f27e9267e2cdff71530c1f61bd593203eca286b6ec138974fcb6367', '0.1.0');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\xf60826ceeadf3c63'::bytea, 'e4b4b1c00f27e9267e2cdff71530c1f61bd593203eca286b6ec138974fcb6367', '0.1.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x7a4095656c00aba6'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x799dce22558bcfe3'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
 SELECT setval('tideproof.experiments_id_seq', max(id)) FROM tideproof.experiments;
