@@ -99,6 +99,7 @@ class Cells:
     units : rewards by unit; None if units are unknown or every row is a unit of its own.
     slope : slope of the covariates that were removed from the rewards; None without covariates.
     logs : cells of the logarithms of the same rewards; None if they are unknown or not needed.
+    divisor : (C,) mean of the column by which rewards are divided, if they are quotients; otherwise None.
     """
 
     arms: list[Any]
@@ -118,6 +119,7 @@ class Cells:
     units: UnitRewards | None = None
     slope: CovariateSlope | None = None
     logs: Cells | None = None
+    divisor: Floats | None = None
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
