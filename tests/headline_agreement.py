@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import numpy as np
 import tideproof as tp
 from real_tables import TABLES, RealTable, draw_options, draw_rows
 from tideproof.analysis import Fit
-from tideproof.analysis.words.analysis_report import describe_fit
+from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
 from tideproof.analysis.words.decision_text import IS_BEST
 from tideproof.errors import TideproofError
 
@@ -79,6 +80,16 @@ def _disagreements_of_leads(fit: Fit, sign: float) -> Iterator[str]:
             yield f"{arm} is a candidate although the interval of the lead over it excludes 0"
 
 
+def advised_options(fit: Fit) -> dict[str, object]:
+    """Return the options of `fit` that the report of an analysis advises, with their values."""
+    report = describe_fit(fit, ExtraParts(single_rows=True))
+    text = " ".join([report.verdict, *report.warnings, *report.notes])
+    text = re.sub(r"variance='[^']*' (does not allow|requires)|\(scale=[^)]*\)", "", text)
+    found: dict[str, object] = dict(re.findall(r"\b(variance|scale|robust)='([^']*)'", text))
+    found |= {name: float(value) for name, value in re.findall(r"\b(winsorize)=([0-9.]*[0-9])", text)}
+    return found | ({"adaptive": True} if "adaptive=True" in text else {})
+
+
 def check_sub_sample(table: RealTable, seed: int) -> tuple[str, list[str]]:
     """Analyze a random sub-sample; return its standing, or why it was not analyzed, and the contradictions."""
     random = np.random.default_rng([seed, TABLES.index(table)])
@@ -92,9 +103,18 @@ def check_sub_sample(table: RealTable, seed: int) -> tuple[str, list[str]]:
         return "not possible", []
     if len(fit.groups) > 1:
         return "not comparable", []
+    advised = advised_options(fit)
     said = f"{table.source}, {len(rows)} rows, {options}, seed {seed}"
     standing = fit.decision.standing if fit.decision.doubt is None else str(fit.decision.doubt)
-    return standing, [f"{said}: {found}" for found in disagreements(fit)]
+    wrong = list(disagreements(fit))
+    used = {"scale": "auto", "variance": "auto", "adaptive": False} | options
+    if repeated := [name for name, value in advised.items() if used.get(name) == value]:
+        wrong.append(f"options in use are advised: {repeated}")
+    try:
+        tp.fit(rows, arm="arm", environment="environment", **({"reward": "reward"} | options | advised))
+    except TideproofError as error:
+        wrong.append(f"the advice {advised} fails: {error}")
+    return standing, [f"{said}: {found}" for found in wrong]
 
 
 def main(count: int) -> None:

@@ -92,7 +92,7 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         *columns,
         column("raw mean", mean("raw_mean")),
         column(
-            f"raw minus adjusted{points}",
+            f"{_bias_name(fit)}{points}",
             lambda row: (
                 MISSING
                 if row["bias"] is None
@@ -101,6 +101,11 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         ),
         column("rewards", lambda row: f"{row['n']:,}"),
     ]
+
+
+def _bias_name(fit: Fit) -> str:
+    """Return the name of the bias of raw means by shifts, which does not contain the effect of covariates."""
+    return "raw minus adjusted" if fit.cells.slope is None else "bias of the raw mean by shifts"
 
 
 def format_chance(p: float | None) -> str:
@@ -120,7 +125,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
         "arm": Heading("arm"),
         "mean": Heading("adjusted mean", means),
         "raw_mean": Heading("raw mean", means),
-        "raw_bias": Heading(f"raw minus adjusted{points}", changes, "+"),
+        "raw_bias": Heading(f"{_bias_name(fit)}{points}", changes, "+"),
         "period_mean": Heading("period-weighted mean", means),
         "period_bias": Heading(f"period-weighted minus adjusted{points}", changes, "+"),
     }

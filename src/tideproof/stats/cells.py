@@ -105,6 +105,7 @@ class Cells:
     logs : cells of the logarithms of the same rewards; None if they are unknown or not needed.
     utc : the periods that are environments, such as "days", if times with a time zone were converted to UTC;
         "" otherwise.
+    divisor : (C,) mean of the column by which rewards are divided, if they are quotients; otherwise None.
     """
 
     arms: list[Any]
@@ -125,6 +126,7 @@ class Cells:
     slope: CovariateSlope | None = None
     logs: Cells | None = None
     utc: str = ""
+    divisor: Floats | None = None
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:

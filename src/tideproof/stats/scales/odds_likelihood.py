@@ -148,7 +148,8 @@ class _Quadrature(NamedTuple):
 def _quadratures(part: Cells, T: Floats, theta: Floats) -> Iterator[_Quadrature]:
     """Yield the terms of the integrals for expected numbers of ones and their covariances, in batches."""
     centre = solve_levels(part, T, theta)
-    p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
+    with np.errstate(over="ignore"):
+        p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
     deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
     period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
     period += 1.0 - period % 2.0  # Odd, because z = 0 at t = pi for p = 1/2.
@@ -212,7 +213,8 @@ def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
     wanted = np.log(T / (part.sizes - T))
     found = wanted - part.by_environment(part.n * theta[part.arm]) / part.sizes
     for _ in range(100):
-        p = 1.0 / (1.0 + np.exp(-found[part.environment] - theta[part.arm]))
+        with np.errstate(over="ignore"):
+            p = 1.0 / (1.0 + np.exp(-found[part.environment] - theta[part.arm]))
         mean, variance = (part.by_environment(x) for x in (part.n * p, part.n * p * (1.0 - p)))
         if np.all(np.abs(mean - T) < 0.01 * np.sqrt(variance) + 1e-3):
             break

@@ -334,6 +334,8 @@ def estimate_levels(cells: Cells) -> EnvironmentLevels:
     mean = cells.by_environment(cells.n * cells.mean) / m
     overall = float(np.average(mean, weights=cells.sizes))
     noise = float(np.sum(_sum_variances(cells)) / np.sum(cells.n))
+    if cells.binary:  # all rewards of each cell may be equal by chance
+        noise = max(noise, overall * (1.0 - overall) / cells.n.sum())
     spread = float(np.sum(m * (mean - overall) ** 2)) - (cells.J - 1.0) * noise
     between = max(0.0, spread / max(1.0, float(np.sum(m) - np.sum(m**2) / np.sum(m))))
     kept = between / (between + noise / m) if between > 0.0 else np.zeros(cells.J)

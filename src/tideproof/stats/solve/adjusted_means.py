@@ -171,9 +171,13 @@ def means_and_shifts(
 
 
 def raw_mean(c: Cells) -> Floats:
-    """Return the unadjusted mean reward of each arm: (K,); NaN for an arm without rewards."""
+    """Return the unadjusted mean reward of each arm: (K,); NaN for an arm without rewards.
+
+    If rewards are quotients, it is the sum of the numerators over the sum of the denominators.
+    """
+    weight = c.n if c.divisor is None else c.n * c.divisor
     with np.errstate(invalid="ignore"):
-        return c.by_arm(c.n * c.mean) / c.counts
+        return c.by_arm(weight * c.mean) / c.by_arm(weight)
 
 
 def period_mean(c: Cells) -> Floats:

@@ -40,7 +40,9 @@ def ratio_cells(c: Cells, denominator: Floats, products: Floats, name: str) -> C
     R = c.mean / denominator
     squares = products[0, 0] - 2.0 * R * products[0, 1] + R**2 * products[1, 1]
     left = np.maximum(squares, 0.0) / denominator**2
-    found = replace(c, mean=R, squares=left, cubes=None, fourths=None, low=None, high=None)
+    found = replace(
+        c, mean=R, squares=left, cubes=None, fourths=None, low=None, high=None, divisor=denominator
+    )
     spread = products[1, 1] / (c.n * denominator**2)  # squared coefficient of variation of the denominator
     worth = float(np.sum(c.n) / np.sum(1.0 + spread))  # effective rows of an average cell
     return replace(found, squares=left * _excess_scatter(found)) if worth < _FEW_ROWS else found
