@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
 from tideproof.table import Table
@@ -154,3 +155,18 @@ def test_a_long_table_is_shown_without_its_middle():
     numbers = [int(text) for text in shown if text.isdigit()]
     assert numbers == [*range(1, 11), *range(16, 26)]
     assert lines[-1].strip() == "25 rows"
+
+
+def test_a_wide_table_fits_80_columns():
+    words = {f"number {k}": [k + 0.5, 2.25] for k in range(9)}
+    names = ["a name of many words, which nobody would call short", "変種の名前はここでとても長い" * 4]
+    lines = repr(Table({"arm": names} | words)).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert sum(line.startswith("arm ") for line in lines) == sum(
+        line.startswith("a name of ma…") for line in lines
+    )
+    for k in range(9):
+        assert sum(line.count(f"number {k}") for line in lines) == 1
+    assert max(map(cell_len, repr(Table({"arm": [names[0], "B"]})).splitlines())) == len(
+        names[0]
+    )  # if there is room

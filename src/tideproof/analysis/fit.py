@@ -59,8 +59,9 @@ def fit(
         groups the rows itself.
     arm, environment, reward
         Names of the columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a timestamp column
-        `ts` (or of seconds or milliseconds since 1970), or a combination of columns such as `rep:block`. Two
-        factors with additive effects are written `cow + period`. None: all rows share one environment.
+        `ts` (or of seconds or milliseconds since 1970); `day(ts, dayfirst)` and `day(ts, monthfirst)` say how
+        to read dates such as 1/2/2024. Environments and arms may be combinations of columns such as
+        `rep:block`. Two factors with additive effects are written `cow + period`. None: all rows share one environment.
         Rewards may be numbers, truth values (also as yes and no), or a ratio of two columns: `revenue /
         sessions`, the sum of one over the sum of the other.
     time
@@ -99,7 +100,8 @@ def fit(
         Without it they hold for one look.
     n, sample_variance, sd
         For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
-        standard deviation; `reward` then holds means.
+        standard deviation; `reward` then holds means. The number may be a sum of columns, such as `won +
+        lost`.
     successes
         For aggregated rows of 0/1 rewards: the column of how many of the n rewards were 1, in place of
         `reward`.

@@ -2,11 +2,12 @@
 
 The path of a row of a CSV file: `dataset` opens the file; `sources.duckdb_files` finds its format;
 `column_guess` (for the command line) guesses the columns; a `ColumnSpec` specifies them; `group_by_sql`
-groups the rows by SQL; `cell_assembly` makes cells of the groups.
+groups the rows by SQL, after `time_columns` has looked at columns of times; `cell_assembly` makes cells of
+the groups.
 Data frames, columns in memory and DuckDB relations have their own files in `sources` and join that path at
 the grouping. Excel and SQLite tables are read into memory first. `aggregated_rows` reads rows that are
-aggregated already, `number_text` reads rewards that are text, and `time_periods` assigns times to hours, days
-and weeks.
+aggregated already, `number_text` reads rewards that are text, `date_order` reads dates that are text, and
+`time_periods` assigns times to hours, days and weeks.
 
 The rest of the package works with cells only. The engine that holds the rows groups them, so that even a
 billion rows need only K x J cells in memory here.
@@ -53,7 +54,8 @@ def cells(
         PostgreSQL database.
     arm, environment, reward
         Names of three columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a timestamp
-        column `ts`, a combination of columns such as `rep:block`, or None: all rows share one environment.
+        column `ts`, or None: all rows share one environment. It and the arm may be combinations of columns
+        such as `rep:block`.
     n, variance, sd
         For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
         standard deviation; `reward` then holds means.
