@@ -88,6 +88,29 @@ def test_a_call_that_gets_no_connection_says_so(postgres, monkeypatch):
     backend.close()
 
 
+def test_a_server_that_accepts_no_more_connections_serves_with_those_it_has(postgres, monkeypatch):
+    pool = postgres_pool.PostgresPool(postgres, "shop", read_only=False)
+    users = [threading.Event(), threading.Event()]
+    only, refused = pool.take(users[0]), []
+
+    def refuse(*args, **kwargs):
+        refused.append(args)
+        raise psycopg.OperationalError("sorry, too many clients already")
+
+    monkeypatch.setattr(psycopg.Connection, "connect", refuse)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(pool.take(users[1])))
+    thread.start()
+    while not refused:
+        pass
+    pool.give_back(users[0], only)
+    thread.join(20.0)
+    assert found == [only]
+    pool.give_back(users[1], only)
+    for user in users:
+        pool.leave(user)
+
+
 def test_a_connection_of_an_object_that_is_gone_is_replaced(postgres, monkeypatch):
     monkeypatch.setattr(postgres_pool, "_CHECK", 0.01)
     backend = open_backend(postgres, connections=1)

@@ -69,7 +69,7 @@ class PostgresPool:
         """Forget all connections without closing them, because they belong to the parent process."""
         _inherited.extend(getattr(self, "_idle", ()))
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._idle: list[psycopg.Connection[Any]] = []
         self._busy: WeakSet[object] = WeakSet()  # users that have a connection, or are opening one
         self._users: WeakSet[object] = WeakSet()  # users that have not closed the pool since their last use
@@ -96,15 +96,16 @@ class PostgresPool:
                     f"this one: open the experiment in this process"
                 )
         self._wait_for_turn(user)
-        with self._lock:
-            found = self._idle.pop() if self._idle else None
-        if found is not None:
-            return found
         try:
-            return self._open()
+            return self._pop_idle() or self._open()
         except BaseException:
             self.discard(user, None)
             raise
+
+    def _pop_idle(self) -> psycopg.Connection[Any] | None:
+        """Return an open connection that nobody uses, or None if there is none."""
+        with self._lock:
+            return self._idle.pop() if self._idle else None
 
     def _wait_for_turn(self, user: object) -> None:
         """Wait until fewer connections than `size` are in use, and count one more for this user."""
@@ -167,6 +168,8 @@ class PostgresPool:
         """End the use of the pool by a user that has no connection; the last one closes all connections."""
         with self._lock:
             self._users.discard(user)
+            self._busy.discard(user)
+            self._wake_next()
             unused: list[psycopg.Connection[Any]] = []
             if not self._users:
                 unused, self._idle = self._idle, []
@@ -174,11 +177,16 @@ class PostgresPool:
             close_connection(each)
 
     def _open(self) -> psycopg.Connection[Any]:
-        """Open a database connection, trying several times if an earlier one was lost."""
+        """Open a database connection, trying several times if an earlier one was opened.
+
+        Meanwhile, another thread may give one back, which is all there is if the server accepts no more.
+        """
         failed: Exception | None = None
         for each in range(self._tries):
             if each:
                 time.sleep(min(_PAUSES[0] * 2.0**each, _PAUSES[1]) * random.uniform(0.5, 1.0))
+                if (idle := self._pop_idle()) is not None:
+                    return idle
             connection = None
             try:
                 connection = _Connection.connect(self.conninfo, autocommit=True)
