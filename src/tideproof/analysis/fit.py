@@ -61,9 +61,9 @@ def fit(
         Names of the columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a timestamp column
         `ts` (or of seconds or milliseconds since 1970); `day(ts, dayfirst)` and `day(ts, monthfirst)` say how
         to read dates such as 1/2/2024. Environments and arms may be combinations of columns such as
-        `rep:block`. Two factors with additive effects are written `cow + period`. None: all rows share one environment.
-        Rewards may be numbers, truth values (also as yes and no), or a ratio of two columns: `revenue /
-        sessions`, the sum of one over the sum of the other.
+        `rep:block`. Two factors with additive effects are written `cow + period`. None: all rows share one
+        environment. Rewards may be numbers, truth values (also as yes and no), or a ratio of two columns:
+        `revenue / sessions`, the sum of one over the sum of the other.
     time
         Column of times, or of numbers that only define an order, for a log without environments. The tide is
         then estimated as a curve over time with jumps, and removed; `Fit.tide` describes it. Rows need not be
