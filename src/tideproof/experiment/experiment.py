@@ -19,7 +19,7 @@ from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internal_interface import ExperimentInternals
 from tideproof.experiment.leases import checked_lease
-from tideproof.experiment.lifecycle import ControlMethods, checked_arms
+from tideproof.experiment.lifecycle import ControlMethods, checked_arms, checked_control
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
@@ -57,6 +57,7 @@ class ExperimentOptions(TypedDict, total=False):
     default: float | None
     reserve: float | None
     time_zone: str | None
+    control: str | None
 
 
 class Experiment(AskMethods, TellMethods, ControlMethods):
@@ -109,6 +110,9 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         `expose(pull)` records that it did. A pull that is not exposed in time is cancelled.
     time_zone
         A name such as `"Europe/Berlin"`. An ask without an environment then uses the current date there.
+    control
+        The arm that visitors of a feature flag get if they are not in the experiment, for example because the
+        budget is used up. Without a control arm, they get the default in the calling code.
     clock
         Function that returns the current time in seconds.
 
@@ -143,6 +147,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         default: float | None = None,
         reserve: float | None = None,
         time_zone: str | None = None,
+        control: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
@@ -170,6 +175,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         if default is not None:
             default = checked_reward(allowed, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
+        options |= checked_control(control, names)
         created = e.Created(
             now(clock),
             None,

@@ -52,6 +52,8 @@ class ExperimentStatus(NamedTuple):
         closed.
     events : number of events.
     winner : the arm that the stopping rule found to be the best, or None.
+    stop : the event that stopped the experiment, with name, time and reason; None before.
+    shipped : the arm that every visitor gets because of a decision; None if nothing is shipped.
     """
 
     state: str
@@ -70,6 +72,8 @@ class ExperimentStatus(NamedTuple):
     late: int
     events: int
     winner: str | None
+    stop: e.Stopped | None
+    shipped: str | None
 
 
 class SingleRewards:

@@ -13,7 +13,6 @@ from tideproof.errors import Finished, InputError, StoreError, TideproofError
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.pull import Label, Pull, PullStatus
-from tideproof.experiment.state.pulls_book import Book
 from tideproof.serve import serializers
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.experiment_cache import ExperimentCache
@@ -158,7 +157,8 @@ def _evaluation(
         except Finished:
             over = True
     if pull is None or over:
-        return _selected_evaluation(run, name), False
+        arm = _arm_outside(run)
+        return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {}), False
     return _as_evaluation(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), is_new
 
 
@@ -166,39 +166,32 @@ def _evaluation(
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
     """Return the pull (assignment of an arm) of a unit, such as a visitor, or None.
 
-    Also return whether the unit now gets the arm that the experiment selected.
-
-    It gets the selected arm once the experiment is over, unless the reward of the unit's pull is still
-    pending.
+    Also return whether the experiment is over for this unit: it was stopped, or the stopping rule found the
+    best arm. In the second case a unit keeps its own arm while the reward of its pull is pending.
     """
     pull, book = run.pull_of(unit), run.internals.state.book
-    return pull, _is_over(book) and (
-        pull is None or book.status[run.internals.pull_number(pull)] != PullStatus.PENDING
-    )
-
-
-def _is_over(book: Book) -> bool:
-    """Return whether an experiment is over, so that all new visitors get the selected arm."""
-    return book.stopped or book.sure is not None or (book.remaining == 0 and not book.pending)
+    waits = pull is not None and book.status[run.internals.pull_number(pull)] == PullStatus.PENDING
+    return pull, book.stopped or (run.shipped is not None and not waits)
 
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
     """Return a description of which arms visitors can get now, to detect when this changes."""
     book = run.internals.state.book
-    selected = run.internals.selected().arm if _is_over(book) else None
-    return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
+    return [book.stopped, bool(book.paused), book.remaining == 0, list(book.active), run.shipped]
 
 
 @locked
-def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the evaluation of a feature flag for visitors who are not part of the experiment.
+def _arm_outside(run: Experiment) -> str | None:
+    """Return the arm for a visitor who has none of their own, or None for the default in the calling code.
 
-    It contains the selected arm, or no value while the experiment is paused.
+    It is the shipped arm. If there is none, it is the control arm while the experiment runs, for example
+    with a budget that is used up.
     """
-    book = run.internals.state.book
-    arm = None if book.paused and not book.stopped else run.internals.selected().arm
-    return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {})
+    state, shipped = run.internals.state, run.shipped
+    if state.book.stopped:
+        return shipped
+    return None if state.book.paused else shipped or state.settings.control
 
 
 def _as_evaluation(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -371,7 +371,7 @@ class State:
         self.book.paused = isinstance(event, e.Paused)
 
     def _apply_stopped(self, event: e.Stopped) -> None:
-        self.book.stopped = True
+        self.book.stop = event
 
     def _apply_sure(self, event: e.Sure) -> None:
         self.book.sure = event

@@ -121,9 +121,13 @@ async def change(
 async def stop(
     name: str, body: m.StopBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Stop the experiment permanently. Rewards of pending pulls can still be reported."""
+    """Stop the experiment permanently. Rewards of pending pulls can still be reported.
+
+    Every visitor then gets the arm `ship` or, without it, the arm that the stopping rule has found to be the
+    best. If there is neither, nothing is shipped.
+    """
     service = service_of(request)
-    await run_command(service, key, name, once, "stop", body.why, by=author_of(key, body.by))
+    await run_command(service, key, name, once, "stop", body.why, author_of(key, body.by), ship=body.ship)
     return await _info(service, name)
 
 

@@ -70,7 +70,7 @@ async def log_in(request: Request, _caller: AnyCaller) -> Response:
         said = "this API key is unknown or was revoked" if problem.status == 401 else problem.detail
         return page("login", None, problem.status, next=back, said=said)
     response = redirect(back if _is_own_page(back) else "/")
-    await login_routes.begin_session(request, response, service, key)
+    await login_routes.begin_session(request, response, service, key, given.get("person", "")[:100])
     return response
 
 
@@ -107,7 +107,10 @@ async def change(name: str, request: Request, key: Editor) -> Response:
     service = service_of(request)
     try:
         if given.get("change") == "stop":
-            await experiment_routes.stop(name, m.StopBody(why=given.get("why", "")), request, key)
+            body = m.StopBody(
+                why=given.get("why", ""), ship=given.get("ship") or None, by=given.get("by") or None
+            )
+            await experiment_routes.stop(name, body, request, key)
         else:
             if "budget" in given:
                 given["budget"] = _whole("budget", given["budget"])  # type: ignore[assignment]

@@ -88,7 +88,7 @@ async def report(name: str, request: Request, key: Reader) -> Response:
 
     def work() -> str:
         found = service.experiments.get(name).internals.read()
-        return live_report(found, found.inputs.fit())
+        return live_report(found, found.fit, name)
 
     return as_file(await service.call(work), name)
 

@@ -67,7 +67,14 @@ MODELS = {
     "robust:contrast": "same shift for all variants; outlying cells are excluded",
 }
 # Labels of the forms that change an experiment and that create a key
-CHANGE_LABELS = {"text": "Note", "budget": "Budget", "why": "Reason", "change": "Kind of change"}
+CHANGE_LABELS = {
+    "text": "Note",
+    "budget": "Budget",
+    "why": "Reason",
+    "change": "Kind of change",
+    "ship": "Variant for every visitor",
+    "by": "Your name",
+}
 KEY_LABELS = {"name": "Name of the person or program", "role": "Role", "experiments": "Experiments"}
 
 _VALUE = r"'[^']*'|[^\s)'-][^\s)]*"

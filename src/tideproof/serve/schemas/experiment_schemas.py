@@ -130,6 +130,22 @@ class ExperimentBody(RequestBody):
         Short | None,
         Field(description="Time zone whose current date is the default environment, such as Europe/Berlin."),
     ] = None
+    control: Annotated[
+        Short | None,
+        Field(
+            description="Arm that visitors of a feature flag get if they are not in the experiment, for "
+            "example because the budget is used up. null means the default in the calling code."
+        ),
+    ] = None
+
+
+class Decision(BaseModel):
+    """Stop of an experiment: who decided it, when, why, and which arm was chosen for every visitor."""
+
+    at: float = Field(description="Time, in seconds since 1970 (Unix time).")
+    by: str | None = Field(description="API key and person who decided; null if not known.")
+    why: str = Field(description="Reason.")
+    ship: str | None = Field(description="Arm that the person chose; null if nobody chose one.")
 
 
 class ExperimentInfo(BaseModel):
@@ -172,6 +188,15 @@ class ExperimentInfo(BaseModel):
     time_zone: str | None = Field(
         description="Time zone whose current date is the default environment; null means that there is none."
     )
+    control: str | None = Field(
+        description="Arm that visitors get if they are not in the experiment; null means the default in the "
+        "calling code."
+    )
+    shipped: str | None = Field(
+        description="Arm that every visitor gets because a person chose it or, without a choice, because the "
+        "stopping rule found it to be the best; null if nothing is shipped."
+    )
+    stop: Decision | None = Field(description="Decision that stopped the experiment; null before.")
     created_at: float = Field(description="Time of creation, in seconds since 1970 (Unix time).")
     created_by: str | None = Field(description="API key or user that created it; null if it is not known.")
 
@@ -262,8 +287,16 @@ ChangeBody = Annotated[
 class StopBody(RequestBody):
     """Stop the experiment permanently: it assigns no further pulls."""
 
-    model_config = example({"why": "B is good enough"})
+    model_config = example({"ship": "B", "why": "B is good enough", "by": "ann"})
     why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
+    ship: Annotated[
+        Short | None,
+        Field(
+            description="Arm that every visitor gets from now on. null ships nothing, unless the stopping "
+            "rule has found the best arm: flags then have no value, so that the default in the calling code "
+            "is used. Repeating the request with another arm changes the decision."
+        ),
+    ] = None
     by: By = None
 
 
