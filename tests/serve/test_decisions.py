@@ -212,3 +212,38 @@ def test_the_report_says_what_the_page_says(here, tide):
         on_page, in_report = (re.search(r"<h1.*?>(.*?)</h1>", text)[1] for text in (page, report.text))
         assert in_report.removesuffix(".") == on_page.partition("; budget")[0].removesuffix(".")
         assert "is best" not in in_report
+
+
+def test_an_experiment_is_archived_restored_and_deleted_on_its_page(here):
+    create(here)
+    page = here.get("/experiments/buttons", headers=HTML).text
+    assert 'value="archive"' not in page  # it runs
+    stop(here)
+    page = here.get("/experiments/buttons", headers=HTML).text
+    assert 'id="confirm-archive" required' in page
+    send(here, "/experiments/buttons", {"change": "archive", "why": "the season is over"})
+    page = here.get("/experiments/buttons", headers=HTML).text
+    assert ">archived</span>" in page
+    send(here, "/experiments/buttons", {"change": "restore"})
+    assert here.get("/v1/experiments/buttons").json()["archived_at"] is None
+    for typed in ("", "button"):
+        body = urlencode({"typed": typed})
+        refused = here.request("POST", "/experiments/buttons/delete", content=body, headers=FORM)
+        assert refused.status_code == 400
+        assert "nothing was deleted" in refused.text.lower()
+    found = send(here, "/experiments/buttons/delete", {"typed": "buttons"})
+    assert found.headers["location"] == "/"
+    assert here.get("/v1/experiments/buttons").status_code == 404
+
+
+def test_only_admins_delete(here):
+    create(here)
+    secret = here.post("/v1/keys", {"name": "ann", "role": "editor"}).json()["secret"]
+    editor = here.other(secret)
+    try:
+        assert "/delete" not in editor.get("/experiments/buttons", headers=HTML).text
+        body = urlencode({"typed": "buttons"})
+        found = editor.request("POST", "/experiments/buttons/delete", content=body, headers=FORM)
+        assert found.status_code == 403
+    finally:
+        editor.close()

@@ -235,6 +235,23 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
 
         return open_experiment(cls, url, name, arms, clock, options)
 
+    @staticmethod
+    def delete(url: str, name: str) -> None:
+        """Delete an experiment from a database, with all events, pulls and rewards; this cannot be undone.
+
+        Other processes that have it open get an `UnknownName` error at their next call.
+
+        Parameters
+        ----------
+        url
+            Address of the database, as in `open`.
+        name
+            Name of the experiment.
+        """
+        from tideproof.store.stored_experiments import delete_experiment
+
+        delete_experiment(url, name)
+
     def close(self) -> None:
         """Close the database connection, if the experiment has one; the next call opens it again."""
         if self._shared is not None:
@@ -343,6 +360,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             renew_lock=self._renew_lock,
             share=self._share,
             forget_environment=self._forget_environment,
+            is_deleted=self._shared is not None and self._shared.is_deleted,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

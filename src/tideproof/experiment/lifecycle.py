@@ -80,6 +80,24 @@ class ControlMethods(ExperimentBase):
             self._state.add(e.Stopped(self._now(), by, _text("why", why), arm))
 
     @writes_events
+    def archive(self, why: str = "", by: str | None = None) -> None:
+        """Archive a stopped experiment: lists omit it, and its flag has no value any more.
+
+        Everything can still be read. `restore` ends it.
+        """
+        book = self._state.book
+        if not book.stopped:
+            raise InputError("the experiment is not stopped: call stop() before archive()")
+        if book.archived_at is None:
+            self._state.add(e.Archived(self._now(), by, _text("why", why)))
+
+    @writes_events
+    def restore(self, why: str = "", by: str | None = None) -> None:
+        """Restore an archived experiment: lists show it again, and its flag has the shipped arm again."""
+        if self._state.book.archived_at is not None:
+            self._state.add(e.Restored(self._now(), by, _text("why", why)))
+
+    @writes_events
     def note(self, text: str, by: str | None = None) -> None:
         """Add a free-text note to the event log."""
         self._state.add(e.Noted(self._now(), by, _text("text", text)))

@@ -184,6 +184,7 @@ class QueryMethods(ExperimentBase):
             winner=None if book.sure is None else book.arms[book.sure.arm],
             stop=book.stop,
             shipped=book.shipped,
+            archived_at=book.archived_at,
         )
 
     @locked

@@ -54,6 +54,7 @@ class ExperimentStatus(NamedTuple):
     winner : the arm that the stopping rule found to be the best, or None.
     stop : the event that stopped the experiment, with name, time and reason; None before.
     shipped : the arm that every visitor gets because of a decision; None if nothing is shipped.
+    archived_at : time at which the experiment was archived; None while it is not.
     """
 
     state: str
@@ -74,6 +75,7 @@ class ExperimentStatus(NamedTuple):
     winner: str | None
     stop: e.Stopped | None
     shipped: str | None
+    archived_at: float | None
 
 
 class SingleRewards:

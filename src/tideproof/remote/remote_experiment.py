@@ -186,6 +186,14 @@ class RemoteExperiment:
         """Resume a paused experiment."""
         self._change("resume", why=why, by=by)
 
+    def archive(self, why: str = "", by: str | None = None) -> None:
+        """Archive a stopped experiment; see `Experiment.archive`."""
+        self._change("archive", why=why, by=by)
+
+    def restore(self, why: str = "", by: str | None = None) -> None:
+        """Restore an archived experiment: lists show it again."""
+        self._change("restore", why=why, by=by)
+
     def note(self, text: str, by: str | None = None) -> None:
         """Add a note to the event log."""
         self._change("note", text=text, by=by)
@@ -197,6 +205,13 @@ class RemoteExperiment:
     def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
         """Stop the experiment for good, and choose the arm that every visitor gets; see `Experiment.stop`."""
         self._post("stop", why=why, by=by, ship=ship)
+
+    def delete(self) -> None:
+        """Delete the experiment from the service, with all events, pulls and rewards.
+
+        This cannot be undone.
+        """
+        self._calls.delete(self._path)
 
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a method of the experiment at most once per idempotency key; see `Experiment.once`."""

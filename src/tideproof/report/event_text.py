@@ -13,10 +13,9 @@ from tideproof.analysis.words.decision_text import (
 )
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import PullStatus
-from tideproof.experiment.recommendation_text import shipping_text
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.text import format_count, format_rounded, join_names
+from tideproof.text import format_count, format_rounded, join_names, quote_if_needed
 
 _FEW = 3  # largest number of pulls whose IDs are listed
 
@@ -185,13 +184,13 @@ def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]
 
 
 def _describe_reason(what: str) -> _Description:
-    """Return a function that describes a pause or resumption of an experiment in words.
+    """Return a function that describes a pause, an archiving or its end in words.
 
     The text consists of the word `what` and the reason of the author.
     """
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
-        """Describe a logged event in words: an experiment was paused or resumed."""
+        """Describe a logged event in words: an experiment was paused, archived, or the reverse."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
@@ -200,7 +199,7 @@ def _describe_reason(what: str) -> _Description:
 def _describe_stop(event: e.Stopped, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: an experiment was stopped, and an arm was perhaps chosen."""
     yield "stopped"
-    yield "" if event.ship is None else f", {shipping_text(book.arms[event.ship])}"
+    yield "" if event.ship is None else f"; {quote_if_needed(book.arms[event.ship])} is shipped"
     yield f": {event.why}" if event.why else ""
 
 
@@ -254,6 +253,8 @@ EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Paused: _describe_reason("paused"),
     e.Resumed: _describe_reason("resumed"),
     e.Stopped: _describe_stop,
+    e.Archived: _describe_reason("archived"),
+    e.Restored: _describe_reason("restored from the archive"),
     e.Sure: _describe_confidence,
     e.Noted: _describe_note,
     e.Warmed: _describe_warm_start,

@@ -41,6 +41,9 @@ class ExperimentCache:
         """Return the experiment with this name, or raise `UnknownName`."""
         with self._lock:
             run = self._runs.get(name)
+            if run is not None and run.internals.is_deleted:  # by another process
+                del self._runs[name]
+                run = None
             if run is not None:
                 self._runs.move_to_end(name)
                 return run
@@ -80,6 +83,15 @@ class ExperimentCache:
             except InputError as error:
                 raise Problem(409, str(error)) from None
         return self.get(name), new
+
+    def delete(self, name: str) -> None:
+        """Delete an experiment with everything that belongs to it, or raise `UnknownName`."""
+        with self.store_lock:
+            self.backend.delete_experiment(name)
+        with self._lock:
+            run = self._runs.pop(name, None)
+        if run is not None:
+            run.close()
 
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""

@@ -39,6 +39,7 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
         **{word: options.get(word) for word in _OPTIONS},
         "shipped": found.shipped,
         "stop": None if found.stop is None else _decision(found),
+        "archived_at": found.archived_at,
         "created_at": created.at,
         "created_by": created.by,
     }

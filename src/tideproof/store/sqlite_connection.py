@@ -297,7 +297,7 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
         yield f"a row of table {table} does not belong to an experiment"
     for (name,) in connection.execute(
-        "SELECT name FROM experiments WHERE id NOT IN (SELECT experiment FROM events)"
+        "SELECT name FROM experiments WHERE about <> '' AND id NOT IN (SELECT experiment FROM events)"
     ):
         yield f"the experiment {name!r} has lost all its events"
     with closing(apsw.Connection(":memory:")) as model:

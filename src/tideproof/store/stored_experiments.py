@@ -21,6 +21,7 @@ from tideproof.store import hash_chain
 from tideproof.store.backend import Backend, ExperimentLog, Writer
 from tideproof.store.log_replay import load_state
 from tideproof.store.option_check import check_options
+from tideproof.store.read_only_view import find_log
 from tideproof.store.shared_log import SharedEventLog, summary_text
 from tideproof.store.store_urls import open_backend
 from tideproof.table import Table
@@ -94,17 +95,34 @@ def reopen(url: str, name: str, policy: Any, clock: Callable[[], float] = time.t
     return open_experiment(Experiment, url, name, None, clock, {} if policy is None else {"policy": policy})
 
 
-def experiments(url: str) -> Table:
+def delete_experiment(url: str, name: str) -> None:
+    """Delete an experiment from a store, with everything that belongs to it."""
+    reader = open_backend(url, read_only=True)  # which does not create a missing store
+    try:
+        find_log(reader, name)
+    finally:
+        reader.close()
+    backend = open_backend(url)
+    try:
+        backend.delete_experiment(name)
+    finally:
+        backend.close()
+
+
+def experiments(url: str, *, archived: bool = False) -> Table:
     """Return a table of the experiments in a store, one row each.
 
     Parameters
     ----------
     url
         URL of the store, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
+    archived
+        List the archived experiments instead of the others.
     """
     backend = open_backend(url, read_only=True)
     try:
-        found = [(each, json.loads(each.about)) for each in backend.list_experiments()]
+        listed = [each for each in backend.list_experiments() if each.is_archived == archived]
+        found = [(each, json.loads(each.about)) for each in listed]
     finally:
         backend.close()
     return Table(

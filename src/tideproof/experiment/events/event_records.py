@@ -191,6 +191,22 @@ class Stopped(NamedTuple):
     ship: int | None = None
 
 
+class Archived(NamedTuple):
+    """Event: the experiment was archived: lists omit it, and its flag has no value any more."""
+
+    at: float
+    by: str | None
+    why: str
+
+
+class Restored(NamedTuple):
+    """Event: the experiment was restored from the archive."""
+
+    at: float
+    by: str | None
+    why: str
+
+
 class Sure(NamedTuple):
     """Event: the stopping rule found one arm to be the best with the required confidence level."""
 
@@ -239,7 +255,7 @@ class Exposed(NamedTuple):
 Event = (
     Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
     | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | Exposed
+    | Salted | Exposed | Archived | Restored
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

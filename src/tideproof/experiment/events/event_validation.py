@@ -161,6 +161,14 @@ def _check_stopped(state: State, event: e.Stopped) -> None:
     _require(event.ship is None or 0 <= event.ship < len(state.book.arms), event)
 
 
+def _check_archived(state: State, event: e.Archived) -> None:
+    _require(state.book.stopped and state.book.archived_at is None, event)
+
+
+def _check_restored(state: State, event: e.Restored) -> None:
+    _require(state.book.archived_at is not None, event)
+
+
 def _check_sure(state: State, event: e.Sure) -> None:
     rule = rule_of(state.created)
     _require(rule is not None and event.rule in STOPPING_RULES and event.confidence == rule.confidence, event)
@@ -223,5 +231,7 @@ EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Paused: _allow,
     e.Resumed: _allow,
     e.Stopped: _check_stopped,
+    e.Archived: _check_archived,
+    e.Restored: _check_restored,
     e.Noted: _allow,
 }

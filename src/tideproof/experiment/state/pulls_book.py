@@ -61,6 +61,7 @@ class Book:
     late : number of pulls told after their window had closed.
     asked : number of pulls of each arm, without those that returned to the budget.
     paused : whether asks are refused for now.
+    archived_at : time at which the experiment was archived; None while it is not.
     stop : the event that stopped the experiment, or the last one that chose another arm to ship; None before.
     sure : the event that names the best arm; None while the stopping rule is not met.
     tide : `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first pull, summary or warm start decides
@@ -94,6 +95,7 @@ class Book:
     lost: int = field(default=0, metadata=PLAIN)
     late: int = field(default=0, metadata=PLAIN)
     paused: bool = field(default=False, metadata=PLAIN)
+    archived_at: float | None = field(default=None, metadata=PLAIN)
     stop: Stopped | None = None
     sure: Sure | None = None
     asked: list[int] = field(init=False)

@@ -122,6 +122,19 @@ async def change(name: str, request: Request, key: Editor) -> Response:
     return redirect(f"/experiments/{quote(name, safe='')}")
 
 
+@router.post("/experiments/{name}/delete")
+async def delete(name: str, request: Request, key: Admin) -> Response:
+    """Delete an experiment if its name was typed to confirm that."""
+    typed = (await _fields(request)).get("typed", "")
+    service = service_of(request)
+    if typed != name.strip():
+        found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
+        said = f"nothing was deleted: “{CHANGE_LABELS['typed']}” must be {name!r}, not {typed!r}"
+        return page("experiment", key, 400, name=name, kinds="", said=said, **found)
+    await experiment_routes.delete(name, request, key)
+    return redirect("/")
+
+
 @router.post("/analyze")
 async def analyze(request: Request, key: Reader) -> Response:
     """Analyze an uploaded log of rewards without storing it."""

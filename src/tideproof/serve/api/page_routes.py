@@ -43,18 +43,24 @@ _KINDS = " ".join(sorted(e.KINDS))
 
 @router.get("/")
 async def overview(
-    request: Request, key: Reader, after: Annotated[str, Query(max_length=200)] = ""
+    request: Request,
+    key: Reader,
+    after: Annotated[str, Query(max_length=200)] = "",
+    archived: Annotated[bool, Query()] = False,
 ) -> HTMLResponse:
-    """Return the web page of all experiments that the API key may read, with their current results."""
+    """Return the web page of all experiments that the API key may read, with their current results.
+
+    Archived experiments have a list of their own.
+    """
     service = service_of(request)
-    found = [
-        each
-        for each in await service.call(service.experiments.list_experiments)
-        if each.name > after and key.reaches(each.name)
+    every = [
+        each for each in await service.call(service.experiments.list_experiments) if key.reaches(each.name)
     ]
+    found = [each for each in every if each.name > after and each.is_archived == archived]
     rows = await service.call(lambda: [_row(service, each) for each in found[:ROWS]])
     more = rows[-1]["name"] if len(found) > ROWS else ""
-    return page("overview", key, rows=rows, after=after, more=more)
+    others = sum(each.is_archived for each in every)
+    return page("overview", key, rows=rows, after=after, more=more, archived=archived, others=others)
 
 
 def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:

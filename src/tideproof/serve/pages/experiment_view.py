@@ -58,23 +58,27 @@ class ViewCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._views: OrderedDict[str, tuple[tuple[str, int], dict[str, Any]]] = OrderedDict()
+        self._views: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def get(self, run: Experiment, name: str) -> dict[str, Any]:
         """Return the current data for the page of an experiment."""
-        status = run.internals.status()
-        moment = status.state, status.events
+        moment = _moment(run.internals.status())
         with self._lock:
             cached = self._views.get(name)
-        if cached is not None and cached[0] == moment:
-            return cached[1]
+        if cached is not None and cached["moment"] == moment:
+            return cached
         found = view(run, name)
         with self._lock:
-            self._views[name] = (found["info"]["state"], found["info"]["events"]), found
+            self._views[name] = found
             self._views.move_to_end(name)
             while len(self._views) > MAX_VIEWS:
                 self._views.popitem(last=False)
         return found
+
+
+def _moment(status: ExperimentStatus) -> tuple[str, str, int]:
+    """Return what tells the states of an experiment, and of others that had the same name, apart."""
+    return status.created.session, status.state, status.events
 
 
 class ViewInputs(NamedTuple):
@@ -130,6 +134,7 @@ def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | Ti
     verdict = experiment_verdict(model, progress[0].text() if progress else "")
     shipping, stopped = decision_sentences(status)
     parts: dict[str, Any] = {
+        "moment": _moment(status),
         "info": serializers.experiment(status, name),
         "allows_for": allowed_for(model.inputs.spec),
         "sentence": verdict.sentence,

@@ -74,6 +74,7 @@ CHANGE_LABELS = {
     "change": "Kind of change",
     "ship": "Variant for every visitor",
     "by": "Your name",
+    "typed": "Name of the experiment, to confirm",
 }
 KEY_LABELS = {"name": "Name of the person or program", "role": "Role", "experiments": "Experiments"}
 

@@ -197,6 +197,9 @@ class ExperimentInfo(BaseModel):
         "stopping rule found it to be the best; null if nothing is shipped."
     )
     stop: Decision | None = Field(description="Decision that stopped the experiment; null before.")
+    archived_at: float | None = Field(
+        description="Time at which it was archived, in seconds since 1970 (Unix time); null while it is not."
+    )
     created_at: float = Field(description="Time of creation, in seconds since 1970 (Unix time).")
     created_by: str | None = Field(description="API key or user that created it; null if it is not known.")
 
@@ -211,6 +214,7 @@ class ListedExperiment(BaseModel):
     pulls: int = Field(description="Number of pulls, including those that were cancelled or expired.")
     events: int = Field(description="Number of events in the event log.")
     last_at: float = Field(description="Time of the last event, in seconds since 1970 (Unix time).")
+    archived_at: float | None = Field(default=None, description="Time at which it was archived; null if not.")
 
 
 class ExperimentList(BaseModel):
@@ -259,6 +263,15 @@ class PauseBody(RequestBody):
     by: By = None
 
 
+class ArchiveBody(RequestBody):
+    """Archive a stopped experiment, so that lists omit it and its flag has no value, or restore it."""
+
+    model_config = example({"change": "archive", "why": "the season is over"})
+    change: Literal["archive", "restore"]
+    why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
+    by: By = None
+
+
 class NoteBody(RequestBody):
     """Add a note to the event log of the experiment."""
 
@@ -277,9 +290,11 @@ class ForgetUnitsBody(RequestBody):
 
 
 # Names of the changes, in the field `change`
-CHANGES = ("add-arm", "retire-arm", "budget", "pause", "resume", "note", "forget-units")
+CHANGES = (
+    "add-arm", "retire-arm", "budget", "pause", "resume", "archive", "restore", "note", "forget-units"
+)  # fmt: skip
 ChangeBody = Annotated[
-    AddArmBody | RetireArmBody | BudgetBody | PauseBody | NoteBody | ForgetUnitsBody,
+    AddArmBody | RetireArmBody | BudgetBody | PauseBody | ArchiveBody | NoteBody | ForgetUnitsBody,
     Field(discriminator="change"),
 ]
 
@@ -366,6 +381,8 @@ EVENT_KINDS = {
     "Paused": "the experiment was paused",
     "Resumed": "the experiment was resumed",
     "Stopped": "the experiment was stopped permanently",
+    "Archived": "the experiment was archived",
+    "Restored": "the experiment was restored from the archive",
     "Sure": "the stopping rule confirmed the best arm",
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",
