@@ -1,4 +1,4 @@
-"""The commands for stores: experiments, show, export, import, backup, fsck."""
+"""The commands for stores: experiments, show, export, import, backup, delete, fsck."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from tideproof import progress
 from tideproof.cli import app
 
 
-def run(*arguments, columns=80):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)})
+def run(*arguments, columns=80, **how):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)}, **how)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +135,34 @@ def test_a_backup(url, tmp_path):
     assert run("backup", f"sqlite:///{tmp_path}/b.db", back, columns=500).stdout == (
         f"{back}: 3 experiments, 21 events, checked\n"
     )
+
+
+def test_a_deletion_asks_first(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    for name in ("prices", "colours"):
+        tp.Experiment.open(url, name, ["A", "B"]).close()
+    refused = run("delete", url, "prices", input="n\n")
+    assert refused.exit_code != 0
+    assert "cannot be undone" in refused.stdout
+    assert list(tp.experiments(url)["name"]) == ["colours", "prices"]
+    assert run("delete", url, "prices", input="y\n").exit_code == 0
+    assert list(tp.experiments(url)["name"]) == ["colours"]
+    assert isinstance(run("delete", url, "prices", "--yes").exception, tp.errors.UnknownName)
+    assert run("delete", url, "colours", "--yes", columns=500).stdout == f"deleted 'colours' from {url}\n"
+    assert run("experiments", url).stdout == "no experiments\n"
+
+
+def test_archived_experiments_are_listed_apart(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    for name in ("prices", "colours"):
+        made = tp.Experiment.open(url, name, ["A", "B"])
+        if name == "prices":
+            made.stop()
+            made.archive()
+        made.close()
+    for options, name in (((), "colours"), (("--archived",), "prices")):
+        rows = json.loads(run("experiments", url, "--json", *options).stdout)
+        assert [row["name"] for row in rows] == [name]
 
 
 def test_a_check(url, tmp_path):

@@ -247,3 +247,24 @@ def test_only_admins_delete(here):
         assert found.status_code == 403
     finally:
         editor.close()
+
+
+def test_one_field_makes_an_experiment_for_visitors(here):
+    body = {"name": "api", "arms": ["old", "new"], "rewards": "conversions", "visitors": True}
+    assert here.post("/v1/experiments", body).status_code == 201
+    fields = {
+        "name": "form",
+        "arms": "old\nnew",
+        "rewards": "conversions",
+        "visitors": "yes",
+        "control": "old",
+    }
+    assert 'name="visitors"' in here.get("/new", headers=HTML).text
+    send(here, "/new", fields | {"do": "begin"})
+    for name in ("api", "form"):
+        found = here.get(f"/v1/experiments/{name}").json()
+        assert (found["lease"], found["reserve"], found["default"]) == (86_400.0, 600.0, 0.0)
+        assert found["control"] == (None if name == "api" else "old")
+        assert evaluate(here, "ann", name)["reason"] == "SPLIT"
+    for wrong in ("yes", 1, None):
+        assert here.post("/v1/experiments", body | {"name": "x", "visitors": wrong}).status_code == 400

@@ -124,7 +124,9 @@ def test_thousands_of_experiments(begin, tmp_path):
     assert sum(each["reason"] == "SPLIT" for each in found.values()) == 2
     assert sum(each["reason"] == "STATIC" for each in found.values()) == 1001
     assert len(here.app.state.service.experiments) <= 4 + 20
-    secret = here.post("/v1/keys", {"name": "front", "role": "evaluator", "experiments": ["running 2"]}).json()
+    secret = here.post(
+        "/v1/keys", {"name": "front", "role": "evaluator", "experiments": ["running 2"]}
+    ).json()
     assert list(bulk(here, **bearer(secret["secret"]))) == ["running 2"]
 
 
@@ -166,7 +168,9 @@ def test_archived_experiments_are_deleted_after_the_retention_time(begin, days):
 
 def test_the_retention_time_is_checked(begin):
     for days in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(tp.errors.InputError, match="TIDEPROOF_RETENTION_DAYS must be a number above 0, or 0"):
+        with pytest.raises(
+            tp.errors.InputError, match="TIDEPROOF_RETENTION_DAYS must be a number above 0, or 0"
+        ):
             begin(retention_days=days)
 
 

@@ -159,5 +159,7 @@ def test_a_wrong_summary_is_a_fault(tmp_path):
     run = opened(tmp_path)
     run.stop()
     run.close()
-    run_sql(tmp_path, "UPDATE experiments SET about = replace(about, '\"stopped\": true', '\"stopped\": false')")
+    run_sql(
+        tmp_path, "UPDATE experiments SET about = replace(about, '\"stopped\": true', '\"stopped\": false')"
+    )
     assert any("does not agree" in fault for fault in faults(tmp_path))

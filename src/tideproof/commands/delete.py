@@ -8,13 +8,14 @@ import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
+from tideproof.commands.option_types import flag_option
 from tideproof.text import escape_control_characters
 
 
 def delete_command(
     url: Url,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Experiment to delete.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    yes: Annotated[bool, flag_option("--yes", "Delete without asking.", "Confirmation")] = False,
 ) -> None:
     """Delete an experiment from a store, with all events, pulls and rewards.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.option_types import AsJson
+from tideproof.commands.option_types import AsJson, flag_option
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "recorded", "budge
 def experiments_command(
     url: Url,
     archived: Annotated[
-        bool, typer.Option("--archived", help="List the archived experiments instead.")
+        bool, flag_option("--archived", "List the archived experiments instead.", "Selection")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

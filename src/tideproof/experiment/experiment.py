@@ -18,7 +18,7 @@ from tideproof.errors import InputError
 from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internal_interface import ExperimentInternals
-from tideproof.experiment.leases import checked_lease
+from tideproof.experiment.leases import checked_lease, with_visitor_times
 from tideproof.experiment.lifecycle import ControlMethods, checked_arms, checked_control
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
@@ -56,6 +56,7 @@ class ExperimentOptions(TypedDict, total=False):
     lease: float | None
     default: float | None
     reserve: float | None
+    visitors: bool
     time_zone: str | None
     control: str | None
 
@@ -108,6 +109,10 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
     reserve
         Seconds, at most the lease, within which a unit must see the arm that `ask(unit=...)` gave it.
         `expose(pull)` records that it did. A pull that is not exposed in time is cancelled.
+    visitors
+        The experiment is for visitors of a web site or an app, so that it can be a feature flag. Sets, unless
+        they are given, `lease` to a day, `reserve` to ten minutes and, for conversions, counts and money,
+        `default` to 0.
     time_zone
         A name such as `"Europe/Berlin"`. An ask without an environment then uses the current date there.
     control
@@ -146,6 +151,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         lease: float | None = None,
         default: float | None = None,
         reserve: float | None = None,
+        visitors: bool = False,
         time_zone: str | None = None,
         control: str | None = None,
         clock: Callable[[], float] = time.time,
@@ -157,6 +163,10 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         compared = checked_scale(scale, kind, spec)
         if compared != "difference":
             spec = spec.on_ratios()
+        times = with_visitor_times(
+            {"visitors": visitors, "rewards": kind, "lease": lease, "default": default, "reserve": reserve}
+        )
+        lease, default, reserve = (times[name] for name in ("lease", "default", "reserve"))
         allowed = ExperimentSettings(limits=checked_limits(limits), rewards=kind)
         options: dict[str, Any] = {"limits": allowed.limits}
         if (kind, compared) != ("normal", "difference"):

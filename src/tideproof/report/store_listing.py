@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -37,11 +36,11 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         "last": each.at,
     }
     try:
-        row |= json.loads(each.about)
+        row |= each.settings
         run = read_only_copy(find_log(backend, each.name))
         found = run.internals.read()
         verdict = shortest_status(found.recommendation, found.status.state)
-    except (TideproofError, ValueError) as error:
+    except (TideproofError, ValueError, KeyError, TypeError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
     return row | {"pending": found.status.pending, "recorded": found.status.recorded, "verdict": verdict}
 

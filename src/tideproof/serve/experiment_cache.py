@@ -9,6 +9,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.leases import with_visitor_times
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.serve.problem_details import Problem
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry
@@ -69,7 +70,7 @@ class ExperimentCache:
         Also return whether it is new. If the name is taken, `join=True` returns the existing experiment if
         its options agree; everything else raises an error.
         """
-        options = separate_options(options)
+        options = with_visitor_times(separate_options(options))
         made = Experiment(arms, **options)
         with self.store_lock:
             new = self.backend.log(name) is None

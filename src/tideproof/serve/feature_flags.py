@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -48,6 +49,7 @@ class FlagEvaluator:
         self._experiments, self._settings = experiments, settings
         self._flags: dict[str, ListedFlag] = {}
         self._listed_at = -math.inf
+        self._listing = threading.Lock()
         # Summaries of experiments whose stored one is from an older version, with their number of events
         self._old_summaries: dict[str, tuple[int, dict[str, Any]]] = {}
         self._versions: dict[str, tuple[float, str]] = {}
@@ -65,7 +67,7 @@ class FlagEvaluator:
         if settings.reserve is None:
             raise InputError(
                 f"the experiment {name!r} cannot be a feature flag, because it was created without a "
-                f"reserve: create a new experiment with a lease and a reserve"
+                f"reserve: create a new experiment with visitors=true"
             )
         if environment is None and settings.time_zone is None:
             environment = self.today()
@@ -140,10 +142,11 @@ class FlagEvaluator:
 
     def _flags_of(self, key: Key) -> list[ListedFlag]:
         """Return the feature flags that an API key may read, sorted by name; at most a second old."""
-        if time.monotonic() - self._listed_at >= FRESH:
+        with self._listing:
             at = time.monotonic()
-            self._flags = {each.name: each for each in self._list_flags()}
-            self._listed_at = at
+            if at - self._listed_at >= FRESH:
+                self._flags = {each.name: each for each in self._list_flags()}
+                self._listed_at = at
         flags = self._flags
         if key.experiments is None:
             return list(flags.values())

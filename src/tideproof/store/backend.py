@@ -153,6 +153,12 @@ class ExperimentListing(NamedTuple):
     at: float
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Arms, budget and policy of the experiment, or an error if the summary is damaged."""
+        about = json.loads(self.about)
+        return {name: about[name] for name in ("arms", "budget", "policy")}
+
+    @property
     def is_archived(self) -> bool:
         """Whether the experiment is archived, so that lists omit it."""
         with suppress(ValueError, AttributeError):

@@ -25,11 +25,12 @@ from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.postgres_schema import TRIGGERS
 
 _MANY = 1000  # rows in one statement
-_COLUMNS = "e.seq, e.at, e.pulls, e.record, '', e.writer, e.hash"
-# One row without values if there are no entries, and no row if the experiment was deleted
+# The entries, or one row with the number 0 if the experiment was deleted
 _READ = (
-    f"SELECT {_COLUMNS} FROM tideproof.experiments AS x LEFT JOIN tideproof.events AS e "
-    "ON e.experiment = x.id AND e.seq > {after}{last} WHERE x.id = {id} ORDER BY e.seq"
+    "SELECT seq, at, pulls, record, '', writer, hash FROM tideproof.events "
+    "WHERE experiment = {id} AND seq > {after}{last} UNION ALL "
+    "SELECT 0, 0.0, 0, '', '', ''::bytea, ''::bytea "
+    "WHERE NOT EXISTS (SELECT FROM tideproof.experiments WHERE id = {id}) ORDER BY 1"
 )
 _OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
 
@@ -170,9 +171,9 @@ class PostgresLog:
         """
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
-        last = "" if upto is None else f" AND e.seq <= {upto:d}"
+        last = "" if upto is None else f" AND seq <= {upto:d}"
         sql = _READ.format(after="%s", last=last, id="%s")
-        found = self._as_entries(self._run(sql, (after, self._id)))
+        found = self._as_entries(self._run(sql, (self._id, after, self._id)))
         if upto is None:
             self._seen = found[-1].seq if found else after
         return found
@@ -182,9 +183,9 @@ class PostgresLog:
 
         An entry that sets a salt for hashing unit IDs gets this salt from the table of salts.
         """
-        if not rows:
+        found = list(map(LogEntry._make, rows))
+        if found and found[0].seq == 0:
             raise ExperimentDeleted
-        found = list(map(LogEntry._make, rows if rows[0][0] is not None else ()))
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
                 found[index] = each._replace(salt=self._salt("seq = %s", each.seq))

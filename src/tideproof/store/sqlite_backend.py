@@ -22,10 +22,11 @@ from tideproof.store.sqlite_connection import FileVersion, SqliteConnection
 from tideproof.store.sqlite_schema import EVENTS_ARE_KEPT
 from tideproof.store.store_urls import sqlite_path
 
-# One row without values if there are no entries, and no row if the experiment was deleted
+# The entries, or one row with the number 0 if the experiment was deleted
 _READ = (
-    "SELECT e.seq, e.at, e.pulls, e.record, '', e.writer, e.hash FROM experiments AS x LEFT JOIN events AS e "
-    "ON e.experiment = x.id AND e.seq > ? AND e.seq <= ? WHERE x.id = ? AND x.about <> '' ORDER BY e.seq"
+    "SELECT seq, at, pulls, record, '', writer, hash FROM events "
+    "WHERE experiment = ? AND seq > ? AND seq <= ? UNION ALL SELECT 0, 0.0, 0, '', '', x'', x'' "
+    "WHERE NOT EXISTS (SELECT 1 FROM experiments WHERE id = ? AND about <> '') ORDER BY 1"
 )
 _OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
 _ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -101,7 +102,7 @@ class SqliteBackend:
         finally:
             self._database.roll_back()
             run("PRAGMA secure_delete = 0")
-        run("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the write-ahead log has no copy, either
+        self._database.empty_write_ahead_log()
 
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""
@@ -147,10 +148,10 @@ class SqliteLog:
         """
         if upto is None and self.database.is_locked and self._end == (after, self.database.version):
             return []
-        rows = self.database.run(_READ, (after, _END if upto is None else upto, self._id))
-        if not rows:
+        rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto, self._id))
+        found = list(map(LogEntry._make, rows))
+        if found and found[0].seq == 0:
             raise ExperimentDeleted
-        found = list(map(LogEntry._make, rows if rows[0][0] is not None else ()))
         if upto is None:
             self._end = found[-1].seq if found else after, self.database.version
         for index, each in enumerate(found):

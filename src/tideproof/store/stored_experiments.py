@@ -13,6 +13,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.leases import with_visitor_times
 from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
@@ -39,7 +40,7 @@ def open_experiment(
     """Open the experiment with this name; create it if it does not exist and arms are given."""
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
-    options = separate_options(options)
+    options = with_visitor_times(separate_options(options))
     arms = None if arms is None else checked_arms(arms)
     backend = open_backend(url)
     try:

@@ -243,12 +243,14 @@ async def _fields(request: Request) -> dict[str, str]:
 
 def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
     """Return the filled-in fields of the form for a new experiment, as arguments of an API request."""
-    words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
+    words = ("name", "policy", "rewards", "direction", "rule", "time_zone", "control")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
     for name in _NUMBERS:
         if text := given.get(name):
             found[name] = _whole(name, text) if name == "budget" else _number(name, text)
+    if given.get("visitors") == "yes":
+        found["visitors"] = True
     if "confidence" not in found:
         found.pop("rule", None)
     return found

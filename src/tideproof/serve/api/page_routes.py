@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -67,13 +66,13 @@ def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
     """Return one row of the web page that lists all experiments."""
     row: dict[str, Any] = {"name": each.name, "pulls": "", "at": each.at, "state": "", "verdict": ""}
     try:
-        row |= json.loads(each.about)
+        row |= each.settings
         found = service.experiments.get(each.name).internals.read()
         status = found.status
         verdict = with_variants(short_status(found.recommendation), status.arms)
         row |= {"verdict": verdict, "state": status.state}
         row["pulls"] = format_pulls_used(status.asked, status.budget, status.lost)
-    except (TideproofError, ValueError) as error:
+    except (TideproofError, ValueError, KeyError, TypeError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
         row["pulls"] = format_count(each.pulls, "pull")
     return row

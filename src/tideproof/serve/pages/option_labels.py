@@ -48,6 +48,8 @@ NEW_LABELS = {
     "rewards": "Kind of reward",
     "direction": "Better rewards are",
     "policy": "Statistical model",
+    "visitors": "For visitors of a web site or an app",
+    "control": "Control variant",
     "lease": "Time limit for a reward",
     "time_zone": "Time zone",
     "budget": "Budget",

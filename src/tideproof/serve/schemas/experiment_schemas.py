@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from tideproof.experiment.reward_kinds import Rewards
 from tideproof.experiment.settings import Rule, Tide
@@ -126,6 +126,14 @@ class ExperimentBody(RequestBody):
             "that no report is needed."
         ),
     ] = None
+    visitors: Annotated[
+        StrictBool,
+        Field(
+            description="The experiment is for visitors and can be a feature flag. Sets, unless they are "
+            "given, `lease` to a day, `reserve` to ten minutes and, for conversions, counts and money, "
+            "`default` to 0."
+        ),
+    ] = False
     time_zone: Annotated[
         Short | None,
         Field(description="Time zone whose current date is the default environment, such as Europe/Berlin."),
