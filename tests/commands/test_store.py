@@ -1,5 +1,6 @@
 """The commands for stores: experiments, show, export, import, backup, delete, fsck."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -150,6 +151,16 @@ def test_a_deletion_asks_first(tmp_path):
     assert isinstance(run("delete", url, "prices", "--yes").exception, tp.errors.UnknownName)
     assert run("delete", url, "colours", "--yes", columns=500).stdout == f"deleted 'colours' from {url}\n"
     assert run("experiments", url).stdout == "no experiments\n"
+
+
+def test_a_decision_is_shown(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with contextlib.closing(tp.Experiment.open(url, "prices", ["A", "B"])) as made:
+        assert json.loads(run("show", url, "prices", "--json").stdout)["shipped"] is None
+        made.stop("B is too expensive", by="ann", ship="A")
+    said = run("show", url, "prices", columns=300).stdout
+    assert "Every visitor gets the arm A. Stopped by ann, " in said
+    assert json.loads(run("show", url, "prices", "--json").stdout)["shipped"] == "A"
 
 
 def test_archived_experiments_are_listed_apart(tmp_path):

@@ -203,3 +203,13 @@ def test_a_client_archives_and_deletes(here, tmp_path):
     assert here.request("DELETE", "/v1/experiments/buttons").status_code == 204
     assert here.get("/v1/experiments/buttons").status_code == 404
     assert here.get("/v1/experiments").json()["experiments"] == []
+
+
+def test_a_flag_that_another_process_has_just_deleted_is_omitted(begin):
+    one, two = begin(), begin()
+    create(one, "buttons")
+    create(one, "titles")
+    assert len(bulk(two)) == 2
+    one.request("DELETE", "/v1/experiments/titles")
+    two.app.state.service.flags._versions.clear()  # noqa: SLF001  a second later
+    assert list(bulk(two)) == ["buttons"]

@@ -68,14 +68,14 @@ def test_everything_of_one_experiment_is_deleted_and_nothing_of_another(place, n
 def test_a_process_that_has_it_open_is_told(place, call, again):
     _, run = two_experiments(place)
     tp.Experiment.delete(url_of(place), "second")
-    if again:
-        other = tp.Experiment.open(url_of(place), "second", ["C", "D"])
+    other = tp.Experiment.open(url_of(place), "second", ["C", "D"]) if again else None
+    if other is not None:
         other.note("new")
     for _ in range(2):
         with pytest.raises(tp.errors.UnknownName, match="the experiment was deleted"):
             call(run)
     assert run.internals.is_deleted
-    if again:
+    if other is not None:
         assert len(other.events()) == 2
         assert other.arms == ("C", "D")
         other.close()
@@ -96,7 +96,7 @@ def test_a_name_can_be_used_again(place):
 def test_an_interrupted_deletion_deletes_nothing(place, monkeypatch):
     two_experiments(place)
     backend = open_backend(url_of(place))
-    database = backend._database  # noqa: SLF001  where the test interrupts it
+    database = getattr(backend, "_database")  # noqa: B009  where the test interrupts it
     method = "run" if hasattr(database, "run_many") else "send"
     original, calls = getattr(database, method), []
 

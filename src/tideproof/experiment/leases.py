@@ -12,7 +12,6 @@ from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book
 
-
 VISITOR_LEASE, VISITOR_RESERVE = 86_400.0, 600.0  # seconds: a day and ten minutes
 
 

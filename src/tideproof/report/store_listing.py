@@ -13,6 +13,7 @@ from tideproof.experiment.read_model import ReadModel
 from tideproof.experiment.recommendation_text import shortest_status
 from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.report.event_text import describe_events
+from tideproof.report.experiment_report import decision_sentences
 from tideproof.report.hidden_tide_report import OrderedRewards
 from tideproof.store.backend import Backend, ExperimentListing
 from tideproof.store.read_only_view import find_log, read_only_copy
@@ -59,6 +60,8 @@ def experiment_details(run: Experiment, name: str, events: int) -> dict[str, Any
         "scale": status.scale,
         "budget": status.budget,
         "standing": status.state,
+        "shipped": status.shipped,
+        "decision": " ".join(text for text in decision_sentences(status) if text),
         "pulls": found.facts.pulls,
         "recorded": status.recorded,
         "lost": status.lost,

@@ -8,10 +8,11 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tideproof.errors import Finished, InputError, StoreError, TideproofError
+from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.pull import Label, Pull, PullStatus
@@ -48,7 +49,8 @@ class FlagEvaluator:
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
         self._flags: dict[str, ListedFlag] = {}
-        self._listed_at = -math.inf
+        self._listed = -math.inf, -1  # when the list was read, and after how many changes
+        self._changes = 0  # of the list, by this process
         self._listing = threading.Lock()
         # Summaries of experiments whose stored one is from an older version, with their number of events
         self._old_summaries: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -101,6 +103,8 @@ class FlagEvaluator:
                 evaluation, is_new = self.evaluate(name, key, unit, environment)
             except StoreError:
                 raise
+            except UnknownName:  # another process has just deleted it
+                continue
             except (TideproofError, Problem) as error:
                 detail = error.detail if isinstance(error, Problem) else str(error)
                 evaluation, is_new = {"key": name, "errorCode": GENERAL, "errorDetails": detail}, False
@@ -116,10 +120,12 @@ class FlagEvaluator:
         known = self.cached_version(key)
         if known is not None:
             return known
-        states = [
-            (name, _flag_state(self._experiments.get(name)) if shipped is None else shipped)
-            for name, shipped in self._flags_of(key)
-        ]
+        states = []
+        for name, shipped in self._flags_of(key):
+            with suppress(UnknownName):  # another process has just deleted it
+                states.append(
+                    (name, _flag_state(self._experiments.get(name)) if shipped is None else shipped)
+                )
         found = hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
         self._versions[key.id] = time.monotonic(), found
         return found
@@ -138,15 +144,15 @@ class FlagEvaluator:
 
     def forget_list(self) -> None:
         """Read the list of flags again at its next use, because an experiment began, ended or was deleted."""
-        self._listed_at = -math.inf
+        self._changes += 1
 
     def _flags_of(self, key: Key) -> list[ListedFlag]:
         """Return the feature flags that an API key may read, sorted by name; at most a second old."""
         with self._listing:
-            at = time.monotonic()
-            if at - self._listed_at >= FRESH:
+            now = time.monotonic(), self._changes
+            if now[0] - self._listed[0] >= FRESH or now[1] != self._listed[1]:
                 self._flags = {each.name: each for each in self._list_flags()}
-                self._listed_at = at
+                self._listed = now
         flags = self._flags
         if key.experiments is None:
             return list(flags.values())
