@@ -97,6 +97,8 @@ CALLS = {
     "pause": lambda run: run.pause(),
     "pause and resume": lambda run: (run.pause(), run.resume()),
     "stop": lambda run: run.stop(),
+    "stop and ship": lambda run: run.stop("enough", "ann", ship="B"),
+    "stop, archive and restore": lambda run: (run.stop(), run.archive(), run.restore(), run.archive("over")),
     "note": lambda run: run.note("hello"),
     "warm start": lambda run: run.warm_start(LOG, arm="arm", environment="day", reward="sales"),
     "forget units": lambda run: run.forget_units(),

@@ -1,5 +1,6 @@
-"""The commands for stores: experiments, show, export, import, backup, fsck."""
+"""The commands for stores: experiments, show, export, import, backup, delete, fsck."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -12,8 +13,8 @@ from tideproof import progress
 from tideproof.cli import app
 
 
-def run(*arguments, columns=80):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)})
+def run(*arguments, columns=80, **how):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)}, **how)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,44 @@ def test_a_backup(url, tmp_path):
     assert run("backup", f"sqlite:///{tmp_path}/b.db", back, columns=500).stdout == (
         f"{back}: 3 experiments, 21 events, checked\n"
     )
+
+
+def test_a_deletion_asks_first(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    for name in ("prices", "colours"):
+        tp.Experiment.open(url, name, ["A", "B"]).close()
+    refused = run("delete", url, "prices", input="n\n")
+    assert refused.exit_code != 0
+    assert "cannot be undone" in refused.stdout
+    assert list(tp.experiments(url)["name"]) == ["colours", "prices"]
+    assert run("delete", url, "prices", input="y\n").exit_code == 0
+    assert list(tp.experiments(url)["name"]) == ["colours"]
+    assert isinstance(run("delete", url, "prices", "--yes").exception, tp.errors.UnknownName)
+    assert run("delete", url, "colours", "--yes", columns=500).stdout == f"deleted 'colours' from {url}\n"
+    assert run("experiments", url).stdout == "no experiments\n"
+
+
+def test_a_decision_is_shown(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with contextlib.closing(tp.Experiment.open(url, "prices", ["A", "B"])) as made:
+        assert json.loads(run("show", url, "prices", "--json").stdout)["shipped"] is None
+        made.stop("B is too expensive", by="ann", ship="A")
+    said = run("show", url, "prices", columns=300).stdout
+    assert "Every visitor gets the arm A. Stopped by ann, " in said
+    assert json.loads(run("show", url, "prices", "--json").stdout)["shipped"] == "A"
+
+
+def test_archived_experiments_are_listed_apart(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    for name in ("prices", "colours"):
+        made = tp.Experiment.open(url, name, ["A", "B"])
+        if name == "prices":
+            made.stop()
+            made.archive()
+        made.close()
+    for options, name in (((), "colours"), (("--archived",), "prices")):
+        rows = json.loads(run("experiments", url, "--json", *options).stdout)
+        assert [row["name"] for row in rows] == [name]
 
 
 def test_a_check(url, tmp_path):

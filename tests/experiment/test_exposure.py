@@ -146,3 +146,37 @@ def test_an_interrupted_exposure_is_recorded_entirely_or_not_at_all():
     assert line > 20
     assert outcomes <= {1, 3}
     assert 3 in outcomes
+
+
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [
+        ({"rewards": "conversions"}, (24 * HOUR, 600.0, 0.0)),
+        ({"rewards": "money"}, (24 * HOUR, 600.0, 0.0)),
+        ({"rewards": "counts", "default": 1.0}, (24 * HOUR, 600.0, 1.0)),
+        ({}, (24 * HOUR, 600.0, None)),
+        ({"lease": 60.0}, (60.0, 60.0, None)),
+        ({"lease": HOUR, "reserve": 5.0}, (HOUR, 5.0, None)),
+    ],
+)
+def test_one_argument_makes_an_experiment_for_visitors(tmp_path, options, times):
+    run = tp.Experiment(["A", "B"], visitors=True, **options)
+    settings = run.internals.state.settings
+    assert (settings.lease, settings.reserve, settings.default) == times
+    url = f"sqlite:///{tmp_path}/shop.db"
+    first = tp.Experiment.open(url, "shop", ["A", "B"], visitors=True, **options)
+    second = tp.Experiment.open(url, "shop", ["A", "B"], visitors=True, **options)
+    assert second.internals.state.settings == settings == first.internals.state.settings
+    first.close(), second.close()
+
+
+def test_an_experiment_for_visitors_is_joined_only_with_its_times(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    tp.Experiment.open(url, "shop", ["A", "B"], visitors=True, lease=60.0).close()
+    with pytest.raises(tp.errors.InputError, match=r"has lease=60\.0, not 86400\.0"):
+        tp.Experiment.open(url, "shop", ["A", "B"], visitors=True)
+    for wrong in (1, "yes", None):
+        with pytest.raises(tp.errors.InputError, match="visitors must be True or False"):
+            tp.Experiment(["A", "B"], visitors=wrong)
+    with pytest.raises(tp.errors.InputError, match="lease must be"):
+        tp.Experiment(["A", "B"], visitors=True, lease="a day")

@@ -484,10 +484,16 @@ def test_the_fit_is_that_of_the_filter():
         fit.contrast("A", "X")
 
 
-def test_a_report_needs_labels(tmp_path):
-    with pytest.raises(tp.errors.InputError, match="a report needs environment labels: with tide='hidden'"):
-        play(hidden(), 20).report(tmp_path / "report.html")
-    assert not list(tmp_path.iterdir())
+def test_a_report_without_labels_has_the_arms_and_the_tide(tmp_path):
+    run = play(hidden(), 60)
+    run.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert f"{run.recommend().arm} leads" in text
+    assert "Current mean: expected reward now" in text
+    assert text.count("<svg") == 1
+    with pytest.raises(tp.errors.InputError, match="require tide='labels'"):
+        run.report(tmp_path / "other.html", variance="common")
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_minimizing_selects_the_lowest_arm():

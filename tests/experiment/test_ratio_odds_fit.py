@@ -1,6 +1,5 @@
 """Policies that compare arms by ratios or odds: their fit against statsmodels, their design against dense sums."""
 
-import html
 import json
 from collections import Counter
 
@@ -14,7 +13,9 @@ from typer.testing import CliRunner
 import tideproof as tp
 from experiments import ARMS, live_book, replay, saved_numbers, saved_state
 from faults import interrupted_at
+from tideproof.analysis.words.fit_text import contrast_format
 from tideproof.cli import app
+from tideproof.experiment.recommendation_text import headline
 from tideproof.experiment.state.ratio_odds_fit import rescaled_fit
 
 PULLS = np.array([[90.0, 60.0, 0.0], [40.0, 80.0, 120.0], [30.0, 0.0, 50.0]])
@@ -295,7 +296,7 @@ def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_p
                 assert value == (other if column == "arm" else pytest.approx(other, rel=1e-6)), column
     run.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert html.escape(fit.verdict) in page or fit.verdict in page
+    assert headline(run.recommend(), contrast_format(fit)) in page.replace("&#x27;", "'")
     checked = run.diagnostics()
     assert checked.additivity == fit.additivity()
     assert (checked.spread is None) == (kind != "normal")

@@ -166,3 +166,38 @@ def test_the_first_key_of_the_keyboard_skips_the_menu(browser, served):
     for kind in ("keyDown", "keyUp"):
         browser.tell("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
     assert browser.run("document.activeElement.className") == "skip"
+
+
+def test_a_decision_needs_a_confirmation(browser, served):
+    import tideproof as tp
+
+    run = tp.connect(served.url, ADMIN, "buttons", ["old", "new"], visitors=True)
+    browser.go(f"{served.url}/login")
+    browser.write("#key", ADMIN)
+    browser.write("#person", "Ann Smith")
+    browser.press("button.main")
+    browser.go(f"{served.url}/experiments/buttons")
+    assert browser.run("document.querySelector('.who span').innerText") == "Ann Smith, admin, admin"
+    browser.run("document.querySelector('#change').open = true")
+    check(browser, "decide")
+    browser.run("document.querySelector('#ship').value = 'old'")
+    browser.write("#decision-why", "legal says no to new")
+    assert not browser.run("document.querySelector('#decide').checkValidity()")
+    browser.run("document.querySelector('#confirm-stop').checked = true")
+    browser.press("#decide button")
+    said = browser.run("document.querySelector('.decision').innerText")
+    assert said.startswith("Every visitor gets the variant old. Stopped by environment admin: Ann Smith, ")
+    assert run.shipped == "old"
+    browser.run("document.querySelector('#change').open = true")
+    check(browser, "decided")
+    browser.run("document.querySelector('#confirm-archive').checked = true")
+    browser.press("form:has(#confirm-archive) button")
+    assert "archived" in browser.run("document.querySelector('.over').innerText")
+    browser.go(f"{served.url}/?archived=yes")
+    check(browser, "archived")
+    browser.go(f"{served.url}/experiments/buttons")
+    browser.run("document.querySelector('#change').open = true")
+    browser.write("#typed", "buttons")
+    browser.press("form[action$=delete] button")
+    assert browser.run("location.pathname") == "/"
+    assert browser.complaints == []

@@ -95,11 +95,11 @@ def test_after_the_test_everybody_gets_what_it_selected(here):
         assert here.post("/v1/experiments/buttons/outcomes", {"outcomes": [outcome]}).status_code == 204
     waiting = [evaluate(here, f"late {i}", environment="monday").json() for i in range(10)]
     selected = here.get("/v1/experiments/buttons/recommendation").json()["arm"]
-    assert here.post("/v1/experiments/buttons/stop", {"why": "enough"}).status_code == 200
+    assert here.post("/v1/experiments/buttons/stop", {"why": "enough", "ship": selected}).status_code == 200
     static = {"key": "buttons", "reason": "STATIC", "variant": selected, "value": selected, "metadata": {}}
     assert evaluate(here, "new").json() == static
-    # Who is still in a window of rewards keeps what they have: else it would be told of the wrong arm
-    assert [evaluate(here, f"late {i}").json() for i in range(10)] == waiting
+    assert {each["reason"] for each in waiting} == {"SPLIT"}
+    assert [evaluate(here, f"late {i}").json() for i in range(10)] == [static] * 10
     asked = info(here)["asked"]
     here.app.state.service.experiments.get("buttons")._clock = lambda: time.time() + 7200  # noqa: SLF001  the service offers no other clock
     everybody = [*(f"late {i}" for i in range(10)), *(f"unit {i}" for i in range(20))]

@@ -95,6 +95,8 @@ def test_nobody_gets_in_where_they_do_not_belong(team, route):
         status = call(team, method, path, secret).status_code
         assert (status == 401) == (right is not Right.OPEN), status
     team.app.state.service.failure_limiter = RateLimiter(1.0, 60.0)
+    if method == "DELETE" and path == "/v1/experiments/{name}":
+        assert team.post("/v1/experiments", {"name": "mine", "arms": ["A", "B"]}).status_code == 201
 
 
 @pytest.mark.parametrize(

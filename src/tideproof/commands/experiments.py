@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.option_types import AsJson
+from tideproof.commands.option_types import AsJson, flag_option
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.")]
 _COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "recorded", "budget": "budget"}
 
 
-def experiments_command(url: Url, as_json: AsJson = False) -> None:
+def experiments_command(
+    url: Url,
+    archived: Annotated[
+        bool, flag_option("--archived", "List the archived experiments instead.", "Selection")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the experiments in a store, with their pulls, rewards and the arm that each would select now.
 
     Nothing is written, and other programs can use the store meanwhile.
@@ -33,7 +39,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
 
     backend = open_backend(url, read_only=True)
     try:
-        found = backend.list_experiments()
+        found = [each for each in backend.list_experiments() if each.is_archived == archived]
         rows = []
         with progress_bar("reading", len(found), "experiments", after=SECONDS_BEFORE_BAR) as show_progress:
             for done, each in enumerate(found):

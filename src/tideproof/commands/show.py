@@ -85,6 +85,8 @@ def show(console: Console, found: dict[str, Any]) -> None:
         Text(escape_control_characters("; ".join(facts)), style="dim"),
     )
     console.print(Text(escape_control_characters(found["sentence"])))
+    if found["decision"]:
+        console.print(Text(escape_control_characters(found["decision"]), style="bold"))
     _print_table(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
     if found["pending"]:
         _print_table(console, _pending_columns(found["pending"][:OLDEST]))

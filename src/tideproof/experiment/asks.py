@@ -11,7 +11,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import locked, writes_events
 from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
 from tideproof.experiment.queries import QueryMethods
-from tideproof.experiment.recommendation_text import selection_text
+from tideproof.experiment.recommendation_text import selection_text, shipping_text
 from tideproof.experiment.tide_options import date_in, label_of
 from tideproof.experiment.unit_assignments import (
     arm_at,
@@ -62,8 +62,8 @@ class AskMethods(QueryMethods):
             Number of pulls. If it is given, the method returns a list.
         unit
             ID of the visitor, customer or machine that gets the arm. A unit that asks again gets the same
-            pull, in the environment of its first ask. Units are assigned to arms at random in proportion to
-            `shares`. Only a hash of the ID is stored.
+            pull, in the environment of its first ask, until the experiment is stopped. Units are assigned to
+            arms at random in proportion to `shares`. Only a hash of the ID is stored.
         by
             Name of the caller, recorded in the event log.
 
@@ -107,7 +107,7 @@ class AskMethods(QueryMethods):
         book = self._state.book
         label = self._environment_label(environment)
         known = book.units.get(hash_unit(name, book.salt)) if book.salt else None
-        if known is not None and book.status[known] != PullStatus.CANCELLED:
+        if known is not None and not book.stopped and book.status[known] != PullStatus.CANCELLED:
             return book.pulls[known]
         self._check_open(1)
         self._hide_tide(environment)
@@ -187,11 +187,12 @@ class AskMethods(QueryMethods):
         """Raise `Finished` if the experiment cannot give out `wanted` more pulls."""
         self._check_stopping()
         book = self._state.book
+        if book.stopped:
+            raise Finished(f"the experiment is stopped, and {shipping_text(book.shipped)}")
         if book.sure is not None:
             raise Finished(f"no further pull is needed: {selection_text(self._selected())}")
-        if book.stopped or book.paused:
-            state = "stopped" if book.stopped else "paused"
-            raise Finished(f"the experiment is {state}; {selection_text(self._selected())}")
+        if book.paused:
+            raise Finished(f"the experiment is paused; {selection_text(self._selected())}")
         if book.remaining is not None and wanted > book.remaining:
             begin = "" if book.remaining else "the budget is used up: "
             requested = f"{format_count(wanted, 'pull')} {'was' if wanted == 1 else 'were'} requested"

@@ -18,8 +18,8 @@ from tideproof.errors import InputError
 from tideproof.experiment.asks import AskMethods
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internal_interface import ExperimentInternals
-from tideproof.experiment.leases import checked_lease
-from tideproof.experiment.lifecycle import ControlMethods, checked_arms
+from tideproof.experiment.leases import checked_lease, with_visitor_times
+from tideproof.experiment.lifecycle import ControlMethods, checked_arms, checked_control
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
 from tideproof.experiment.pull import new_session
@@ -56,7 +56,9 @@ class ExperimentOptions(TypedDict, total=False):
     lease: float | None
     default: float | None
     reserve: float | None
+    visitors: bool
     time_zone: str | None
+    control: str | None
 
 
 class Experiment(AskMethods, TellMethods, ControlMethods):
@@ -107,8 +109,15 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
     reserve
         Seconds, at most the lease, within which a unit must see the arm that `ask(unit=...)` gave it.
         `expose(pull)` records that it did. A pull that is not exposed in time is cancelled.
+    visitors
+        The experiment is for visitors of a web site or an app, so that it can be a feature flag. Sets, unless
+        they are given, `lease` to a day, `reserve` to ten minutes and, for conversions, counts and money,
+        `default` to 0.
     time_zone
         A name such as `"Europe/Berlin"`. An ask without an environment then uses the current date there.
+    control
+        The arm that visitors of a feature flag get if they are not in the experiment, for example because the
+        budget is used up. Without a control arm, they get the default in the calling code.
     clock
         Function that returns the current time in seconds.
 
@@ -142,7 +151,9 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         lease: float | None = None,
         default: float | None = None,
         reserve: float | None = None,
+        visitors: bool = False,
         time_zone: str | None = None,
+        control: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
@@ -152,6 +163,10 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         compared = checked_scale(scale, kind, spec)
         if compared != "difference":
             spec = spec.on_ratios()
+        times = with_visitor_times(
+            {"visitors": visitors, "rewards": kind, "lease": lease, "default": default, "reserve": reserve}
+        )
+        lease, default, reserve = (times[name] for name in ("lease", "default", "reserve"))
         allowed = ExperimentSettings(limits=checked_limits(limits), rewards=kind)
         options: dict[str, Any] = {"limits": allowed.limits}
         if (kind, compared) != ("normal", "difference"):
@@ -170,6 +185,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         if default is not None:
             default = checked_reward(allowed, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
+        options |= checked_control(control, names)
         created = e.Created(
             now(clock),
             None,
@@ -228,6 +244,23 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         from tideproof.store.stored_experiments import open_experiment
 
         return open_experiment(cls, url, name, arms, clock, options)
+
+    @staticmethod
+    def delete(url: str, name: str) -> None:
+        """Delete an experiment from a database, with all events, pulls and rewards; this cannot be undone.
+
+        Other processes that have it open get an `UnknownName` error at their next call.
+
+        Parameters
+        ----------
+        url
+            Address of the database, as in `open`.
+        name
+            Name of the experiment.
+        """
+        from tideproof.store.stored_experiments import delete_experiment
+
+        delete_experiment(url, name)
 
     def close(self) -> None:
         """Close the database connection, if the experiment has one; the next call opens it again."""
@@ -337,6 +370,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             renew_lock=self._renew_lock,
             share=self._share,
             forget_environment=self._forget_environment,
+            is_deleted=self._shared is not None and self._shared.is_deleted,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -37,6 +37,7 @@ class ExperimentInternals(NamedTuple):
     renew_lock : replaces the lock, in a child process that inherited it.
     share : lets the experiment read from and write to a log that processes share.
     forget_environment : forgets the default environment of the current thread.
+    is_deleted : whether a call noticed that the experiment was deleted from its store.
     """
 
     state: State
@@ -55,3 +56,4 @@ class ExperimentInternals(NamedTuple):
     renew_lock: Callable[[], None]
     share: Callable[[Any], None]
     forget_environment: Callable[[], None]
+    is_deleted: bool

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
-from tideproof.errors import InputError
+from tideproof.errors import InputError, describe_value
+from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book
+
+VISITOR_LEASE, VISITOR_RESERVE = 86_400.0, 600.0  # seconds: a day and ten minutes
+
+
+def with_visitor_times(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of an experiment in which `visitors=True` is replaced by what it stands for.
+
+    A lease, a reserve or a default that is given stays. A visitor without a reward counts as 0, except for
+    normal rewards.
+
+    >>> with_visitor_times({"visitors": True, "rewards": "money", "reserve": 60.0})
+    {'rewards': 'money', 'reserve': 60.0, 'lease': 86400.0, 'default': 0.0}
+    """
+    found = {name: value for name, value in options.items() if name != "visitors"}
+    visitors = options.get("visitors", False)
+    if not isinstance(visitors, bool):
+        raise InputError(f"visitors must be True or False, not {describe_value(visitors)}")
+    if not visitors:
+        return found
+    if found.get("lease") is None:
+        found["lease"] = VISITOR_LEASE
+    if found.get("reserve") is None:
+        lease = found["lease"]
+        is_short = isinstance(lease, (int, float)) and lease < VISITOR_RESERVE
+        found["reserve"] = lease if is_short else VISITOR_RESERVE
+    kind = REWARD_KINDS.get(found.get("rewards", "normal"))
+    if found.get("default") is None and kind is not None and not kind.normal:
+        found["default"] = 0.0
+    return found
 
 
 class Lease(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
-from tideproof.errors import InputError, describe_value
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
 
@@ -60,10 +60,42 @@ class ControlMethods(ExperimentBase):
             self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
     @writes_events
-    def stop(self, why: str = "", by: str | None = None) -> None:
-        """Stop the experiment: refuse asks permanently; rewards of pending pulls are still accepted."""
-        if not self._state.book.stopped:
-            self._state.add(e.Stopped(self._now(), by, _text("why", why)))
+    def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
+        """Stop the experiment: refuse asks permanently; rewards of pending pulls are still accepted.
+
+        Parameters
+        ----------
+        why
+            Reason, recorded in the event log with the time.
+        by
+            Name of the person who decides.
+        ship
+            The arm that every visitor gets from now on. Without it, nothing is shipped, unless the stopping
+            rule has found the best arm; `shipped` says which. A later call with another arm changes the
+            decision. A later call without `ship` has no effect.
+        """
+        book = self._state.book
+        arm = None if ship is None else book.arm_number(ship)
+        if book.stop is None or arm not in (None, book.stop.ship):
+            self._state.add(e.Stopped(self._now(), by, _text("why", why), arm))
+
+    @writes_events
+    def archive(self, why: str = "", by: str | None = None) -> None:
+        """Archive a stopped experiment: lists omit it, and its flag has no value any more.
+
+        Everything can still be read. `restore` ends it.
+        """
+        book = self._state.book
+        if not book.stopped:
+            raise InputError("the experiment is not stopped: call stop() before archive()")
+        if book.archived_at is None:
+            self._state.add(e.Archived(self._now(), by, _text("why", why)))
+
+    @writes_events
+    def restore(self, why: str = "", by: str | None = None) -> None:
+        """Restore an archived experiment: lists show it again, and its flag has the shipped arm again."""
+        if self._state.book.archived_at is not None:
+            self._state.add(e.Restored(self._now(), by, _text("why", why)))
 
     @writes_events
     def note(self, text: str, by: str | None = None) -> None:
@@ -87,6 +119,18 @@ def _text(name: str, value: object) -> str:
         return str(value)
     except ValueError:
         raise InputError(f"{name} must be text that can be printed, not {describe_value(value)}") from None
+
+
+def checked_control(control: str | None, arms: tuple[str, ...]) -> dict[str, str]:
+    """Validate the option that names the control arm, and return it.
+
+    The result is empty without a control arm.
+    """
+    if control is None:
+        return {}
+    if not isinstance(control, str) or control not in arms:
+        raise UnknownName.with_suggestion("arm", control, arms, "as control=")
+    return {"control": control}
 
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:

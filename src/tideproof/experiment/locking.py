@@ -56,7 +56,12 @@ def writes_events(method: Method) -> Method:
 
 
 class SharedLog(Protocol):
-    """Interface of an event log that several processes share, such as one in a database."""
+    """Interface of an event log that several processes share, such as one in a database.
+
+    `is_deleted` says whether a call noticed that the experiment was deleted.
+    """
+
+    is_deleted: bool
 
     def look(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run a method that only reads the experiment, after applying the events of other processes."""

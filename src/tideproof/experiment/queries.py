@@ -53,6 +53,19 @@ class QueryMethods(ExperimentBase):
         self._check_stopping()
         return self._is_over()
 
+    @property
+    def shipped(self) -> str | None:
+        """The arm that every visitor gets because of a decision, or None if nothing is shipped.
+
+        A person chose it with `stop(ship=...)`, or else the stopping rule found it to be the best.
+        """
+        return self._shipped()
+
+    @locked
+    def _shipped(self) -> str | None:
+        self._check_stopping()
+        return self._state.book.shipped
+
     def _is_over(self) -> bool:
         book = self._state.book
         if book.remaining == 0 or book.stopped or book.sure is not None:
@@ -169,6 +182,9 @@ class QueryMethods(ExperimentBase):
             late=book.late,
             events=len(self._state.events),
             winner=None if book.sure is None else book.arms[book.sure.arm],
+            stop=book.stop,
+            shipped=book.shipped,
+            archived_at=book.archived_at,
         )
 
     @locked
@@ -268,14 +284,18 @@ class QueryMethods(ExperimentBase):
     ) -> None:
         """Write an HTML report about all rewards recorded so far.
 
-        It is like the report that `tideproof analyze --html` writes about a log. `variance`, `scale` and
-        `confidence` are options of `fit`.
+        Its main statement is that of `recommend()` and of the page of the service: an arm is called the best
+        only if the stopping rule has found it. Tables and charts are those that `tideproof analyze --html`
+        makes for a log. `variance`, `scale` and `confidence` are options of `fit`.
         """
         from tideproof.report.experiment_report import live_report
 
         check_writable(require_path(path))
         found = self._read()
-        write_text_atomically(path, live_report(found, found.inputs.fit(variance, scale, confidence)))
+        fit, anytime = found.fit, found.selection.anytime
+        if (variance, scale, confidence) != ("auto", None, 0.95):
+            fit = found.inputs.fit(variance, scale, confidence, anytime=anytime)
+        write_text_atomically(path, live_report(found, fit))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw the means, differences and shares of the arms, and the shifts.

@@ -53,6 +53,9 @@ class ExperimentStatus(NamedTuple):
         closed.
     events : number of events.
     winner : the arm that the stopping rule found to be the best, or None.
+    stop : the event that stopped the experiment, with name, time and reason; None before.
+    shipped : the arm that every visitor gets because of a decision; None if nothing is shipped.
+    archived_at : time at which the experiment was archived; None while it is not.
     """
 
     state: str
@@ -71,6 +74,9 @@ class ExperimentStatus(NamedTuple):
     late: int
     events: int
     winner: str | None
+    stop: e.Stopped | None
+    shipped: str | None
+    archived_at: float | None
 
 
 class SingleRewards:

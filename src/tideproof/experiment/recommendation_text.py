@@ -53,6 +53,15 @@ def selection_text(found: Recommendation) -> str:
     return f"the selected arm is {quote_if_needed(found.arm)}{_confidence_text(found)}"
 
 
+def shipping_text(shipped: str | None) -> str:
+    """Return in words which arm every visitor gets after a stop.
+
+    >>> shipping_text("B"), shipping_text(None)
+    ('the arm B is shipped', 'no arm is shipped')
+    """
+    return "no arm is shipped" if shipped is None else f"the arm {quote_if_needed(shipped)} is shipped"
+
+
 def headline(
     found: Recommendation, figures: NumberFormat = PLAIN, progress: str = "", state: str = "running"
 ) -> str:

@@ -33,6 +33,7 @@ class ExperimentSettings:
     confidence, rule : confidence level and name of the stopping rule.
     tide : model of the environment shifts.
     time_zone : time zone whose current date is the default environment.
+    control : the arm that visitors get while no pull can be given to them and no arm is shipped.
     """
 
     limits: tuple[float, float] | None = None
@@ -47,6 +48,7 @@ class ExperimentSettings:
     rule: Rule | None = None
     tide: Tide = "labels"
     time_zone: str | None = None
+    control: str | None = None
 
     @property
     def has_window(self) -> bool:

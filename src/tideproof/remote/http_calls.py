@@ -64,6 +64,10 @@ class ServiceClient:
         }
         return self._request("POST", path, {"json": given, "headers": headers})
 
+    def delete(self, path: str) -> None:
+        """Send a DELETE request."""
+        self._request("DELETE", path, {})
+
     def text(self, path: str) -> str:
         """Send a GET request and return the response as text."""
         return str(self._request("GET", path, {}, lambda response: response.text))

@@ -186,6 +186,14 @@ class RemoteExperiment:
         """Resume a paused experiment."""
         self._change("resume", why=why, by=by)
 
+    def archive(self, why: str = "", by: str | None = None) -> None:
+        """Archive a stopped experiment; see `Experiment.archive`."""
+        self._change("archive", why=why, by=by)
+
+    def restore(self, why: str = "", by: str | None = None) -> None:
+        """Restore an archived experiment: lists show it again."""
+        self._change("restore", why=why, by=by)
+
     def note(self, text: str, by: str | None = None) -> None:
         """Add a note to the event log."""
         self._change("note", text=text, by=by)
@@ -194,9 +202,16 @@ class RemoteExperiment:
         """Delete the salt with which unit ids are hashed, so that units can no longer be recognized."""
         self._change("forget-units", by=by)
 
-    def stop(self, why: str = "", by: str | None = None) -> None:
-        """Stop the experiment for good: it issues no further pulls."""
-        self._post("stop", why=why, by=by)
+    def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
+        """Stop the experiment for good, and choose the arm that every visitor gets; see `Experiment.stop`."""
+        self._post("stop", why=why, by=by, ship=ship)
+
+    def delete(self) -> None:
+        """Delete the experiment from the service, with all events, pulls and rewards.
+
+        This cannot be undone.
+        """
+        self._calls.delete(self._path)
 
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a method of the experiment at most once per idempotency key; see `Experiment.once`."""
@@ -235,6 +250,12 @@ class RemoteExperiment:
     def done(self) -> bool:
         """Whether the experiment is over, so that no further pull can be asked for."""
         return self._info["state"] in ("done", "stopped")
+
+    @property
+    def shipped(self) -> str | None:
+        """The arm that every visitor gets because of a decision, or None if nothing is shipped."""
+        found: str | None = self._info["shipped"]
+        return found
 
     @property
     def direction(self) -> str:

@@ -185,16 +185,23 @@ def _describe_budget(event: e.Extended, book: Book, pulls: int) -> Iterator[str]
 
 
 def _describe_reason(what: str) -> _Description:
-    """Return a function that describes a pause, resumption or stop of an experiment in words.
+    """Return a function that describes a pause, an archiving or its end in words.
 
     The text consists of the word `what` and the reason of the author.
     """
 
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
-        """Describe a logged event in words: an experiment was paused, resumed or stopped."""
+        """Describe a logged event in words: an experiment was paused, archived, or the reverse."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
+
+
+def _describe_stop(event: e.Stopped, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a logged event in words: an experiment was stopped, and an arm was perhaps chosen."""
+    yield "stopped"
+    yield "" if event.ship is None else f"; {quote_if_needed(book.arms[event.ship])} is shipped"
+    yield f": {event.why}" if event.why else ""
 
 
 def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
@@ -246,7 +253,9 @@ EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Extended: _describe_budget,
     e.Paused: _describe_reason("paused"),
     e.Resumed: _describe_reason("resumed"),
-    e.Stopped: _describe_reason("stopped"),
+    e.Stopped: _describe_stop,
+    e.Archived: _describe_reason("archived"),
+    e.Restored: _describe_reason("restored from the archive"),
     e.Sure: _describe_confidence,
     e.Noted: _describe_note,
     e.Warmed: _describe_warm_start,

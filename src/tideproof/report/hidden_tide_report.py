@@ -17,6 +17,10 @@ from tideproof.report.report_tables import MISSING, format_chance
 from tideproof.report.table_layout import Column
 from tideproof.text import PLAIN, format_count
 
+TIDE_LEGEND = (
+    "Current mean: expected reward now, including the current shift. The shift cancels in differences "
+    "between arms."
+)
 POINTS = 60  # largest number of points in the chart
 EACH = 5  # smallest number of rewards of a point
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from itertools import combinations
@@ -55,33 +55,79 @@ def html_report(analysis: FitReport, source: str, columns: str) -> str:
 
     `source` and `columns` describe the data.
     """
+    parts = ReportParts(
+        source=f"{source} · {columns}",
+        sentence=analysis.verdict,
+        standing=analysis.standing,
+        below=_control_html(analysis),
+        warnings=analysis.warnings,
+        columns=arm_columns(analysis),
+        legend=legend(analysis),
+        notes=[*analysis.answers, *analysis.notes],
+        cards=list(cards(analysis)),
+        details=detail_tables(analysis),
+        model=model_text(analysis.fit),
+    )
+    return report_page(parts)
+
+
+class ReportParts(NamedTuple):
+    """Parts of the page of a report, from which `report_page` makes HTML.
+
+    Attributes
+    ----------
+    source : description of the data.
+    sentence, standing : the main statement and its kind, which sets its colour.
+    below : HTML below the main statement.
+    warnings, notes : sentences.
+    columns, legend : table of arms, empty if there is none; explanation of its columns.
+    cards : charts.
+    details : title, explanation and columns of each table that is collapsed at first.
+    model : statement of the statistical model, as HTML.
+    """
+
+    source: str
+    sentence: str
+    standing: str
+    below: str = ""
+    warnings: Sequence[str] = ()
+    columns: list[Column] = []  # noqa: RUF012  never changed
+    legend: str = ""
+    notes: Sequence[str] = ()
+    cards: Sequence[Card] = ()
+    details: Iterable[tuple[str, str, list[Column]]] = ()
+    model: str = ""
+
+
+def report_page(parts: ReportParts) -> str:
+    """Return a report as one self-contained HTML page."""
     style = (
         css()
         + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
         + chart_css()
     )
-    warned = "".join(f'<p class="warning">{html.escape(text)}</p>' for text in analysis.warnings)
-    noted = "".join(f"<li>{html.escape(text)}</li>" for text in [*analysis.answers, *analysis.notes])
+    warned = "".join(f'<p class="warning">{html.escape(text)}</p>' for text in parts.warnings)
+    noted = "".join(f"<li>{html.escape(text)}</li>" for text in parts.notes)
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(analysis.verdict.split(":")[0])}</title>
+<title>{html.escape(parts.sentence.split(":")[0])}</title>
 <style>{style}</style>
 </head>
 <body>
 <header>
-<p class="source">{html.escape(source)} · {html.escape(columns)}</p>
-<h1 class="{analysis.standing}">{html.escape(_with_full_stop(analysis.verdict))}</h1>
-{_control_html(analysis)}</header>
+<p class="source">{html.escape(parts.source)}</p>
+<h1 class="{parts.standing}">{html.escape(_with_full_stop(parts.sentence))}</h1>
+{parts.below}</header>
 {warned}
-{html_table(arm_columns(analysis))}
-<p class="legend">{_legend_html(analysis)}</p>
+{html_table(parts.columns) if parts.columns else ""}
+<p class="legend">{html.escape(parts.legend)}</p>
 <ul class="notes">{noted}</ul>
-<main>{"".join(map(_card_html, cards(analysis)))}</main>
-{_details_html(analysis)}
-<footer>tideproof {__version__}. {_model_text(analysis.fit)}</footer>
+<main>{"".join(map(_card_html, parts.cards))}</main>
+{"".join(_collapsed_html(*each) for each in parts.details)}
+<footer>tideproof {__version__}. {parts.model}</footer>
 <script>{SCRIPT}</script>
 </body>
 </html>
@@ -103,7 +149,7 @@ def _control_html(analysis: FitReport) -> str:
     return f'<p class="control">{html.escape(control_sentence(analysis.fit, analysis.against))}</p>\n'
 
 
-def _model_text(fit: Fit) -> str:
+def model_text(fit: Fit) -> str:
     """Return the statement of the statistical model, for the footer of a report."""
     said = SCALE_PROPERTIES[fit.scale].model
     if fit.interaction is not None:
@@ -198,7 +244,7 @@ def _card_html(card: Card) -> str:
     return f"<section>{said}{card.picture}</section>"
 
 
-def _legend_html(analysis: FitReport) -> str:
+def legend(analysis: FitReport) -> str:
     """Return the explanation of the columns of the table of arms."""
     level = f"{100 * analysis.fit.confidence:g} %"
     who = (
@@ -207,18 +253,13 @@ def _legend_html(analysis: FitReport) -> str:
         else f"Can be best: whether the data leave open that this arm is the best (confidence level {level}; "
         "method: multiple comparisons with the best)."
     )
-    return html.escape(
+    return (
         f"Adjusted mean: estimated mean of the arm if it had run {_everywhere_text(analysis.fit)}, each "
         f"weighted by its traffic. "
         f"Raw minus adjusted: the effect of the {'environments' if analysis.fit.tide is None else 'times'} "
         f"in which the arm ran. {who} "
         "Click a heading to sort."
     )
-
-
-def _details_html(analysis: FitReport) -> str:
-    """Return the tables of details of a report as HTML; each is collapsed until the reader opens it."""
-    return "".join(_collapsed_html(*each) for each in detail_tables(analysis))
 
 
 def _collapsed_html(title: str, cut: str, columns: list[Column]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from tideproof.experiment.read_model import ReadModel
 from tideproof.experiment.recommendation_text import shortest_status
 from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.report.event_text import describe_events
+from tideproof.report.experiment_report import decision_sentences
 from tideproof.report.hidden_tide_report import OrderedRewards
 from tideproof.store.backend import Backend, ExperimentListing
 from tideproof.store.read_only_view import find_log, read_only_copy
@@ -37,11 +37,11 @@ def list_row(backend: Backend, each: ExperimentListing) -> dict[str, Any]:
         "last": each.at,
     }
     try:
-        row |= json.loads(each.about)
+        row |= each.settings
         run = read_only_copy(find_log(backend, each.name))
         found = run.internals.read()
         verdict = shortest_status(found.recommendation, found.status.state)
-    except (TideproofError, ValueError) as error:
+    except (TideproofError, ValueError, KeyError, TypeError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
     return row | {"pending": found.status.pending, "recorded": found.status.recorded, "verdict": verdict}
 
@@ -60,6 +60,8 @@ def experiment_details(run: Experiment, name: str, events: int) -> dict[str, Any
         "scale": status.scale,
         "budget": status.budget,
         "standing": status.state,
+        "shipped": status.shipped,
+        "decision": " ".join(text for text in decision_sentences(status) if text),
         "pulls": found.facts.pulls,
         "recorded": status.recorded,
         "lost": status.lost,

@@ -65,9 +65,11 @@ def make_app(store: str, settings: Settings | None = None) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.stopping = False
         service.sender.start()
+        service.sweeper.start()
         yield
         service.stop()
         service.sender.stop()
+        service.sweeper.stop()
         service.close()
 
     app = FastAPI(

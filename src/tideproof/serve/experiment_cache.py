@@ -9,6 +9,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.leases import with_visitor_times
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.read_model import ExperimentStatus
 from tideproof.serve.problem_details import Problem
@@ -44,6 +45,9 @@ class ExperimentCache:
         """Return the experiment with this name, or raise `UnknownName`."""
         with self._lock:
             run = self._runs.get(name)
+            if run is not None and run.internals.is_deleted:  # by another process
+                del self._runs[name]
+                run = None
             if run is not None:
                 self._runs.move_to_end(name)
                 return run
@@ -70,7 +74,7 @@ class ExperimentCache:
         arms and options agree with it, and with those of an earlier request with this key. Everything else
         raises an error. Once the experiment is stored, nothing can fail.
         """
-        options = separate_options(options)
+        options = with_visitor_times(separate_options(options))
         made = Experiment(arms, **options)
         with self.store_lock:
             log, is_new = create(self.backend, name, made, by, () if request is None else (request,))
@@ -88,6 +92,15 @@ class ExperimentCache:
         except InputError as error:
             raise Problem(409, str(error)) from None
         return run.internals.status(), False
+
+    def delete(self, name: str) -> None:
+        """Delete an experiment with everything that belongs to it, or raise `UnknownName`."""
+        with self.store_lock:
+            self.backend.delete_experiment(name)
+        with self._lock:
+            run = self._runs.pop(name, None)
+        if run is not None:
+            run.close()
 
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""

@@ -5,21 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tideproof.errors import Finished, InputError, StoreError, TideproofError
+from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.pull import Label, Pull, PullStatus
-from tideproof.experiment.state.pulls_book import Book
-from tideproof.serve import serializers
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.service_settings import Settings, find_time_zone
 from tideproof.serve.unit_evaluation import evaluate_unit
+from tideproof.store.backend import ExperimentListing
+from tideproof.store.shared_log import summary_text
 
 # Reasons of OpenFeature: the unit is in the experiment; it is over; the default value of the code is used
 SPLIT, STATIC, DISABLED = "SPLIT", "STATIC", "DISABLED"
@@ -27,17 +30,14 @@ GENERAL = "GENERAL"
 FRESH = 1.0  # seconds for which a version is cached
 
 
-class FlagTraits(NamedTuple):
-    """Constant settings of an experiment that affect its evaluation as a feature flag.
+class ListedFlag(NamedTuple):
+    """Feature flag in the list of all flags: its name, and the arm that a stopped experiment ships.
 
-    Attributes
-    ----------
-    visitors : whether the experiment has a `reserve`, so that it can be evaluated as a flag.
-    dated : whether the experiment has a `time_zone`, whose current date is the default environment.
+    `shipped` is None while the experiment is not stopped; it must then be evaluated for each unit.
     """
 
-    visitors: bool
-    dated: bool
+    name: str
+    shipped: str | None
 
 
 class FlagEvaluator:
@@ -48,7 +48,12 @@ class FlagEvaluator:
 
     def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
-        self._traits: dict[str, FlagTraits] = {}  # never shrinks, so each value must be small
+        self._flags: dict[str, ListedFlag] = {}
+        self._listed = -math.inf, -1  # when the list was read, and after how many changes
+        self._changes = 0  # of the list, by this process
+        self._listing = threading.Lock()
+        # Summaries of experiments whose stored one is from an older version, with their number of events
+        self._old_summaries: dict[str, tuple[int, dict[str, Any]]] = {}
         self._versions: dict[str, tuple[float, str]] = {}
         self._zone = find_time_zone(settings.time_zone)
 
@@ -60,13 +65,13 @@ class FlagEvaluator:
         The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
         """
         run = self._experiments.get(name)
-        traits = self._traits_of(name)
-        if not traits.visitors:
+        settings = run.internals.state.settings
+        if settings.reserve is None:
             raise InputError(
                 f"the experiment {name!r} cannot be a feature flag, because it was created without a "
-                f"reserve: create a new experiment with a lease and a reserve"
+                f"reserve: create a new experiment with visitors=true"
             )
-        if environment is None and not traits.dated:
+        if environment is None and settings.time_zone is None:
             environment = self.today()
         return _evaluation(name, run, key, unit, environment, self._settings.reservations)
 
@@ -76,15 +81,30 @@ class FlagEvaluator:
         """Return the arms that a unit, such as a visitor, gets from all feature flags of an API key.
 
         Each arm is part of an evaluation in the format of OFREP. Also return the names of the flags for which
-        the unit is new.
+        the unit is new. Flags without a value, of experiments that were archived or that were stopped and
+        ship nothing, are omitted. Of the others only running experiments are opened.
         """
         found: list[dict[str, Any]] = []
         news: list[str] = []
-        for name in self._names(key):
+        flags = self._flags_of(key)
+        running = sum(flag.shipped is None for flag in flags)
+        most = self._settings.flags_per_request
+        if running > most:
+            raise InputError(
+                f"one request can evaluate at most {most:,} feature flags of running experiments, but this "
+                f"key may read {running:,}: use a key that is restricted to fewer experiments, stop some of "
+                f"them, or set TIDEPROOF_FLAGS_PER_REQUEST to a higher number"
+            )
+        for name, shipped in flags:
+            if shipped is not None:
+                found.append(_as_evaluation(name, shipped, STATIC, {}))
+                continue
             try:
                 evaluation, is_new = self.evaluate(name, key, unit, environment)
             except StoreError:
                 raise
+            except UnknownName:  # another process has just deleted it
+                continue
             except (TideproofError, Problem) as error:
                 detail = error.detail if isinstance(error, Problem) else str(error)
                 evaluation, is_new = {"key": name, "errorCode": GENERAL, "errorDetails": detail}, False
@@ -100,7 +120,12 @@ class FlagEvaluator:
         known = self.cached_version(key)
         if known is not None:
             return known
-        states = [(name, _flag_state(self._experiments.get(name))) for name in self._names(key)]
+        states = []
+        for name, shipped in self._flags_of(key):
+            with suppress(UnknownName):  # another process has just deleted it
+                states.append(
+                    (name, _flag_state(self._experiments.get(name)) if shipped is None else shipped)
+                )
         found = hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
         self._versions[key.id] = time.monotonic(), found
         return found
@@ -117,30 +142,49 @@ class FlagEvaluator:
         """Return the current date in the service's time zone, which is the default environment."""
         return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
 
-    def _names(self, key: Key) -> list[str]:
-        """Return the names of the experiments that are feature flags and that an API key may read.
+    def forget_list(self) -> None:
+        """Read the list of flags again at its next use, because an experiment began, ended or was deleted."""
+        self._changes += 1
 
-        These are the experiments with a `reserve`.
+    def _flags_of(self, key: Key) -> list[ListedFlag]:
+        """Return the feature flags that an API key may read, sorted by name; at most a second old."""
+        with self._listing:
+            now = time.monotonic(), self._changes
+            if now[0] - self._listed[0] >= FRESH or now[1] != self._listed[1]:
+                self._flags = {each.name: each for each in self._list_flags()}
+                self._listed = now
+        flags = self._flags
+        if key.experiments is None:
+            return list(flags.values())
+        return [flags[name] for name in sorted(set(key.experiments)) if name in flags]
+
+    def _list_flags(self) -> Iterator[ListedFlag]:
+        """Yield the feature flags that can have a value, from the stored summaries of all experiments.
+
+        They are the experiments with a `reserve` that are not archived, and are running or ship an arm.
         """
-        given = key.experiments
-        names = [
-            each.name for each in self._experiments.list_experiments() if given is None or each.name in given
-        ]
-        flags = [name for name in names if self._traits_of(name).visitors]
-        most = self._settings.flags_per_request
-        if len(flags) > most:
-            raise InputError(
-                f"one request can evaluate at most {most:,} feature flags, but this key may read "
-                f"{len(flags):,}: use a key that is restricted to fewer experiments"
-            )
-        return flags
+        for each in self._experiments.list_experiments():
+            about = self._summary(each)
+            if not about["flag"] or about["archived_at"] is not None:
+                continue
+            if not about["stopped"] or about["shipped"] is not None:
+                yield ListedFlag(each.name, about["shipped"] if about["stopped"] else None)
 
-    def _traits_of(self, name: str) -> FlagTraits:
-        """Return an experiment's constant settings for feature flags, read once from its first event."""
-        if name not in self._traits:
-            options = serializers.event(self._experiments.read_entries(name, 0, 1)[0])["about"]["options"]
-            self._traits[name] = FlagTraits("reserve" in options, "time_zone" in options)
-        return self._traits[name]
+    def _summary(self, each: ExperimentListing) -> dict[str, Any]:
+        """Return the summary of an experiment; one that an older version stored is computed anew."""
+        try:
+            about: dict[str, Any] = json.loads(each.about)
+            if "flag" in about:
+                return about
+            known = self._old_summaries.get(each.name)
+            if known is None or known[0] != each.events:
+                about = json.loads(summary_text(self._experiments.get(each.name).internals.state))
+                known = self._old_summaries[each.name] = each.events, about
+            return known[1]
+        except StoreError:
+            raise
+        except (TideproofError, ValueError, TypeError):  # damaged, or just deleted
+            return {"flag": False, "archived_at": None}
 
 
 def _evaluation(
@@ -158,7 +202,8 @@ def _evaluation(
         except Finished:
             over = True
     if pull is None or over:
-        return _selected_evaluation(run, name), False
+        arm = _arm_outside(run)
+        return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {}), False
     return _as_evaluation(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), is_new
 
 
@@ -166,39 +211,33 @@ def _evaluation(
 def _find_pull(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
     """Return the pull (assignment of an arm) of a unit, such as a visitor, or None.
 
-    Also return whether the unit now gets the arm that the experiment selected.
-
-    It gets the selected arm once the experiment is over, unless the reward of the unit's pull is still
-    pending.
+    Also return whether the experiment is over for this unit: it was stopped, or the stopping rule found the
+    best arm. In the second case a unit keeps its own arm while the reward of its pull is pending.
     """
     pull, book = run.pull_of(unit), run.internals.state.book
-    return pull, _is_over(book) and (
-        pull is None or book.status[run.internals.pull_number(pull)] != PullStatus.PENDING
-    )
-
-
-def _is_over(book: Book) -> bool:
-    """Return whether an experiment is over, so that all new visitors get the selected arm."""
-    return book.stopped or book.sure is not None or (book.remaining == 0 and not book.pending)
+    waits = pull is not None and book.status[run.internals.pull_number(pull)] == PullStatus.PENDING
+    return pull, book.stopped or (run.shipped is not None and not waits)
 
 
 @locked
 def _flag_state(run: Experiment) -> list[Any]:
     """Return a description of which arms visitors can get now, to detect when this changes."""
     book = run.internals.state.book
-    selected = run.internals.selected().arm if _is_over(book) else None
-    return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
+    said = [book.stopped, bool(book.paused), book.remaining == 0, book.archived_at is not None]
+    return [*said, list(book.active), run.shipped]
 
 
 @locked
-def _selected_evaluation(run: Experiment, name: str) -> dict[str, Any]:
-    """Return the evaluation of a feature flag for visitors who are not part of the experiment.
+def _arm_outside(run: Experiment) -> str | None:
+    """Return the arm for a visitor who has none of their own, or None for the default in the calling code.
 
-    It contains the selected arm, or no value while the experiment is paused.
+    It is the shipped arm. If there is none, it is the control arm while the experiment runs, for example
+    with a budget that is used up.
     """
-    book = run.internals.state.book
-    arm = None if book.paused and not book.stopped else run.internals.selected().arm
-    return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {})
+    state, shipped = run.internals.state, run.shipped
+    if state.book.stopped:
+        return None if state.book.archived_at is not None else shipped
+    return None if state.book.paused else shipped or state.settings.control
 
 
 def _as_evaluation(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:

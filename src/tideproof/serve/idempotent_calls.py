@@ -25,12 +25,15 @@ IdempotencyKey = Annotated[
 
 
 def author_of(key: Key, by: str | None) -> str:
-    """Return the author of an event: id and name of the API key, and the `by` field of the request.
+    """Return the author of an event: id and name of the API key, and the name of a person.
+
+    It is the name that the person gave at login or, without a login, the `by` field of the request.
 
     >>> author_of(Key("k1", "shop", "reporter", None, 0.0), "ann")
     'k1 shop: ann'
     """
-    return f"{key.id} {key.name}" + (f": {by}" if by else "")
+    person = key.person or by
+    return f"{key.id} {key.name}" + (f": {person}" if person else "")
 
 
 async def run_command(

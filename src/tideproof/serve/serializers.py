@@ -12,7 +12,7 @@ from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.settings import to_public_names
 from tideproof.store.backend import LogEntry
 
-_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
+_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone", "control")
 
 
 def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
@@ -37,8 +37,23 @@ def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:
         "rewards": options.get("rewards", "normal"),
         "scale": found.scale,
         **{word: options.get(word) for word in _OPTIONS},
+        "shipped": found.shipped,
+        "stop": None if found.stop is None else _decision(found),
+        "archived_at": found.archived_at,
         "created_at": created.at,
         "created_by": created.by,
+    }
+
+
+def _decision(found: ExperimentStatus) -> dict[str, Any]:
+    """Return who stopped an experiment, when, why and with which arm, as a JSON-compatible dictionary."""
+    stop = found.stop
+    assert stop is not None
+    return {
+        "at": stop.at,
+        "by": stop.by,
+        "why": stop.why,
+        "ship": None if stop.ship is None else found.arms[stop.ship],
     }
 
 
@@ -59,9 +74,9 @@ def event(entry: LogEntry) -> dict[str, Any]:
 
     It does not contain the salt with which the identifiers of units are hashed.
     """
-    kind, at, by, *values = json.loads(entry.record)
-    names = e.KINDS[kind]._fields[2:]
-    about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}
+    record = json.loads(entry.record)
+    found = e.trusted_record_to_event(record)
+    about = {name: value for name, value in found._asdict().items() if name not in ("at", "by", "salt")}
     if "options" in about:  # of the first event
         about["options"] = to_public_names(about["options"])
-    return {"seq": entry.seq, "at": at, "by": by, "kind": kind, "about": about}
+    return {"seq": entry.seq, "at": found.at, "by": found.by, "kind": record[0], "about": about}

@@ -17,6 +17,7 @@ from tideproof.serve.problem_details import Problem
 from tideproof.serve.prometheus_metrics import ServiceMetrics
 from tideproof.serve.rate_limit import RateLimiter
 from tideproof.serve.readiness_check import ReadinessCheck
+from tideproof.serve.retention import RetentionSweeper
 from tideproof.serve.service_settings import Settings
 from tideproof.serve.stream_notifier import Notifier
 from tideproof.serve.webhooks.webhook_sender import WebhookSender
@@ -36,6 +37,7 @@ class Service:
     flags : feature flags; its calls block, too.
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
+    sweeper : the thread that deletes archived experiments after the retention time.
     rate_limiter, failure_limiter : rate limits per API key, and per address without a valid key.
     notifier : wakes the streams that wait for events of an experiment.
     visitor_notifier : counts the streams on which browsers wait for changes of flags.
@@ -54,6 +56,7 @@ class Service:
             self.experiments.backend, self.experiments.store_lock, settings.webhook_targets == "any"
         )
         self.sender = WebhookSender(self.experiments, self.webhooks)
+        self.sweeper = RetentionSweeper(self.experiments, settings.retention_days)
         self.rate_limiter = RateLimiter(settings.requests_per_second)
         self.failure_limiter = RateLimiter(settings.failures_per_minute / 60.0, settings.failures_per_minute)
         self.notifier = Notifier(settings.event_streams)

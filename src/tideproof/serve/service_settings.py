@@ -59,7 +59,8 @@ class Settings:
     beyond it, clients with the role evaluator get no new pull.
     open_experiments : maximum number of experiments that are open at the same time.
     postgres_connections : maximum number of connections to a PostgreSQL server, which all experiments share.
-    flags_per_request : maximum number of experiments that one OFREP request evaluates.
+    flags_per_request : maximum number of running experiments that one OFREP request evaluates.
+    retention_days : days after which an archived experiment is deleted; 0 keeps archived experiments.
     time_zone : time zone whose current date is the default environment.
     session_seconds : duration of a login in seconds.
     origins : web sites whose scripts may call the API, separated by commas.
@@ -81,7 +82,8 @@ class Settings:
     reservations: int = 100_000
     open_experiments: int = 200
     postgres_connections: int = 20
-    flags_per_request: int = 100
+    flags_per_request: int = 1000
+    retention_days: float = 0.0
     time_zone: str = "UTC"
     session_seconds: float = 12 * 3600.0
     origins: str = ""
@@ -102,8 +104,15 @@ class Settings:
         find_time_zone(self.time_zone)
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, (int, float)) and not (0 < value < math.inf):
+            if not isinstance(value, (int, float)) or 0 < value < math.inf:
+                continue
+            if each.name != "retention_days":
                 raise InputError(f"{PREFIX}{each.name.upper()} must be a number above 0, not {value!r}")
+            if value != 0:
+                raise InputError(
+                    f"{PREFIX}RETENTION_DAYS must be a number above 0, or 0 to keep archived experiments, "
+                    f"not {value!r}"
+                )
 
     @property
     def allowed_origins(self) -> list[str]:

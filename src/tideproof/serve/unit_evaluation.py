@@ -20,7 +20,7 @@ def evaluate_unit(
     A client with the role evaluator gets no new pull while `max_reservations` pulls await an exposure.
     """
     existing = run.pull_of(unit)
-    if existing is not None:
+    if existing is not None and not run.internals.state.book.stopped:
         return existing, False
     if not key.may(Right.REPORT) and run.reservations >= max_reservations:
         raise Problem(

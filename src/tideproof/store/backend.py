@@ -7,11 +7,13 @@ disk or a lost connection, raises `StoreError`.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from tideproof._version import __version__
-from tideproof.errors import InputError, StoreError
+from tideproof.errors import InputError, StoreError, UnknownName
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
@@ -24,6 +26,13 @@ class ConnectionLost(StoreError):
 
     The caller checks whether the transaction was committed and, if not, repeats it.
     """
+
+
+class ExperimentDeleted(UnknownName):
+    """Error: the experiment was deleted from the store while this process had it open."""
+
+    def __init__(self) -> None:
+        super().__init__("the experiment was deleted from the store")
 
 
 class LogEntry(NamedTuple):
@@ -130,7 +139,8 @@ class ExperimentListing(NamedTuple):
     Attributes
     ----------
     name : name of the experiment.
-    about : its summary as JSON: arms, budget and policy.
+    about : its summary as JSON: arms, budget, policy, and the other keys of `summary_text`. Summaries of
+    older versions have only these three.
     events : number of its events.
     pulls : number of its pulls.
     at : time of its last event.
@@ -141,6 +151,19 @@ class ExperimentListing(NamedTuple):
     events: int
     pulls: int
     at: float
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arms, budget and policy of the experiment, or an error if the summary is damaged."""
+        about = json.loads(self.about)
+        return {name: about[name] for name in ("arms", "budget", "policy")}
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether the experiment is archived, so that lists omit it."""
+        with suppress(ValueError, AttributeError):
+            return json.loads(self.about).get("archived_at") is not None
+        return False  # the summary is damaged
 
 
 class ExperimentLog(Protocol):
@@ -153,7 +176,8 @@ class ExperimentLog(Protocol):
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
         """Return the committed entries of an event log that follow entry number `after`.
 
-        With `upto`, entries with a number above `upto` are left out. The call never blocks writers.
+        With `upto`, entries with a number above `upto` are left out. The call never blocks writers. It raises
+        `ExperimentDeleted` if the experiment was deleted.
         """
         ...
 
@@ -260,6 +284,13 @@ class Backend(Protocol):
         """Create an experiment with all of its contents, in one transaction.
 
         A name that is already taken raises `InputError`.
+        """
+        ...
+
+    def delete_experiment(self, name: str) -> None:
+        """Delete everything that the store contains about an experiment, in one transaction.
+
+        An unknown name raises `UnknownName`.
         """
         ...
 

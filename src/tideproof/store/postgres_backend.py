@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.errors import InputError, StoreError
+from tideproof.errors import InputError, StoreError, UnknownName
 from tideproof.store.backend import (
     MAX_SNAPSHOT_MARKS,
     ConnectionLost,
     ExperimentContents,
+    ExperimentDeleted,
     ExperimentListing,
     LogEntry,
     Snapshot,
@@ -25,7 +26,14 @@ from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.postgres_schema import TRIGGERS
 
 _MANY = 1000  # rows in one statement
-_COLUMNS = "seq, at, pulls, record, '', writer, hash"
+# The entries, or one row with the number 0 if the experiment was deleted
+_READ = (
+    "SELECT seq, at, pulls, record, '', writer, hash FROM tideproof.events "
+    "WHERE experiment = {id} AND seq > {after}{last} UNION ALL "
+    "SELECT 0, 0.0, 0, '', '', ''::bytea, ''::bytea "
+    "WHERE NOT EXISTS (SELECT FROM tideproof.experiments WHERE id = {id}) ORDER BY 1"
+)
+_OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
 
 
 def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> PostgresBackend:
@@ -101,6 +109,32 @@ class PostgresBackend:
                 f"the same idempotency key if it had one"
             ) from error
 
+    def delete_experiment(self, name: str) -> None:
+        """Delete everything that the database contains about an experiment, in one transaction.
+
+        No other process can write events meanwhile.
+        """
+        found = self._database.run("SELECT id FROM tideproof.experiments WHERE name = %s", (name,))
+        if not found:
+            raise UnknownName(f"there is no experiment named {name!r}")
+        id = found[0][0]
+        statements = [
+            "ALTER TABLE tideproof.events DISABLE TRIGGER events_stay",
+            *(f"DELETE FROM tideproof.{table} WHERE experiment = {id:d}" for table in _OWN_TABLES),
+            "ALTER TABLE tideproof.events ENABLE TRIGGER events_stay",
+            f"DELETE FROM tideproof.experiments WHERE id = {id:d}",
+            "DELETE FROM tideproof.webhook_cursors WHERE experiment = %s",
+        ]
+
+        def work() -> None:
+            try:
+                self._database.begin(f"SELECT FROM tideproof.experiments WHERE id = {id:d} FOR UPDATE")
+                self._database.commit("; ".join(statements), (name,))
+            finally:
+                self._database.roll_back()
+
+        self._database.retry(work)
+
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""
         rows = self._database.run(
@@ -155,24 +189,21 @@ class PostgresLog:
         """
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
-        last = "" if upto is None else f"AND seq <= {upto:d} "
-        found = self._as_entries(
-            self._run(
-                f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = %s AND seq > %s {last}"
-                f"ORDER BY seq",
-                (self._id, after),
-            )
-        )
+        last = "" if upto is None else f" AND seq <= {upto:d}"
+        sql = _READ.format(after="%s", last=last, id="%s")
+        found = self._as_entries(self._run(sql, (self._id, after, self._id)))
         if upto is None:
             self._seen = found[-1].seq if found else after
         return found
 
     def _as_entries(self, rows: list[Any]) -> list[LogEntry]:
-        """Convert database rows to entries of the event log.
+        """Convert rows of the query `_READ` to entries of the event log.
 
         An entry that sets a salt for hashing unit IDs gets this salt from the table of salts.
         """
         found = list(map(LogEntry._make, rows))
+        if found and found[0].seq == 0:
+            raise ExperimentDeleted
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
                 found[index] = each._replace(salt=self._salt("seq = %s", each.seq))
@@ -208,8 +239,7 @@ class PostgresLog:
             return
         rows = self.database.begin(
             lock,
-            f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = {self._id:d} "
-            f"AND seq > {self._seen:d} ORDER BY seq",
+            _READ.format(after=self._seen, last="", id=self._id),
         )
         found = self._as_entries(rows)
         self._fetched = self._seen, found

@@ -20,7 +20,13 @@ from tideproof.experiment.snapshots.experiment_file import unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import NeedsLock, State
 from tideproof.store import fork_guard, idempotency_keys, log_replay
-from tideproof.store.backend import MAX_CONNECTION_LOSSES, ConnectionLost, ExperimentLog, Writer
+from tideproof.store.backend import (
+    MAX_CONNECTION_LOSSES,
+    ConnectionLost,
+    ExperimentDeleted,
+    ExperimentLog,
+    Writer,
+)
 from tideproof.store.group_commit import MAX_COMMANDS, CommitGroup
 from tideproof.store.log_replay import LogState
 
@@ -32,15 +38,44 @@ _LOST_COMMIT_WAIT = 0.1  # seconds after which a waiting thread checks whether i
 
 
 def summary_text(state: State) -> str:
-    """Return arms, budget and policy of an experiment as JSON, for the list of a store's experiments."""
+    """Return the summary of an experiment as JSON, for lists of a store's experiments.
+
+    Besides arms, budget and policy it says whether the experiment is a feature flag (`flag`), whether it is
+    stopped, which arm is shipped, and when it was archived. So lists of thousands of experiments need not
+    open them.
+    """
     book = state.book
     arms = [book.arms[arm] for arm in book.active]
-    return json.dumps({"arms": arms, "budget": book.budget, "policy": state.spec.label})
+    about = {
+        "arms": arms,
+        "budget": book.budget,
+        "policy": state.spec.label,
+        "flag": state.settings.reserve is not None,
+        "stopped": book.stopped,
+        "shipped": book.shipped,
+        "archived_at": book.archived_at,
+    }
+    return json.dumps(about)
+
+
+def summary_agrees(stored: str, state: State) -> bool:
+    """Return whether a stored summary agrees with the state of its experiment.
+
+    Summaries of older versions lack some keys.
+    """
+    try:
+        about = json.loads(stored)
+    except ValueError:
+        return False
+    now = json.loads(summary_text(state))
+    old = about.keys() == {"arms", "budget", "policy"} if isinstance(about, dict) else False
+    return bool(about == ({name: now[name] for name in about} if old else now))
 
 
 def _summary_parts(state: State) -> tuple[Any, ...]:
-    """Return the numbers of arms and the budget, to detect that a stored summary is out of date."""
-    return len(state.book.arms), len(state.book.retired), state.book.budget
+    """Return values that change whenever a stored summary becomes out of date."""
+    book = state.book
+    return len(book.arms), len(book.retired), book.budget, book.stopped, book.shipped, book.archived_at
 
 
 class SharedEventLog:
@@ -50,6 +85,7 @@ class SharedEventLog:
         self.run, self.url, self.name, self.log = run, url, name, log
         self._position, self._snapshot = loaded.position, loaded.snapshot
         self._about = _summary_parts(loaded.state)
+        self.is_deleted = False  # whether the experiment is no longer in the store
         self.after_fork_in_child()
         fork_guard.register(self)
 
@@ -176,7 +212,11 @@ class SharedEventLog:
         if self.may_differ or self._inner.state.damaged:
             self._load()
         before, self.may_differ = self._position, True
-        self._position = log_replay.catch_up(self.log, self._inner.state, before, between)
+        try:
+            self._position = log_replay.catch_up(self.log, self._inner.state, before, between)
+        except ExperimentDeleted:
+            self.is_deleted = True
+            raise
         self._about = _summary_parts(self._inner.state)  # others store a new summary with what they change
         self.may_differ = False
 
@@ -207,7 +247,8 @@ class SharedEventLog:
                 self.log.begin(self.catch_up_and_yield)
                 self._catch_up()
                 self._group = CommitGroup(self._position)
-            except BaseException:
+            except BaseException as error:
+                self.is_deleted |= isinstance(error, ExperimentDeleted)
                 self._group = None
                 self.log.roll_back()
                 raise

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.errors import InputError
+from tideproof.errors import InputError, UnknownName
 from tideproof.store.backend import (
     MAX_SNAPSHOT_MARKS,
     ExperimentContents,
+    ExperimentDeleted,
     ExperimentListing,
     LogEntry,
     Snapshot,
@@ -17,12 +19,16 @@ from tideproof.store.backend import (
     snapshot_digest,
 )
 from tideproof.store.sqlite_connection import FileVersion, SqliteConnection
+from tideproof.store.sqlite_schema import EVENTS_ARE_KEPT
 from tideproof.store.store_urls import sqlite_path
 
+# The entries, or one row with the number 0 if the experiment was deleted
 _READ = (
     "SELECT seq, at, pulls, record, '', writer, hash FROM events "
-    "WHERE experiment = ? AND seq > ? AND seq <= ? ORDER BY seq"
+    "WHERE experiment = ? AND seq > ? AND seq <= ? UNION ALL SELECT 0, 0.0, 0, '', '', x'', x'' "
+    "WHERE NOT EXISTS (SELECT 1 FROM experiments WHERE id = ? AND about <> '') ORDER BY 1"
 )
+_OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
 _ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END = 2**62
 
@@ -71,6 +77,32 @@ class SqliteBackend:
         log.commit()
         return log
 
+    def delete_experiment(self, name: str) -> None:
+        """Delete everything that the file contains about an experiment, and overwrite its bytes.
+
+        A row without name and description stays, so that its number is not used again: another process may
+        have the experiment open.
+        """
+        run = self._database.run
+        self._database.begin()
+        try:
+            found = run("SELECT id FROM experiments WHERE name = ?", (name,))
+            if not found:
+                raise UnknownName(f"there is no experiment named {name!r}")
+            run("PRAGMA secure_delete = 1")
+            run("DROP TRIGGER IF EXISTS events_are_kept")
+            for table in _OWN_TABLES:
+                run(f"DELETE FROM {table} WHERE experiment = ?", found[0])
+            run(EVENTS_ARE_KEPT)
+            run("DELETE FROM webhook_cursors WHERE experiment = ?", (name,))
+            unique = f"deleted {secrets.token_hex(16)}"
+            run("UPDATE experiments SET name = ?, about = '' WHERE id = ?", (unique, *found[0]))
+            run("COMMIT")
+        finally:
+            self._database.roll_back()
+            run("PRAGMA secure_delete = 0")
+        self._database.empty_write_ahead_log()
+
     def list_experiments(self) -> list[ExperimentListing]:
         """Return the name and a summary of every experiment in a store, sorted by name."""
         rows = self._database.run(
@@ -115,8 +147,10 @@ class SqliteLog:
         """
         if upto is None and self.database.is_locked and self._end == (after, self.database.version):
             return []
-        rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto))
+        rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto, self._id))
         found = list(map(LogEntry._make, rows))
+        if found and found[0].seq == 0:
+            raise ExperimentDeleted
         if upto is None:
             self._end = found[-1].seq if found else after, self.database.version
         for index, each in enumerate(found):

@@ -155,6 +155,17 @@ class SqliteConnection:
         except (apsw.Error, UnicodeDecodeError) as error:
             return [f"{self.path!r} is damaged: {error}"]
 
+    def empty_write_ahead_log(self) -> None:
+        """Copy the write-ahead log to the file and empty it, so that it contains no deleted data.
+
+        Nothing happens if other connections use it for longer than a second.
+        """
+        self.connection.set_busy_timeout(1000)
+        try:
+            self.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self.connection.set_busy_timeout(int(PATIENCE * 1000))
+
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
         """Write a consistent copy of the database to another file.
 
@@ -297,7 +308,7 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
         yield f"a row of table {table} does not belong to an experiment"
     for (name,) in connection.execute(
-        "SELECT name FROM experiments WHERE id NOT IN (SELECT experiment FROM events)"
+        "SELECT name FROM experiments WHERE about <> '' AND id NOT IN (SELECT experiment FROM events)"
     ):
         yield f"the experiment {name!r} has lost all its events"
     with closing(apsw.Connection(":memory:")) as model:

@@ -4,7 +4,12 @@ from tideproof.store.service_tables import SERVICE_TABLES
 
 APPLICATION = 0x54494445  # "TIDE": SQLite's application_id, which marks the file as a tideproof store
 
-TABLES = """
+# Also used to create the trigger again after an experiment was deleted
+EVENTS_ARE_KEPT = """CREATE TRIGGER events_are_kept BEFORE DELETE ON events
+        BEGIN SELECT RAISE(ABORT, 'an event cannot be deleted'); END"""
+
+TABLES = (
+    """
     CREATE TABLE experiments (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, about TEXT NOT NULL
     );
@@ -15,8 +20,9 @@ TABLES = """
     ) WITHOUT ROWID;
     CREATE TRIGGER events_stay BEFORE UPDATE ON events
         BEGIN SELECT RAISE(ABORT, 'an event cannot be changed'); END;
-    CREATE TRIGGER events_are_kept BEFORE DELETE ON events
-        BEGIN SELECT RAISE(ABORT, 'an event cannot be deleted'); END;
+    """
+    + EVENTS_ARE_KEPT
+    + """;
     CREATE TRIGGER events_follow BEFORE INSERT ON events
         WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE experiment = NEW.experiment)
         BEGIN SELECT RAISE(ABORT, 'an event must follow the last one'); END;
@@ -35,4 +41,6 @@ TABLES = """
         experiment INTEGER NOT NULL, mark TEXT NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL,
         digest BLOB NOT NULL, contents BLOB NOT NULL, PRIMARY KEY (experiment, mark, seq)
     );
-    """ + SERVICE_TABLES.replace("~", "")
+    """
+    + SERVICE_TABLES.replace("~", "")
+)

@@ -21,7 +21,7 @@ from tideproof.store.ask_verification import RecomputedAsks, recompute_asks
 from tideproof.store.backend import Backend, ExperimentLog, LogEntry, Snapshot, StoredAnswer
 from tideproof.store.log_replay import read_created_event
 from tideproof.store.read_only_view import find_listing, find_log, read_all
-from tideproof.store.shared_log import summary_text
+from tideproof.store.shared_log import summary_agrees
 
 Show = Callable[[float, str], None]
 _PROGRESS_STEP = 256  # events between two updates of the progress bar
@@ -143,7 +143,7 @@ class _Check:
             self.faults.append(
                 f"the arms in event {found.other} differ from those that the policy chooses in a replay"
             )
-        if summary != summary_text(found.state):
+        if not summary_agrees(summary, found.state):
             self.faults.append("the stored description (arms, budget, policy) does not agree with the events")
 
     def _replay(

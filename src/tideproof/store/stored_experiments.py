@@ -13,6 +13,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.leases import with_visitor_times
 from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
@@ -21,6 +22,7 @@ from tideproof.store import hash_chain
 from tideproof.store.backend import Backend, ExperimentContents, ExperimentLog, StoredAnswer, Writer
 from tideproof.store.log_replay import load_state
 from tideproof.store.option_check import check_options
+from tideproof.store.read_only_view import find_log
 from tideproof.store.shared_log import SharedEventLog, summary_text
 from tideproof.store.store_urls import open_backend
 from tideproof.table import Table
@@ -38,7 +40,7 @@ def open_experiment(
     """Open the experiment with this name; create it if it does not exist and arms are given."""
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of an experiment must be a non-empty string, not {describe_value(name)}")
-    options = separate_options(options)
+    options = with_visitor_times(separate_options(options))
     arms = None if arms is None else checked_arms(arms)
     backend = open_backend(url)
     try:
@@ -101,17 +103,34 @@ def reopen(url: str, name: str, policy: Any, clock: Callable[[], float] = time.t
     return open_experiment(Experiment, url, name, None, clock, {} if policy is None else {"policy": policy})
 
 
-def experiments(url: str) -> Table:
+def delete_experiment(url: str, name: str) -> None:
+    """Delete an experiment from a store, with everything that belongs to it."""
+    reader = open_backend(url, read_only=True)  # which does not create a missing store
+    try:
+        find_log(reader, name)
+    finally:
+        reader.close()
+    backend = open_backend(url)
+    try:
+        backend.delete_experiment(name)
+    finally:
+        backend.close()
+
+
+def experiments(url: str, *, archived: bool = False) -> Table:
     """Return a table of the experiments in a store, one row each.
 
     Parameters
     ----------
     url
         URL of the store, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
+    archived
+        List the archived experiments instead of the others.
     """
     backend = open_backend(url, read_only=True)
     try:
-        found = [(each, json.loads(each.about)) for each in backend.list_experiments()]
+        listed = [each for each in backend.list_experiments() if each.is_archived == archived]
+        found = [(each, json.loads(each.about)) for each in listed]
     finally:
         backend.close()
     return Table(

@@ -179,7 +179,28 @@ class Resumed(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Event: the experiment was stopped and refuses asks permanently."""
+    """Event: the experiment was stopped and refuses asks permanently.
+
+    `ship` is the number of the arm that a person chose for every visitor, or None if nobody chose one. A
+    later event of this kind replaces the choice. Records of older versions have no `ship`.
+    """
+
+    at: float
+    by: str | None
+    why: str
+    ship: int | None = None
+
+
+class Archived(NamedTuple):
+    """Event: the experiment was archived: lists omit it, and its flag has no value any more."""
+
+    at: float
+    by: str | None
+    why: str
+
+
+class Restored(NamedTuple):
+    """Event: the experiment was restored from the archive."""
 
     at: float
     by: str | None
@@ -234,7 +255,7 @@ class Exposed(NamedTuple):
 Event = (
     Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
     | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | Exposed
+    | Salted | Exposed | Archived | Restored
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
@@ -258,10 +279,15 @@ def without_old_salts(happened: Iterable[Event]) -> list[Event]:
 def event_to_record(event: Event) -> list[Any]:
     """Return an event as a list for JSON: the name of its kind, then its fields.
 
+    A stop without a shipped arm has the same record as in older versions, which did not have this field.
+
     >>> event_to_record(Cancelled(1.5, None, (3, 4)))
     ['Cancelled', 1.5, None, (3, 4)]
+    >>> event_to_record(Stopped(1.5, None, "enough"))
+    ['Stopped', 1.5, None, 'enough']
     """
-    return [type(event).__name__, *event]
+    values = event[:-1] if isinstance(event, Stopped) and event.ship is None else event
+    return [type(event).__name__, *values]
 
 
 def record_to_event(record: Any) -> Event:
@@ -277,10 +303,11 @@ def record_to_event(record: Any) -> Event:
         )
     name, *values = record
     fields = _FIELDS[name]
-    if len(values) != len(fields):
+    least = len(fields) - len(KINDS[name]._field_defaults)
+    if not least <= len(values) <= len(fields):
         raise InputError(f"an event of kind {name!r} has {len(fields)} fields, not {len(values)}")
     checked = [
-        _checked_field(name, field, hint, v) for (field, hint), v in zip(fields.items(), values, strict=True)
+        _checked_field(name, field, hint, v) for (field, hint), v in zip(fields.items(), values, strict=False)
     ]
     event: Event = KINDS[name](*checked)
     return event
@@ -294,7 +321,7 @@ def trusted_record_to_event(record: Any) -> Event:
     >>> trusted_record_to_event(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
-    event: Event = KINDS[record[0]]._make([_as_tuples(v) if type(v) is list else v for v in record[1:]])
+    event: Event = KINDS[record[0]](*[_as_tuples(v) if type(v) is list else v for v in record[1:]])
     return event
 
 

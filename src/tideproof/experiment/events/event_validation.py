@@ -11,7 +11,7 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
-from tideproof.experiment.lifecycle import checked_arms
+from tideproof.experiment.lifecycle import checked_arms, checked_control
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.reward_kinds import checked_rewards
 from tideproof.experiment.settings import settings_of
@@ -34,6 +34,7 @@ def checked_created(created: e.Created) -> e.Created:
     require_whole_number("seed", created.seed, 0, 2**64 - 1)
     checks.require_direction(created.direction)
     settings = settings_of(created)
+    checked_control(settings.control, created.arms)
     lease_of(settings)
     checked_rewards(settings.rewards)
     if settings.scale not in get_args(Scale):
@@ -156,6 +157,18 @@ def _check_arm_retired(state: State, event: e.ArmRetired) -> None:
     _require(event.arm in active and len(active) > 2, event)
 
 
+def _check_stopped(state: State, event: e.Stopped) -> None:
+    _require(event.ship is None or 0 <= event.ship < len(state.book.arms), event)
+
+
+def _check_archived(state: State, event: e.Archived) -> None:
+    _require(state.book.stopped and state.book.archived_at is None, event)
+
+
+def _check_restored(state: State, event: e.Restored) -> None:
+    _require(state.book.archived_at is not None, event)
+
+
 def _check_sure(state: State, event: e.Sure) -> None:
     rule = rule_of(state.created)
     _require(rule is not None and event.rule in STOPPING_RULES and event.confidence == rule.confidence, event)
@@ -217,6 +230,8 @@ EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Opened: _allow,
     e.Paused: _allow,
     e.Resumed: _allow,
-    e.Stopped: _allow,
+    e.Stopped: _check_stopped,
+    e.Archived: _check_archived,
+    e.Restored: _check_restored,
     e.Noted: _allow,
 }

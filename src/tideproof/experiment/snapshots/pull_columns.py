@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.experiment.events.event_records import Sure
+from tideproof.experiment.events.event_records import Stopped, Sure
 from tideproof.experiment.pull import Label, Pull, PullStatus
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 
@@ -35,7 +35,7 @@ def book_to_columns(book: Book) -> list[Any]:
     return [
         [list(book.arms), list(book.retired), list(book.asked)],
         [getattr(book, name) for name in _PLAIN],
-        None if book.sure is None else list(book.sure),
+        [None if event is None else list(event) for event in (book.stop, book.sure)],
         columns,
         [list(labels), _sessions(book)],
         [[key, list(summary), at] for key, summary, at in book.summaries],
@@ -59,12 +59,12 @@ def _sessions(book: Book) -> list[list[Any]]:
 
 def restore_book(book: Book, contents: Any) -> None:
     """Fill an empty `Book` (all pulls of an experiment) with the contents that `book_to_columns` returned."""
-    (arms, retired, asked), plain, sure, columns, (labels, sessions), summaries, units, plans, added = (
-        contents
-    )
+    (arms, retired, asked), plain, (stop, sure), columns, names_of, summaries, units, plans, added = contents
+    labels, sessions = names_of
     book.arms, book.retired, book.asked = list(arms), list(retired), list(asked)
     for name, value in zip(_PLAIN, plain, strict=True):
         setattr(book, name, value)
+    book.stop = None if stop is None else Stopped(*stop)
     book.sure = None if sure is None else Sure(*sure)
     arm, label, status, rewards, asked_at = (column.tolist() for column in columns)
     ends = [*(start for start, _ in sessions[1:]), len(arm)]

@@ -371,7 +371,13 @@ class State:
         self.book.paused = isinstance(event, e.Paused)
 
     def _apply_stopped(self, event: e.Stopped) -> None:
-        self.book.stopped = True
+        self.book.stop = event
+
+    def _apply_archived(self, event: e.Archived) -> None:
+        self.book.archived_at = event.at
+
+    def _apply_restored(self, event: e.Restored) -> None:
+        self.book.archived_at = None
 
     def _apply_sure(self, event: e.Sure) -> None:
         self.book.sure = event
@@ -410,6 +416,8 @@ class State:
         e.Paused: _apply_paused,
         e.Resumed: _apply_paused,
         e.Stopped: _apply_stopped,
+        e.Archived: _apply_archived,
+        e.Restored: _apply_restored,
         e.Sure: _apply_sure,
         e.Noted: _apply_noted,
         e.Warmed: _apply_warmed,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
-from tideproof.experiment.events.event_records import Sure
+from tideproof.experiment.events.event_records import Stopped, Sure
 from tideproof.experiment.pull import Label, Pull, PullStatus
 
 
@@ -60,7 +60,9 @@ class Book:
     lost : number of pulls that returned to the budget.
     late : number of pulls told after their window had closed.
     asked : number of pulls of each arm, without those that returned to the budget.
-    paused, stopped : whether asks are refused.
+    paused : whether asks are refused for now.
+    archived_at : time at which the experiment was archived; None while it is not.
+    stop : the event that stopped the experiment, or the last one that chose another arm to ship; None before.
     sure : the event that names the best arm; None while the stopping rule is not met.
     tide : `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first pull, summary or warm start decides
         it.
@@ -93,7 +95,8 @@ class Book:
     lost: int = field(default=0, metadata=PLAIN)
     late: int = field(default=0, metadata=PLAIN)
     paused: bool = field(default=False, metadata=PLAIN)
-    stopped: bool = field(default=False, metadata=PLAIN)
+    archived_at: float | None = field(default=None, metadata=PLAIN)
+    stop: Stopped | None = None
     sure: Sure | None = None
     asked: list[int] = field(init=False)
 
@@ -188,6 +191,21 @@ class Book:
         if not self.settled:
             return self.budget + self.surplus + self.warm
         return round(self.budget * (self.settled + self.surplus) / self.settled) + self.warm
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the experiment was stopped, so that asks are refused permanently."""
+        return self.stop is not None
+
+    @property
+    def shipped(self) -> str | None:
+        """The arm that every visitor gets: a person chose it, or else the stopping rule found it the best.
+
+        None if there is no such decision. A budget that is used up decides nothing.
+        """
+        if self.stop is not None and self.stop.ship is not None:
+            return self.arms[self.stop.ship]
+        return None if self.sure is None else self.arms[self.sure.arm]
 
     def arm_number(self, arm: Any) -> int:
         """Return the number of the arm with a given name, or raise an error."""

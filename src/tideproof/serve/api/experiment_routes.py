@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=RES
 
 Reader = Annotated[Key, needs(Right.READ)]
 Editor = Annotated[Key, needs(Right.EDIT)]
+Admin = Annotated[Key, needs(Right.ADMIN)]
 
 
 @router.post(
@@ -65,6 +66,7 @@ async def begin(
         return serializers.experiment(status, name), new
 
     found, new = await service.call(work)
+    service.flags.forget_list()
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"{router.prefix}/{quote(name, safe='')}"
     return m.ExperimentInfo(**found)
@@ -78,13 +80,16 @@ async def listed(
         str, Query(max_length=200, description="Value of `next` in the response with the previous page.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of experiments per page.")] = 100,
+    archived: Annotated[
+        bool, Query(description="List the archived experiments instead of the others.")
+    ] = False,
 ) -> m.ExperimentList:
-    """List the experiments that the API key may read, sorted by name."""
+    """List the experiments that the API key may read, sorted by name, without archived ones."""
     service = service_of(request)
     found = [
         each
         for each in await service.call(service.experiments.list_experiments)
-        if each.name > after and key.reaches(each.name)
+        if each.name > after and key.reaches(each.name) and each.is_archived == archived
     ]
     page = [
         m.ListedExperiment(
@@ -107,13 +112,14 @@ async def change(
 ) -> m.ExperimentInfo:
     """Make one change to an experiment, such as a new arm, a new budget, a pause or a note.
 
-    A change adds or retires an arm, sets the budget, pauses or resumes the experiment, adds a note, or
-    deletes the salt with which the identifiers of units are hashed ("forget-units").
+    A change adds or retires an arm, sets the budget, pauses, resumes, archives or restores the experiment,
+    adds a note, or deletes the salt with which the identifiers of units are hashed ("forget-units").
     """
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]
     service = service_of(request)
     await run_command(service, key, name, once, method, *given, by=author_of(key, body.by))
+    service.flags.forget_list()
     return await _info(service, name)
 
 
@@ -121,10 +127,24 @@ async def change(
 async def stop(
     name: str, body: m.StopBody, request: Request, key: Editor, once: IdempotencyKey = None
 ) -> m.ExperimentInfo:
-    """Stop the experiment permanently. Rewards of pending pulls can still be reported."""
+    """Stop the experiment permanently. Rewards of pending pulls can still be reported.
+
+    Every visitor then gets the arm `ship` or, without it, the arm that the stopping rule has found to be the
+    best. If there is neither, nothing is shipped.
+    """
     service = service_of(request)
-    await run_command(service, key, name, once, "stop", body.why, by=author_of(key, body.by))
+    await run_command(service, key, name, once, "stop", body.why, author_of(key, body.by), ship=body.ship)
+    service.flags.forget_list()
     return await _info(service, name)
+
+
+@router.delete("/{name}", summary="Delete an experiment", status_code=204)
+async def delete(name: str, request: Request, key: Admin) -> None:
+    """Delete an experiment with all its events, pulls and rewards. This cannot be undone."""
+    service = service_of(request)
+    await service.call(service.experiments.delete, name)
+    service.flags.forget_list()
+    service.notifier.notify(name)
 
 
 # Method that each change calls, and the fields that are its arguments
@@ -134,6 +154,8 @@ _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "budget": ("extend", ("budget",)),
     "pause": ("pause", ("why",)),
     "resume": ("resume", ("why",)),
+    "archive": ("archive", ("why",)),
+    "restore": ("restore", ("why",)),
     "note": ("note", ("text",)),
     "forget-units": ("forget_units", ()),
 }

@@ -70,7 +70,7 @@ async def log_in(request: Request, _caller: AnyCaller) -> Response:
         said = "this API key is unknown or was revoked" if problem.status == 401 else problem.detail
         return page("login", None, problem.status, next=back, said=said)
     response = redirect(back if _is_own_page(back) else "/")
-    await login_routes.begin_session(request, response, service, key)
+    await login_routes.begin_session(request, response, service, key, given.get("person", "")[:100])
     return response
 
 
@@ -107,7 +107,10 @@ async def change(name: str, request: Request, key: Editor) -> Response:
     service = service_of(request)
     try:
         if given.get("change") == "stop":
-            await experiment_routes.stop(name, m.StopBody(why=given.get("why", "")), request, key)
+            body = m.StopBody(
+                why=given.get("why", ""), ship=given.get("ship") or None, by=given.get("by") or None
+            )
+            await experiment_routes.stop(name, body, request, key)
         else:
             if "budget" in given:
                 given["budget"] = _whole("budget", given["budget"])  # type: ignore[assignment]
@@ -117,6 +120,19 @@ async def change(name: str, request: Request, key: Editor) -> Response:
         said = _error_text(error, CHANGE_LABELS)
         return page("experiment", key, _error_status(error), name=name, kinds="", said=said, **found)
     return redirect(f"/experiments/{quote(name, safe='')}")
+
+
+@router.post("/experiments/{name}/delete")
+async def delete(name: str, request: Request, key: Admin) -> Response:
+    """Delete an experiment if its name was typed to confirm that."""
+    typed = (await _fields(request)).get("typed", "")
+    service = service_of(request)
+    if typed != name.strip():
+        found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
+        said = f"nothing was deleted: “{CHANGE_LABELS['typed']}” must be {name!r}, not {typed!r}"
+        return page("experiment", key, 400, name=name, kinds="", said=said, **found)
+    await experiment_routes.delete(name, request, key)
+    return redirect("/")
 
 
 @router.post("/analyze")
@@ -227,12 +243,14 @@ async def _fields(request: Request) -> dict[str, str]:
 
 def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
     """Return the filled-in fields of the form for a new experiment, as arguments of an API request."""
-    words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
+    words = ("name", "policy", "rewards", "direction", "rule", "time_zone", "control")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
     for name in _NUMBERS:
         if text := given.get(name):
             found[name] = _whole(name, text) if name == "budget" else _number(name, text)
+    if given.get("visitors") == "yes":
+        found["visitors"] = True
     if "confidence" not in found:
         found.pop("rule", None)
     return found

@@ -61,8 +61,8 @@ async def log_in(body: m.LoginBody, request: Request, response: Response, _calle
     check_given_origin(request)
     service = service_of(request)
     key = await find_key(request, service, body.key)
-    await begin_session(request, response, service, key)
-    return _caller_info(key)
+    await begin_session(request, response, service, key, body.person)
+    return _caller_info(key._replace(person=body.person))
 
 
 @router.get("/session", summary="Describe the caller's key")
@@ -83,9 +83,11 @@ async def find_key(request: Request, service: Service, secret: str) -> Key:
     return await caller(Request(scope), service)
 
 
-async def begin_session(request: Request, response: Response, service: Service, key: Key) -> None:
+async def begin_session(
+    request: Request, response: Response, service: Service, key: Key, person: str
+) -> None:
     """Start a login session of a browser and set its cookie."""
-    secret = await service.call(service.keys.begin_session, key, service.settings.session_seconds)
+    secret = await service.call(service.keys.begin_session, key, service.settings.session_seconds, person)
     response.set_cookie(
         cookie_name(request),
         secret,
@@ -127,4 +129,4 @@ def _info(key: Key) -> m.KeyInfo:
 def _caller_info(key: Key) -> m.CallerInfo:
     """Return the API key of the caller, without its secret, as a response body."""
     only = None if key.experiments is None else list(key.experiments)
-    return m.CallerInfo(id=key.id, name=key.name, role=key.role, experiments=only)
+    return m.CallerInfo(id=key.id, name=key.name, role=key.role, experiments=only, person=key.person)

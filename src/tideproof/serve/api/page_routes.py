@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -43,31 +42,37 @@ _KINDS = " ".join(sorted(e.KINDS))
 
 @router.get("/")
 async def overview(
-    request: Request, key: Reader, after: Annotated[str, Query(max_length=200)] = ""
+    request: Request,
+    key: Reader,
+    after: Annotated[str, Query(max_length=200)] = "",
+    archived: Annotated[bool, Query()] = False,
 ) -> HTMLResponse:
-    """Return the web page of all experiments that the API key may read, with their current results."""
+    """Return the web page of all experiments that the API key may read, with their current results.
+
+    Archived experiments have a list of their own.
+    """
     service = service_of(request)
-    found = [
-        each
-        for each in await service.call(service.experiments.list_experiments)
-        if each.name > after and key.reaches(each.name)
+    every = [
+        each for each in await service.call(service.experiments.list_experiments) if key.reaches(each.name)
     ]
+    found = [each for each in every if each.name > after and each.is_archived == archived]
     rows = await service.call(lambda: [_row(service, each) for each in found[:ROWS]])
     more = rows[-1]["name"] if len(found) > ROWS else ""
-    return page("overview", key, rows=rows, after=after, more=more)
+    others = sum(each.is_archived for each in every)
+    return page("overview", key, rows=rows, after=after, more=more, archived=archived, others=others)
 
 
 def _row(service: Service, each: ExperimentListing) -> dict[str, Any]:
     """Return one row of the web page that lists all experiments."""
     row: dict[str, Any] = {"name": each.name, "pulls": "", "at": each.at, "state": "", "verdict": ""}
     try:
-        row |= json.loads(each.about)
+        row |= each.settings
         found = service.experiments.get(each.name).internals.read()
         status = found.status
         verdict = with_variants(short_status(found.recommendation), status.arms)
         row |= {"verdict": verdict, "state": status.state}
         row["pulls"] = format_pulls_used(status.asked, status.budget, status.lost)
-    except (TideproofError, ValueError) as error:
+    except (TideproofError, ValueError, KeyError, TypeError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
         row["pulls"] = format_count(each.pulls, "pull")
     return row
@@ -88,7 +93,7 @@ async def report(name: str, request: Request, key: Reader) -> Response:
 
     def work() -> str:
         found = service.experiments.get(name).internals.read()
-        return live_report(found, found.inputs.fit())
+        return live_report(found, found.fit, name)
 
     return as_file(await service.call(work), name)
 

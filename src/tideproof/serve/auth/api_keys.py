@@ -5,6 +5,7 @@ Rows of keys are never deleted, so the store shows who created and revoked each 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -35,6 +36,7 @@ class Key(NamedTuple):
     experiments : names of the experiments to which the key is restricted; None for all.
     made_at, made_by : time of creation in seconds since 1970, and id of the key that created it.
     revoked_at, revoked_by : time of revocation, and id of the revoking key; None while the key is valid.
+    person : name of the person who logged in with the key; empty without a login or a name.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Key(NamedTuple):
     made_by: str | None = None
     revoked_at: float | None = None
     revoked_by: str | None = None
+    person: str = ""
 
     def may(self, right: Right) -> bool:
         """Return whether the role of the API key includes a right."""
@@ -210,12 +213,15 @@ class KeyStore:
 
     # -- sessions
 
-    def begin_session(self, key: Key, seconds: float) -> str:
-        """Start a login session of an API key, and return the secret of the session.
+    def begin_session(self, key: Key, seconds: float, person: str = "") -> str:
+        """Start a login session of a person with an API key, and return the secret of the session.
 
-        Expired sessions are deleted.
+        The name of the person is part of the secret, so that nobody can change it afterwards. Expired
+        sessions are deleted.
         """
         secret, end = secrets.token_urlsafe(32), time.time() + seconds
+        if person:
+            secret += "." + base64.urlsafe_b64encode(person.encode("utf-8", "replace")).decode().rstrip("=")
         with self._lock:
             self._backend.execute("DELETE FROM ~sessions WHERE ends_at < ?", (time.time(),))
             self._backend.execute(
@@ -231,7 +237,7 @@ class KeyStore:
             self._sessions.pop(hash_secret(secret), None)
 
     def find_session_key(self, secret: str) -> Key | None:
-        """Return the API key of a login session, or None if the session has ended.
+        """Return the API key of a login session with the name of the person, or None if it has ended.
 
         The call may read the store.
         """
@@ -246,7 +252,14 @@ class KeyStore:
                 found = self._sessions[hash] = rows[0][0], rows[0][1], time.monotonic()
         if found[1] < time.time():
             return None
-        return next((key for key in list(self._keys_by_hash.values()) if key.id == found[0]), None)
+        key = next((key for key in list(self._keys_by_hash.values()) if key.id == found[0]), None)
+        return None if key is None else key._replace(person=_person(secret))
+
+
+def _person(secret: str) -> str:
+    """Return the name of the person in the secret of a session; the secret must have been verified."""
+    encoded = secret.partition(".")[2]
+    return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
 
 
 def name_experiments(names: Sequence[str] | None) -> str:

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.analysis.words.decision_text import raw_mean_comparison
-from tideproof.analysis.words.fit_text import ADAPTIVE, contrast_format
+from tideproof.analysis.words.fit_text import ADAPTIVE
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
 from tideproof.experiment.read_model import ExperimentStatus, ReadModel
-from tideproof.experiment.recommendation_text import headline
 from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.experiment.stopping.stop_progress import StopProgress, read_stop_progress
 from tideproof.experiment.tide_options import allowed_for
 from tideproof.report.event_text import describe_events
-from tideproof.report.hidden_tide_report import OrderedRewards, tide_card, tide_columns
+from tideproof.report.experiment_report import decision_sentences, experiment_verdict
+from tideproof.report.hidden_tide_report import TIDE_LEGEND, OrderedRewards, tide_card, tide_columns
 from tideproof.report.hidden_tide_report import best_raw_arm as followed_raw_pick
 from tideproof.report.lead_history import best_raw_arm
 from tideproof.report.plots import fit_cards
@@ -33,7 +33,7 @@ from tideproof.serve.pages.page_vocabulary import (
     columns_with_variants,
     with_variants,
 )
-from tideproof.text import PLAIN, as_sentence, format_count
+from tideproof.text import as_sentence, format_count
 
 HISTORY_EVENTS = 30  # events that the history shows
 LISTED_PULLS = 8  # pending pulls that are listed
@@ -58,23 +58,27 @@ class ViewCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._views: OrderedDict[str, tuple[tuple[str, int], dict[str, Any]]] = OrderedDict()
+        self._views: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def get(self, run: Experiment, name: str) -> dict[str, Any]:
         """Return the current data for the page of an experiment."""
-        status = run.internals.status()
-        moment = status.state, status.events
+        moment = _moment(run.internals.status())
         with self._lock:
             cached = self._views.get(name)
-        if cached is not None and cached[0] == moment:
-            return cached[1]
+        if cached is not None and cached["moment"] == moment:
+            return cached
         found = view(run, name)
         with self._lock:
-            self._views[name] = (found["info"]["state"], found["info"]["events"]), found
+            self._views[name] = found
             self._views.move_to_end(name)
             while len(self._views) > MAX_VIEWS:
                 self._views.popitem(last=False)
         return found
+
+
+def _moment(status: ExperimentStatus) -> tuple[str, str, int]:
+    """Return what tells the states of an experiment, and of others that had the same name, apart."""
+    return status.created.session, status.state, status.events
 
 
 class ViewInputs(NamedTuple):
@@ -109,7 +113,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     """
     parts, fit = _collect_parts(run, name)
     names = [*parts["info"]["arms"], *(fit.cells.environments if isinstance(fit, Fit) else ())]
-    for each in ("sentence", "allows_for"):
+    for each in ("sentence", "shipping", "allows_for"):
         parts[each] = with_variants(parts[each], names)
     for each in ("warnings", "answers"):
         parts[each] = [with_variants(text, names) for text in parts[each]]
@@ -127,13 +131,16 @@ def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | Ti
     model, stopping, history, noted = _read_inputs(run)
     found, fit, status = model.recommendation, model.fit, model.status
     progress = _progress(status, stopping, fit)
-    figures = contrast_format(fit) if isinstance(fit, Fit) else PLAIN
-    sentence = headline(found, figures, progress[0].text() if progress else "", status.state)
+    verdict = experiment_verdict(model, progress[0].text() if progress else "")
+    shipping, stopped = decision_sentences(status)
     parts: dict[str, Any] = {
+        "moment": _moment(status),
         "info": serializers.experiment(status, name),
         "allows_for": allowed_for(model.inputs.spec),
-        "sentence": sentence,
-        "standing": "winner" if found.sure else "open" if found.arm else "not_comparable",
+        "sentence": verdict.sentence,
+        "standing": verdict.standing,
+        "shipping": shipping,
+        "stopped": stopped,
         "chance": format_chance(found.p_best) if found.p_best is not None else "",
         "arm": found.arm,
         "sharper": found.sure and isinstance(fit, Fit) and len(fit.candidates) > 1,
@@ -141,7 +148,7 @@ def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | Ti
         "progress": progress,
         "warnings": [as_sentence(remark) for remark in model.warnings],
         "columns": [],
-        "followed": False,
+        "tide_legend": "",
         "cards": [],
         "answers": [],
         "raw": "",
@@ -182,7 +189,7 @@ def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
     return {
         "columns": tide_columns(fit, raw),
         "cards": [card] if card is not None else [],
-        "followed": True,
+        "tide_legend": with_variants(TIDE_LEGEND),
     } | compare_with_raw(followed_raw_pick(fit, raw), fit.best)
 
 

@@ -48,6 +48,8 @@ NEW_LABELS = {
     "rewards": "Kind of reward",
     "direction": "Better rewards are",
     "policy": "Statistical model",
+    "visitors": "For visitors of a web site or an app",
+    "control": "Control variant",
     "lease": "Time limit for a reward",
     "time_zone": "Time zone",
     "budget": "Budget",
@@ -67,7 +69,15 @@ MODELS = {
     "robust:contrast": "same shift for all variants; outlying cells are excluded",
 }
 # Labels of the forms that change an experiment and that create a key
-CHANGE_LABELS = {"text": "Note", "budget": "Budget", "why": "Reason", "change": "Kind of change"}
+CHANGE_LABELS = {
+    "text": "Note",
+    "budget": "Budget",
+    "why": "Reason",
+    "change": "Kind of change",
+    "ship": "Variant for every visitor",
+    "by": "Your name",
+    "typed": "Name of the experiment, to confirm",
+}
 KEY_LABELS = {"name": "Name of the person or program", "role": "Role", "experiments": "Experiments"}
 
 _VALUE = r"'[^']*'|[^\s)'-][^\s)]*"

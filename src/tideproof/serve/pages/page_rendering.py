@@ -41,7 +41,7 @@ def _templates() -> jinja2.Environment:
     made.filters |= {"time": format_time, "age": format_age, "path": lambda text: quote(str(text), safe="")}
     made.filters["sentence"] = as_sentence
     made.filters["printable"] = lambda text: escape_control_characters(str(text))
-    labels = ("LABELS", "VARIANCES", "SCALES", "NEW_LABELS", "MODELS", "KEY_LABELS")
+    labels = ("LABELS", "VARIANCES", "SCALES", "NEW_LABELS", "MODELS", "KEY_LABELS", "CHANGE_LABELS")
     made.globals |= {"version": __version__} | {name: getattr(option_labels, name) for name in labels}
     made.globals |= {"reward_kinds": REWARD_KINDS, "UPLOAD_KINDS": UPLOAD_KINDS}
     return made

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from tideproof.experiment.reward_kinds import Rewards
 from tideproof.experiment.settings import Rule, Tide
@@ -126,10 +126,34 @@ class ExperimentBody(RequestBody):
             "that no report is needed."
         ),
     ] = None
+    visitors: Annotated[
+        StrictBool,
+        Field(
+            description="The experiment is for visitors and can be a feature flag. Sets, unless they are "
+            "given, `lease` to a day, `reserve` to ten minutes and, for conversions, counts and money, "
+            "`default` to 0."
+        ),
+    ] = False
     time_zone: Annotated[
         Short | None,
         Field(description="Time zone whose current date is the default environment, such as Europe/Berlin."),
     ] = None
+    control: Annotated[
+        Short | None,
+        Field(
+            description="Arm that visitors of a feature flag get if they are not in the experiment, for "
+            "example because the budget is used up. null means the default in the calling code."
+        ),
+    ] = None
+
+
+class Decision(BaseModel):
+    """Stop of an experiment: who decided it, when, why, and which arm was chosen for every visitor."""
+
+    at: float = Field(description="Time, in seconds since 1970 (Unix time).")
+    by: str | None = Field(description="API key and person who decided; null if not known.")
+    why: str = Field(description="Reason.")
+    ship: str | None = Field(description="Arm that the person chose; null if nobody chose one.")
 
 
 class ExperimentInfo(BaseModel):
@@ -172,6 +196,18 @@ class ExperimentInfo(BaseModel):
     time_zone: str | None = Field(
         description="Time zone whose current date is the default environment; null means that there is none."
     )
+    control: str | None = Field(
+        description="Arm that visitors get if they are not in the experiment; null means the default in the "
+        "calling code."
+    )
+    shipped: str | None = Field(
+        description="Arm that every visitor gets because a person chose it or, without a choice, because the "
+        "stopping rule found it to be the best; null if nothing is shipped."
+    )
+    stop: Decision | None = Field(description="Decision that stopped the experiment; null before.")
+    archived_at: float | None = Field(
+        description="Time at which it was archived, in seconds since 1970 (Unix time); null while it is not."
+    )
     created_at: float = Field(description="Time of creation, in seconds since 1970 (Unix time).")
     created_by: str | None = Field(description="API key or user that created it; null if it is not known.")
 
@@ -186,6 +222,7 @@ class ListedExperiment(BaseModel):
     pulls: int = Field(description="Number of pulls, including those that were cancelled or expired.")
     events: int = Field(description="Number of events in the event log.")
     last_at: float = Field(description="Time of the last event, in seconds since 1970 (Unix time).")
+    archived_at: float | None = Field(default=None, description="Time at which it was archived; null if not.")
 
 
 class ExperimentList(BaseModel):
@@ -234,6 +271,15 @@ class PauseBody(RequestBody):
     by: By = None
 
 
+class ArchiveBody(RequestBody):
+    """Archive a stopped experiment, so that lists omit it and its flag has no value, or restore it."""
+
+    model_config = example({"change": "archive", "why": "the season is over"})
+    change: Literal["archive", "restore"]
+    why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
+    by: By = None
+
+
 class NoteBody(RequestBody):
     """Add a note to the event log of the experiment."""
 
@@ -252,9 +298,11 @@ class ForgetUnitsBody(RequestBody):
 
 
 # Names of the changes, in the field `change`
-CHANGES = ("add-arm", "retire-arm", "budget", "pause", "resume", "note", "forget-units")
+CHANGES = (
+    "add-arm", "retire-arm", "budget", "pause", "resume", "archive", "restore", "note", "forget-units"
+)  # fmt: skip
 ChangeBody = Annotated[
-    AddArmBody | RetireArmBody | BudgetBody | PauseBody | NoteBody | ForgetUnitsBody,
+    AddArmBody | RetireArmBody | BudgetBody | PauseBody | ArchiveBody | NoteBody | ForgetUnitsBody,
     Field(discriminator="change"),
 ]
 
@@ -262,8 +310,16 @@ ChangeBody = Annotated[
 class StopBody(RequestBody):
     """Stop the experiment permanently: it assigns no further pulls."""
 
-    model_config = example({"why": "B is good enough"})
+    model_config = example({"ship": "B", "why": "B is good enough", "by": "ann"})
     why: Annotated[Text, Field(description="Reason, recorded in the event log.")] = ""
+    ship: Annotated[
+        Short | None,
+        Field(
+            description="Arm that every visitor gets from now on. null ships nothing, unless the stopping "
+            "rule has found the best arm: flags then have no value, so that the default in the calling code "
+            "is used. Repeating the request with another arm changes the decision."
+        ),
+    ] = None
     by: By = None
 
 
@@ -335,6 +391,8 @@ EVENT_KINDS = {
     "Paused": "the experiment was paused",
     "Resumed": "the experiment was resumed",
     "Stopped": "the experiment was stopped permanently",
+    "Archived": "the experiment was archived",
+    "Restored": "the experiment was restored from the archive",
     "Sure": "the stopping rule confirmed the best arm",
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",

@@ -44,9 +44,9 @@ class Flag(BaseModel):
 
     key: str = Field(description="Name of the experiment.")
     reason: Literal["SPLIT", "STATIC", "DISABLED"] = Field(
-        description="SPLIT: the unit is in the experiment. STATIC: the experiment is over or its budget is "
-        "used up; the value is the selected arm. DISABLED: the experiment is paused, or no arm can be "
-        "selected."
+        description="SPLIT: the unit is in the experiment. STATIC: the unit gets the arm that is shipped or, "
+        "while the budget is used up and nothing is decided, the control arm. DISABLED: there is no such "
+        "arm, because the experiment was stopped without a choice, is paused, or has no control arm."
     )
     variant: str = Field(description="The arm; empty if there is none.")
     value: str | None = Field(default=None, description="The arm, as the value of the flag.")

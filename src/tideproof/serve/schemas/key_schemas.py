@@ -59,14 +59,22 @@ class KeyList(BaseModel):
 class LoginBody(RequestBody):
     """An API key to log in with."""
 
-    model_config = example({"key": "tp_..."})
+    model_config = example({"key": "tp_...", "person": "ann"})
     key: Annotated[StrictStr, Field(min_length=1, max_length=500)]
+    person: Annotated[
+        StrictStr,
+        Field(
+            max_length=100,
+            description="Name of the person who logs in, recorded with the changes that they make.",
+        ),
+    ] = ""
 
 
 class CallerInfo(BaseModel):
-    """The API key of the caller."""
+    """The API key of the caller, and the person who logged in with it."""
 
     id: str
     name: str
     role: str
     experiments: list[str] | None
+    person: str = Field(description="Name that was given at login; empty without one.")
