@@ -14,7 +14,7 @@ import tideproof as tp
 from serve.service_clients import ADMIN, Served, bearer
 from serve.test_webhooks import Receiver
 
-EXPERIMENTS = int(os.environ.get("TIDEPROOF_TEST_EXPERIMENTS", "60"))
+EXPERIMENTS = int(os.environ.get("TIDEPROOF_TEST_EXPERIMENTS", "40"))
 CONNECTIONS, BUDGET = 5, 6
 
 

@@ -61,22 +61,23 @@
         PRIMARY KEY (webhook, experiment)
     );
     CREATE TABLE tideproof.webhook_messages (
-        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL,
-        attempts INTEGER NOT NULL, free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
+        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, experiment TEXT NOT NULL,
+        made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL, attempts INTEGER NOT NULL,
+        free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
     );
     CREATE INDEX unsent_messages ON tideproof.webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     
 INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (4);
 INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast"}');
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"edb8f3d3c2"]', '\x7a4095656c00aba6'::bytea, '\xb6bfe19d1c5f9d801e7794d2ccad8989'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xa9b945adec86b27ba03428a4e90e3be9'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x799dce22558bcfe3'::bytea, '\x3f96cd48c3a811bd0ea6c21cae786579'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x799dce22558bcfe3'::bytea, '\x8d54d0397898b5600dd36b6014352aed'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x799dce22558bcfe3'::bytea, '\xc631eb4e1b743e720484584e36ccd575'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x799dce22558bcfe3'::bytea, '\x152e0edf3c7985a627109efb4fac8bbc'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x799dce22558bcfe3'::bytea, '\x810c91c85f4786ddc35bf9da0b4618ad'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x799dce22558bcfe3'::bytea, '\xcce1541b406b2b93a3230323337996a0'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"d142c39f47"]', '\x6b870e82ae8c5b3e'::bytea, '\xc5d14a634d62e385320abdae842f2b05'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\xa2aa31f566b98823'::bytea, '\x515e30de5177891fcf4cf42a697b5512'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\xa2aa31f566b98823'::bytea, '\xfc3f1292737bce1a3fe0cc91038dd483'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\xa2aa31f566b98823'::bytea, '\xffb335a4e62b5cf2cdb08ee9d0b75db2'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\xa2aa31f566b98823'::bytea, '\x384c6efd893db1e52a617a44941e99cb'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\xa2aa31f566b98823'::bytea, '\x459d35f2807a1e02d369f4caab4d2a96'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\xa2aa31f566b98823'::bytea, '\xfc7afcdd582e4095415ec07d2bc69b9a'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\xa2aa31f566b98823'::bytea, '\x8d8a9998faf6b90581fbdc3eb1353cdd'::bytea);
 INSERT INTO tideproof.answers OVERRIDING SYSTEM VALUE VALUES (1, 'first', 8, '["ask", [], {"environment": "tuesday"}]', '3');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x7a4095656c00aba6'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x799dce22558bcfe3'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x6b870e82ae8c5b3e'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\xa2aa31f566b98823'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
 SELECT setval('tideproof.experiments_id_seq', max(id)) FROM tideproof.experiments;

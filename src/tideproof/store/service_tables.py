@@ -24,8 +24,9 @@ SERVICE_TABLES = """
         PRIMARY KEY (webhook, experiment)
     );
     CREATE TABLE ~webhook_messages (
-        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL,
-        attempts INTEGER NOT NULL, free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
+        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, experiment TEXT NOT NULL,
+        made_at DOUBLE PRECISION NOT NULL, body TEXT NOT NULL, attempts INTEGER NOT NULL,
+        free_at DOUBLE PRECISION NOT NULL, sent_at DOUBLE PRECISION
     );
     CREATE INDEX unsent_messages ON ~webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     """

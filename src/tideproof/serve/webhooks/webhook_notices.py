@@ -34,11 +34,13 @@ class Inspection(NamedTuple):
 
     Attributes
     ----------
+    created_at : time at which the experiment was created.
     notices : the messages that describe its present state.
     due_at : time at which the next one can become due without a new event, for example because a
         conversion window closes; None if there is no such time.
     """
 
+    created_at: float
     notices: list[Notice]
     due_at: float | None
 
@@ -58,7 +60,7 @@ def inspect_experiment(run: Experiment, last_event_at: float) -> Inspection:
         is_given_up = now >= last_event_at + QUIET_SECONDS
         due_at = math.inf if is_given_up else last_event_at + QUIET_SECONDS
     notices = [*_notices(found, found.status.pending == 0 or is_given_up)]
-    return Inspection(notices, None if due_at == math.inf else due_at)
+    return Inspection(found.status.created.at, notices, None if due_at == math.inf else due_at)
 
 
 def _notices(found: ReadModel, is_complete: bool) -> Iterator[Notice]:

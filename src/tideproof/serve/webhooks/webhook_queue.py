@@ -70,14 +70,15 @@ class WebhookQueue:
                 (webhook, experiment, *cursor),
             )
 
-    def add(self, id: str, webhook: str, now: float, body: str) -> None:
+    def add(self, id: str, webhook: str, experiment: str, now: float, body: str) -> None:
         """Add a message to the queue of a webhook, unless any process has already added it."""
         with self._lock:
             if self._backend.execute("SELECT 1 FROM ~webhook_messages WHERE id = ?", (id,)):
                 return  # mostly the case, and no transaction
             self._backend.execute(
-                "INSERT INTO ~webhook_messages VALUES (?, ?, ?, ?, 0, ?, NULL) ON CONFLICT (id) DO NOTHING",
-                (id, webhook, now, body, now),
+                "INSERT INTO ~webhook_messages VALUES (?, ?, ?, ?, ?, 0, ?, NULL) "
+                "ON CONFLICT (id) DO NOTHING",
+                (id, webhook, experiment, now, body, now),
             )
 
     def due_webhooks(self, now: float) -> set[str]:
@@ -125,7 +126,10 @@ class WebhookQueue:
             self._backend.execute("DELETE FROM ~webhook_cursors WHERE webhook = ?", (webhook,))
 
 
-def message_id(webhook: str, experiment: str, word: str) -> str:
-    """Return the identifier of a message, which is the same in all processes."""
-    digest = hashlib.sha256(f"{webhook}\n{experiment}\n{word}".encode()).hexdigest()
+def message_id(webhook: str, experiment: str, created_at: float, word: str) -> str:
+    """Return the identifier of a message, which is the same in all processes.
+
+    An experiment that takes the name of a deleted one has other messages.
+    """
+    digest = hashlib.sha256(f"{webhook}\n{experiment}\n{created_at!r}\n{word}".encode()).hexdigest()
     return f"msg_{digest[:24]}"

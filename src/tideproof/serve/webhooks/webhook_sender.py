@@ -105,8 +105,8 @@ class WebhookSender:
                     "timestamp": datetime.fromtimestamp(at, UTC).isoformat(),
                     "data": {"experiment": listed.name, **notice.about},
                 }
-                id = message_id(webhook.id, listed.name, notice.word)
-                self._queue.add(id, webhook.id, at, json.dumps(said))
+                id = message_id(webhook.id, listed.name, found.created_at, notice.word)
+                self._queue.add(id, webhook.id, listed.name, at, json.dumps(said))
             cursor = WebhookCursor(listed.events, found.due_at)
             self._queue.save_cursor(webhook.id, listed.name, cursor)
 
