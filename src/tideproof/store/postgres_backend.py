@@ -24,6 +24,7 @@ from tideproof.store.backend import (
 )
 from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.postgres_schema import TRIGGERS
+from tideproof.store.service_tables import WEBHOOK_TABLES
 
 _MANY = 1000  # rows in one statement
 # The entries, or one row with the number 0 if the experiment was deleted
@@ -123,13 +124,13 @@ class PostgresBackend:
             *(f"DELETE FROM tideproof.{table} WHERE experiment = {id:d}" for table in _OWN_TABLES),
             "ALTER TABLE tideproof.events ENABLE TRIGGER events_stay",
             f"DELETE FROM tideproof.experiments WHERE id = {id:d}",
-            "DELETE FROM tideproof.webhook_cursors WHERE experiment = %s",
+            *(f"DELETE FROM tideproof.{table} WHERE experiment = %s" for table in WEBHOOK_TABLES),
         ]
 
         def work() -> None:
             try:
                 self._database.begin(f"SELECT FROM tideproof.experiments WHERE id = {id:d} FOR UPDATE")
-                self._database.commit("; ".join(statements), (name,))
+                self._database.commit("; ".join(statements), (name,) * len(WEBHOOK_TABLES))
             finally:
                 self._database.roll_back()
 

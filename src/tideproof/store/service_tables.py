@@ -30,3 +30,5 @@ SERVICE_TABLES = """
     );
     CREATE INDEX unsent_messages ON ~webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     """
+
+WEBHOOK_TABLES = ("webhook_cursors", "webhook_messages")  # with rows of experiments, by name

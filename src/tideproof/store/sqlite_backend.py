@@ -18,6 +18,7 @@ from tideproof.store.backend import (
     Writer,
     snapshot_digest,
 )
+from tideproof.store.service_tables import WEBHOOK_TABLES
 from tideproof.store.sqlite_connection import FileVersion, SqliteConnection
 from tideproof.store.sqlite_schema import EVENTS_ARE_KEPT
 from tideproof.store.store_urls import sqlite_path
@@ -94,7 +95,8 @@ class SqliteBackend:
             for table in _OWN_TABLES:
                 run(f"DELETE FROM {table} WHERE experiment = ?", found[0])
             run(EVENTS_ARE_KEPT)
-            run("DELETE FROM webhook_cursors WHERE experiment = ?", (name,))
+            for table in WEBHOOK_TABLES:
+                run(f"DELETE FROM {table} WHERE experiment = ?", (name,))
             unique = f"deleted {secrets.token_hex(16)}"
             run("UPDATE experiments SET name = ?, about = '' WHERE id = ?", (unique, *found[0]))
             run("COMMIT")
