@@ -47,10 +47,11 @@ def test_a_huge_row_is_named_with_who_would_lead_as_a_fit_without_it_says(scale)
     assert row.leader == rest.best != "A"
     assert row.with_it == fit.contrast("A", fit.decision.runner_up).estimate
     assert row.without == pytest.approx(rest.contrast("A", fit.decision.runner_up).estimate, rel=1e-2)
-    said = decisive_row_warning(row, fit, winsorized=False)
+    said = decisive_row_warning(row, fit)
     assert said.fact.endswith(f"{rest.best} would lead.")
     assert "winsorize=0.999 (--winsorize 99.9%) limits" in said.advice
-    assert decisive_row_warning(row, fit, winsorized=True) == (said.fact, "")
+    fit.winsorized = True
+    assert decisive_row_warning(row, fit) == (said.fact, "")
 
 
 def test_where_less_is_better_a_row_far_below_is_named_and_no_cap_helps():
@@ -60,7 +61,7 @@ def test_where_less_is_better_a_row_far_below_is_named_and_no_cap_helps():
     assert row is not None
     assert row.with_it < 0.0
     assert row.leader == fitted(left_out(data, at), direction="minimize").best
-    assert decisive_row_warning(row, fit, winsorized=False).text.endswith(f"{row.leader} would lead.")
+    assert decisive_row_warning(row, fit).text.endswith(f"{row.leader} would lead.")
 
 
 def test_a_row_that_makes_the_lead_smaller_is_not_the_matter():
@@ -87,11 +88,11 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     assert row is None  # C is ahead by many rows
     one = SingleRow("C", 3, 99.0, 1.0, 0.25, "C", 360)
     second = fit.decision.runner_up
-    said = decisive_row_warning(one, fit, winsorized=False).fact
+    said = decisive_row_warning(one, fit).fact
     assert said.startswith("One of 360 rows decides: without the reward 99 of arm C in environment 3, ")
     assert said.endswith(f"the lead of C over {second} is +0.25 instead of +1.")
     low = fitted({**data, "reward": -data["reward"]}, direction="minimize")
-    said = decisive_row_warning(one._replace(with_it=-1.0, without=-0.25), low, winsorized=False)
+    said = decisive_row_warning(one._replace(with_it=-1.0, without=-0.25), low)
     assert said.text.endswith(f"in environment 3, C is 0.25 below {second} instead of 1.")
 
 
