@@ -65,8 +65,8 @@ print(Path("log.csv").read_text()[:132])
 #
 # Warning: The arms' shares of the traffic changed between environments (p < 1e-6).
 # Adjusted means account for this; raw means do not. If an adaptive policy changed the
-# shares, use adaptive=True (--adaptive). If the shares should have been fixed, find
-# out why they changed.
+# shares, use adaptive=True (--adaptive). If they should have been fixed, find out why
+# they changed.
 # 1,680 rewards of 3 arms in 28 environments.
 # Tests of the scale (whether shifts add or multiply) reject neither differences nor
 # ratios; arms are compared by differences. The verdict and the intervals of

@@ -166,7 +166,8 @@ def test_one_row_that_makes_the_difference(tmp_path):
         for rows in (data, data.drop(7))
     ]
     row = f"One of 3,000 rows decides: without the reward 100,000 of arm A in environment {data.day[7]}"
-    assert f"{row}, {fits[1].best} would lead. winsorize=0.999 (--winsorize 99.9%) limits" in said(result)
+    assert f"{row}, {fits[1].best} would lead." in said(result)
+    assert "winsorize=0.999 (--winsorize 99.9%) limits" in said(result)
     capped = said(run(path, *NAMES, "--reward", "sales", "--winsorize", "99.9%"))
     assert "rows decides" not in capped
     for key, fit in zip(("with_it", "without"), fits, strict=True):

@@ -106,7 +106,7 @@ def test_advice_is_given_where_it_can_be_followed():
     sold = up * random.gamma(9.0, 1.0, day.size)
     lifts = describe_fit(Fit.from_arrays(arm, day, sold, scale="ratio"))
     assert any("by the same factor" in said for said in lifts.warnings)
-    advice = "(--variance interaction): it compares arms by differences, models"
+    advice = "(--variance interaction --scale difference): it compares arms by differences, models"
     assert any(advice in said for said in lifts.notes)
     table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
     two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")

@@ -236,7 +236,7 @@ def test_two_factors_that_do_not_add_up_against_statsmodels():
     assert found.against == "pairs"
     assert (found.F, found.df1) == pytest.approx((F, df1), rel=0.05)  # noise is measured by arm
     assert found.p == pytest.approx(p, rel=0.5)
-    assert any("do not add up" in said for said in fit_warnings(Fit(c), None))
+    assert any("do not add up" in said.fact for said in fit_warnings(Fit(c), None))
 
 
 def test_products_of_factors_against_tukeys_test_by_statsmodels():

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 from multiplicative_logs import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
-from tideproof.analysis import scale_choice
+from tideproof.analysis import Fit, scale_choice
 from tideproof.analysis.scale_choice import choose_scale
 from tideproof.data import cells_from_arrays
 from tideproof.stats.cells import Cells
@@ -227,7 +227,28 @@ def test_rewards_below_zero_are_compared_by_differences():
     choice = choose_scale(cells)
     assert choice.name == "difference"
     assert set(choice.tests) == {"difference"}
-    assert "differences, because some rewards are below 0" in choice.sentence
+    assert 0.001 < choice.tests["difference"].p < 0.01
+    assert choice.sentence.startswith(
+        "A test of the scale (whether shifts add or multiply) rejects differences (p = "
+    )
+    assert choice.sentence.endswith("because some rewards are below 0.")
+    flat = choose_scale(
+        from_sums(np.full((4, 2), 9), np.array([[1.0, 2.0], [-3.0, -2.0], [4.0, 5.0], [0.0, 1.0]]))
+    )
+    assert flat.sentence == "Arms are compared by differences, because some rewards are below 0."
+
+
+def test_rewards_of_0_and_1_that_are_equal_in_each_cell_have_noise():
+    """One row for each arm and environment: taken as noise-free, they overflowed, or the solver failed."""
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        day, arm = np.repeat(np.arange(40), 3), np.tile(np.arange(3), 40)
+        kept = random.random(day.size) < 0.7
+        choice = Fit.from_arrays(
+            arm[kept], day[kept], (random.random(kept.sum()) < 0.45).astype(float)
+        ).choice
+        assert set(choice.tests) == {"ratio", "difference", "odds"}
+        assert all(test.p > 1e-4 for test in choice.tests.values())  # equal arms; fails in 1 of 600 logs
 
 
 def test_the_order_of_arms_does_not_matter():

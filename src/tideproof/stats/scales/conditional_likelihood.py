@@ -119,7 +119,7 @@ def finite_effects(reported: Floats, steady: Floats, group: Ints) -> Floats:
     one is not; and similarly above for inf.
 
     >>> theta, steady = np.array([0.5, -np.inf, 0.3]), np.array([0.5, 0.4, 0.3])
-    >>> finite_effects(theta, steady, np.zeros(3, int)).tolist()
+    >>> finite_effects(theta, steady, np.zeros(3, int)).round(9).tolist()
     [0.5, 0.2, 0.3]
     """
     found = reported.copy()
