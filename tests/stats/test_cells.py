@@ -160,3 +160,28 @@ def test_the_inverse_leaves_out_the_arm_with_most_links():
     assert P[3, 3] == pytest.approx(2.0)
     assert P[np.ix_([4, 6], [4, 6])] == pytest.approx(np.linalg.inv([[2.0, -1.0], [-1.0, 3.0]]))
     assert not P[np.ix_([0, 2], [1, 3, 4, 5, 6])].any()
+
+
+@pytest.mark.parametrize("rarely", [True, False])
+@pytest.mark.parametrize("block", [module.BLOCK_NUMBERS, 30])
+def test_sums_over_environments_are_those_of_dense_matrices(rarely, block, monkeypatch):
+    """The same sums whether arms meet often or rarely; the order of cells, empty environments, blocks."""
+    random = np.random.default_rng(2)
+    arms, environments = 12, 25
+    place = random.choice(arms * environments, 90, replace=False)
+    arm, environment = np.divmod(place, environments)
+    environment[environment == 4] = 5
+    place = np.unique(arm * environments + environment)
+    random.shuffle(place)
+    arm, environment = np.divmod(place, environments)
+    zero = np.zeros(place.size)
+    c = Cells(list(range(arms)), list(range(environments)), arm, environment, zero + 1.0, zero, zero)
+    monkeypatch.setattr(module, "_SPARSE", 0 if rarely else np.inf)
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
+    assert c.arms_meet_rarely == rarely
+    x, y = random.normal(size=(2, place.size))
+    X, Y = np.zeros((2, environments, arms))
+    X[environment, arm], Y[environment, arm] = x, y
+    matrix = random.normal(size=(arms, arms))
+    assert c.outer_sum(x, y) == pytest.approx(X.T @ Y, abs=1e-12)
+    assert c.times_matrix(x, matrix) == pytest.approx((X @ matrix)[environment, arm], abs=1e-12)

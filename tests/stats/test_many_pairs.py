@@ -8,7 +8,7 @@ import pytest
 from tideproof.analysis.arm_comparisons import compare_with_group_best, find_candidates
 from tideproof.stats.best import multiple_comparisons
 from tideproof.stats.cells import Cells, bernoulli_moments, group_members
-from tideproof.stats.pairs import pair_tests
+from tideproof.stats.pairs import difference_grid, pair_tests
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import estimate_ratio
 from tideproof.stats.pairs.vectorised_pair_tests import upper_bounds
@@ -164,3 +164,21 @@ def test_upper_limits_that_have_no_end_or_are_unknown():
     assert found.tolist()[:2] == [np.inf, -np.inf]
     assert np.isnan(found[2:4]).all()
     assert found[4] == np.inf
+
+
+@pytest.mark.parametrize("kind", ["numbers", "amounts"])
+def test_many_differences_are_those_of_single_pairs_where_arms_meet_rarely(kind, monkeypatch):
+    """Some environments have a single arm, and the two arms of a pair come in both orders."""
+    cells = log(kind, seed=8, holes=0.8)
+    alone = np.flatnonzero(cells.environment != 2)
+    cells = cells.select(np.union1d(alone, np.flatnonzero(cells.environment == 2)[:1]))
+    assert not cells.compares.all()
+    pairs = ESTIMATES["difference"](cells).pairs
+    i, k = np.array([(i, k) for i in range(ARMS) for k in range(ARMS) if i != k]).T
+    want = pairs.deviates(i, k)
+    monkeypatch.setattr(pair_tests, "_MANY", 5)
+    monkeypatch.setattr(difference_grid, "_BLOCK_NUMBERS", 50 * ARMS)
+    vars(pairs).pop("_grid")  # found before
+    assert pairs.deviates(i, k) == pytest.approx(want, abs=1e-8, nan_ok=True)
+    assert pairs.deviates(k[:9], i[:9]) == pytest.approx(-want[:9], abs=1e-8, nan_ok=True)
+    assert np.isfinite(want).mean() > 0.5

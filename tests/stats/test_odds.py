@@ -10,7 +10,10 @@ from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
 from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
+from tideproof.stats.pairs.difference_pairs import move_apart
 from tideproof.stats.pairs.exact_odds_distribution import conditional_odds
+from tideproof.stats.pairs.odds_pairs import OddsPairScale
+from tideproof.stats.scales.conditional_likelihood import competing_cells
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 
 CLOSE = 1e-8  # what iterations of others leave
@@ -216,3 +219,18 @@ def test_other_rewards_are_refused():
     cells = from_events(np.array([[4, 4]]), np.array([[2, 1.5]]))
     with pytest.raises(InputError, match="scale='odds' needs rewards that are all 0 or 1"):
         solve_odds(cells)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.7])
+def test_a_hypothesis_on_two_arms_changes_only_environments_with_one_of_them(gap):
+    """The expected ones, computed there alone, are those of all environments computed again."""
+    cells = log(arms=6, environments=30, seed=5, chance=(0.1, 0.4))
+    scale = OddsPairScale(cells)
+    theta = move_apart(scale.theta, 1, 4, gap, cells.by_arm(cells.n * scale.slope(scale.fitted)))
+    part, kept = competing_cells(cells, np.zeros(6, int), *count_ones_and_zeros(cells))
+    T = part.by_environment(count_ones_and_zeros(cells)[0][kept])
+    expected = count_ones_and_zeros(cells)[0].copy()
+    expected[kept] = conditional_moments(part, T, theta)[0]
+    assert cells.n * scale.null(1, 4, gap).mean == pytest.approx(expected, abs=1e-11)
+    there = np.isin(cells.environment, cells.environment[(cells.arm == 1) | (cells.arm == 4)])
+    assert 0 < there.sum() < there.size

@@ -311,7 +311,7 @@ class Cells:
     def outer_sum(self, x: Floats, y: Floats) -> Floats:
         """Return the sum over environments of x_j y_j', with x and y given by arm and environment: (K, K)."""
         total = np.zeros((self.K, self.K))
-        if self._arms_meet_rarely:
+        if self.arms_meet_rarely:
             for one, other in self._cell_pairs():
                 pair = self.arm[one] * self.K + self.arm[other]
                 total += sum_by_index(pair, x[one] * y[other], total.size).reshape(total.shape)
@@ -326,7 +326,7 @@ class Cells:
         M is the (K, K) `matrix`, and x is given by arm and environment.
         """
         found = np.zeros(x.size)
-        if self._arms_meet_rarely:
+        if self.arms_meet_rarely:
             for one, other in self._cell_pairs():
                 found += sum_by_index(one, x[other] * matrix[self.arm[other], self.arm[one]], x.size)
             return found
@@ -335,7 +335,7 @@ class Cells:
         return found
 
     @property
-    def _arms_meet_rarely(self) -> bool:
+    def arms_meet_rarely(self) -> bool:
         """Whether most pairs of arms share few environments, so that dense matrices would be mostly empty."""
         return float(np.sum(self.arms_seen.astype(np.float64) ** 2)) * _SPARSE < self.J * self.K**2
 

@@ -162,7 +162,7 @@ def means_and_shifts(
     mean_variance += quadratic_forms(covariance, tb, component)
     # With h_j = b_j - tb: h_j'mu, h_j'P (z_j - tz) and h_j'C h_j, multiplied out.
     here = home[environment], arm
-    shift = level - average[home] - by(b * mu[arm]) + (tb @ mu)[home]
+    shift = level - average[home] - (by(b * mu[arm]) - (tb @ mu)[home])
     slope = by(z * (cells.times_matrix(b, P) - tbP[here]) - b * tzP[here]) + at_average[home]
     own = by(b * (cells.times_matrix(b, covariance) - 2.0 * tbC[here])) + np.sum(tbC * tb, axis=1)[home]
     shift_variance = y * (1.0 - 2.0 * t) + ty[home] - 2.0 * slope + own

@@ -313,7 +313,7 @@ def meat(cells: Cells, q: Floats) -> Floats:
     cells.check_one_way("this variance model")
     b, charges = cells.shares, cells.by_environment(q)[cells.environment]
     cross = cells.outer_sum(q, b)
-    return np.asarray(np.diag(cells.by_arm(q)) + cells.outer_sum(charges * b, b) - cross - cross.T)
+    return np.asarray(np.diag(cells.by_arm(q)) + (cells.outer_sum(charges * b, b) - cross - cross.T))
 
 
 def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:
