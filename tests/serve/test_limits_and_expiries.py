@@ -507,7 +507,7 @@ def test_default_settings():
         found.session_seconds,
     ) == (30.0, 5000.0, 60.0, 43_200.0)
     assert (found.event_streams, found.flag_streams, found.reservations) == (100, 1000, 100_000)
-    assert (found.open_experiments, found.flags_per_request) == (200, 100)
+    assert (found.open_experiments, found.flags_per_request, found.retention_days) == (200, 1000, 0.0)
     assert found.postgres_connections == 20
     assert (
         found.time_zone,

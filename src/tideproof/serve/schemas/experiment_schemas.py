@@ -391,13 +391,13 @@ EVENT_KINDS = {
     "Paused": "the experiment was paused",
     "Resumed": "the experiment was resumed",
     "Stopped": "the experiment was stopped permanently",
-    "Archived": "the experiment was archived",
-    "Restored": "the experiment was restored from the archive",
     "Sure": "the stopping rule confirmed the best arm",
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",
     "Salted": "the salt with which identifiers of units are hashed was set or deleted",
     "Exposed": "units saw their arms",
+    "Archived": "the experiment was archived",
+    "Restored": "the experiment was restored from the archive",
 }
 
 
