@@ -91,7 +91,9 @@ def test_every_place_shows_the_same_numbers(here, played, kind):
     chance = "" if found.p_best is None else format_probability(found.p_best)
     assert said["chance"] == chance
     words = {column.header: column.cells for column in said["columns"]}
-    if chance and kind != "an arm without pulls":  # there the page compares active arms, and the table all arms
+    if (
+        chance and kind != "an arm without pulls"
+    ):  # there the page compares active arms, and the table all arms
         assert words["probability of being best"][words["variant"].index(found.arm)] == chance
     assert said["sentence"].startswith(f"{found.arm} ")
     assert listed.replace("&gt;", ">").startswith(f"{found.arm} ")

@@ -184,7 +184,9 @@ def test_one_arm_is_the_best_for_every_tau_that_the_data_allow(seed):
 def test_units_do_not_matter_for_what_is_shown():
     for lead, clear in ((2.6, False), (3.3, True)):
         for unit in (1e-70, 1.0, 1e70):
-            assert is_best_for_every_tau(unit * np.array([lead, 0.0]), 0.5 * unit**2 * np.eye(2), 90.0) == clear
+            assert (
+                is_best_for_every_tau(unit * np.array([lead, 0.0]), 0.5 * unit**2 * np.eye(2), 90.0) == clear
+            )
 
 
 def test_equal_arms_are_hardly_ever_told_to_differ():
