@@ -229,17 +229,25 @@ class NumberFormat(NamedTuple):
     def interval_decimals(self, low: float | None, high: float | None) -> int | None:
         """Return the number of decimals with which the bounds of an interval are shown.
 
-        They show two significant digits of the interval's width. None stands for a width that is 0,
-        infinite or unknown.
+        They show two significant digits of the interval's width, and up to two decimals more where a bound
+        would be rounded to 0: the sign of a bound matters. None stands for a width that is 0, infinite or
+        unknown.
 
         >>> PLAIN.interval_decimals(1.0, 1.5), PERCENT.interval_decimals(0.04, 0.21)
         (2, 0)
+        >>> PLAIN.interval_decimals(-0.4, 12.0), PLAIN.interval_decimals(0.0, 12.0)
+        (1, 0)
         >>> PLAIN.interval_decimals(1.0, 1.0), PLAIN.interval_decimals(1, None)
         (None, None)
         """
         if low is None or high is None or not 0.0 < high - low < math.inf:
             return None
-        return min(9, count_decimals(self.factor * (high - low), 2))
+        fewest = count_decimals(self.factor * (high - low), 2)
+        enough = (
+            more for more in range(fewest, fewest + 2)
+            if all(x == 0.0 or round(self.factor * x, more) for x in (low, high))
+        )  # fmt: skip
+        return min(9, next(enough, fewest + 2))
 
     def _format_without_unit(self, x: float, decimals: int | None, sign: str) -> str:
         """Return a number as text; a unit that an interval shows only at its end is left out."""

@@ -170,6 +170,12 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
 def explain_misfits(choice: ScaleDecision) -> str:
     """Return the sentence on why arms are compared on the chosen scale, although it does not fit the data."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
+    if not wrong and len(choice.tests) > 1:
+        others = join_names((_plural(scale) for scale in choice.tests if scale != choice.name), "or")
+        return (
+            f"Arms are compared by {_plural(choice.name)}. {others.capitalize()} would not explain, either, "
+            f"why differences between arms vary from environment to environment."
+        )
     if not choice.told or not wrong:
         return choice.sentence
     worse = " and by ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)

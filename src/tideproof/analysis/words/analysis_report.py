@@ -19,6 +19,7 @@ from tideproof.analysis.scale_choice import explain_misfits
 from tideproof.analysis.words.decision_text import (
     CANNOT_BE_EXCLUDED,
     IS_BEST,
+    environments_text,
     raw_mean_text,
 )
 from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
@@ -196,7 +197,9 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
     elif fit.bins is not None:
         notes = [f"{rewards} of {arms}.", fit.bins.sentence]
     elif len(c.environments) == 1:
-        notes.append("With one environment, no adjustment is made.")
+        notes.append(
+            f"With one environment, {'only covariates are' if c.slope else 'nothing is'} adjusted for."
+        )
         if c.environments == [ALL]:
             notes.append(
                 "If conditions and the arms' shares of the traffic changed over time, give the environment "
@@ -263,8 +266,11 @@ def _scope_note(fit: Fit) -> list[str]:
 
 
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Return the note on how arms are compared (such as by ratios) and why, unless a warning says so."""
-    if all_scales_fail(fit):
+    """Return the note on how arms are compared (such as by ratios) and why, unless a warning says so.
+
+    With a single environment there are no shifts whose scale could be tested.
+    """
+    if all_scales_fail(fit) or (len(fit.cells.environments) == 1 and fit.choice.tests):
         return []
     return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
 
@@ -331,16 +337,17 @@ def _two_arms_note(fit: Fit) -> list[str]:
     if (p := found.p) is None:
         return []
     exact = (
-        " Few rewards differ from 0, so the p-values and the interval come from exact tests, which condition "
-        "on the number of these rewards in each environment."
+        " The p-values and the interval come from exact tests, which condition on the number of rewards "
+        "equal to 1 in each environment."
         if found.exact
         else ""
     )
     best, other = quote_if_needed(best), quote_if_needed(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
+    where = "" if fit.about == "these" else f", {environments_text(fit.sure_about)}"
     return [
-        f"With two arms, the test is two-sided ({format_p(p)}). If you decided before the experiment to test "
-        f"only whether {beats}, use the one-sided test ({format_p(0.5 * p)}).{exact}"
+        f"With two arms, the test is two-sided ({format_p(p)}{where}). If you decided before the experiment "
+        f"to test only whether {beats}, use the one-sided test ({format_p(0.5 * p)}).{exact}"
     ]
 
 
@@ -383,7 +390,8 @@ def _raw_mean_note(fit: Fit) -> list[str]:
     """
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
-    names = ("raw_mean",) if fit.tide is not None else ("raw_mean", "period_mean")
+    same = fit.tide is not None or len(fit.cells.environments) == 1  # period-weighted means add nothing
+    names = ("raw_mean",) if same else ("raw_mean", "period_mean")
     raw, *period = (pick(rows, key=lambda row: row[name])["arm"] for name in names)
     return [raw_mean_text(raw, fit.best, *period)]
 
@@ -428,7 +436,6 @@ def exclusion_cautions(found: ExcludedCells) -> list[Caution]:
 def _arms_table(fit: Fit) -> Table:
     """Return the report's table of arms, the best first: means, intervals, and which can be the best."""
     rows = {row["arm"]: row for row in fit.arms}
-    bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
     group = {arm: g for g, arms in enumerate(fit.ranking) for arm in arms}
     order = list(group)
     columns: dict[str, list[Any]] = {"arm": order}
@@ -444,9 +451,15 @@ def _arms_table(fit: Fit) -> Table:
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
-    columns["bias"] = [_remove_rounding(bias[arm], largest) for arm in order]
+    columns["bias"] = [_remove_rounding(_difference(rows[arm]), largest) for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
     return Table(columns)
+
+
+def _difference(row: dict[str, Any]) -> float | None:
+    """Return the raw mean of an arm minus its adjusted mean."""
+    raw, mean = row["raw_mean"], row["mean"]
+    return None if raw is None or mean is None else raw - mean
 
 
 def _remove_rounding(x: float | None, largest: float) -> float | None:
