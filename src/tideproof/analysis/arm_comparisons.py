@@ -174,7 +174,8 @@ def deciding_critical_values(
         p = np.array([always.p_value_with_best(*both, i, k, z) / field.error_share for k, z in each])
     low, high = lead_critical_values(field, i, rest)
     bounds = (low, high) if sign > 0.0 else (high, low)
-    return [CriticalValues(*found) for found in zip(*bounds, np.minimum(p, 1.0), strict=True)]
+    rows = np.array([*bounds, np.minimum(p, 1.0)]).T.tolist()
+    return [CriticalValues(*row) for row in rows]
 
 
 def finite_or_none(x: float) -> float | None:

@@ -235,8 +235,8 @@ def assemble_cells(groups: Groups, request: ColumnSpec) -> Cells:
         found = replace(found, units=aggregated_row_units(groups, cell))
     if tails is None and found.binary:
         tails = MomentSums(*bernoulli_moments(n, mean)[1:])
-    if ends is not None:
-        found = replace(found, low=ends.low, high=ends.high)
+    if ends is not None:  # rounding may lead a mean out of the range, such as below 0
+        found = replace(found, mean=np.clip(found.mean, *ends), low=ends.low, high=ends.high)
     if tails is None or not np.all(np.isfinite(tails)):  # Powers of rewards above 1e75 may overflow.
         return found
     return replace(found, cubes=tails.cubes, fourths=tails.fourths)

@@ -340,7 +340,10 @@ def lead_p_values(field: ArmGroup, leader: int, others: Ints, deviates: Floats) 
         arm, z = int(worse[n]), float(away[n])
         t = np.full(field.size, student_from_normal(z, float(field.freedom[arm])))
         chance = dunnett_probabilities(field.covariance, field.freedom, t, np.array([arm]))[arm]
-        found[n] = min(1.0, max(2.0 * normal_tail(z), (1.0 - chance) / field.error_share))
+        one = normal_tail(z)
+        # Bonferroni's bound holds even if arms differ by less than rounding
+        beyond = min(1.0 - float(chance), (field.size - 1) * one)
+        found[n] = min(1.0, max(2.0 * one, beyond / field.error_share))
     return found
 
 
