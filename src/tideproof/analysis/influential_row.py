@@ -111,7 +111,8 @@ def _effects_without(fit: Fit, row: ExtremeRow) -> Floats | None:
         if fit.scale == "ratio":
             return RatioPairScale(left).theta
         if fit.scale == "odds":
-            return OddsPairScale(left).theta
+            theta = np.where(np.isfinite(c.odds_fit.theta), c.odds_fit.theta, 0.0)
+            return OddsPairScale(left, theta - theta.mean()).theta
         return fit_on_scale(fit.scale, left, left.solution, fit.variance, fit.adaptive).found.mu
     except InputError:
         return None

@@ -5,6 +5,7 @@ The model is logit P(reward = 1) = lambda_environment + theta_arm.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -43,20 +44,22 @@ class OddsPairScale:
     The expected number of events of a cell is exact given the total of its environment, however few events it
     has. Test directions come from a theta with half an event and half a non-event added to each arm, which is
     finite even for an arm with only one kind of reward. Environments in which all rewards are equal carry no
-    information.
+    information. `start` holds effects at which the fit begins, such as those of almost the same data.
     """
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, start: Floats | None = None) -> None:
         self.cells = cells
         self.sums, failures = count_ones_and_zeros(cells)
-        self._part, self._kept = competing_cells(cells, np.zeros(cells.K, np.int64), self.sums, failures)
+        only_counts = replace(cells, units=None, slope=None, logs=None, cubes=None, fourths=None)
+        same_class = np.zeros(cells.K, np.int64)
+        self._part, self._kept = competing_cells(only_counts, same_class, self.sums, failures)
         if not self._kept.size:
             raise InputError(
                 "scale='odds' requires an environment in which some rewards are 0 and some are 1; there "
                 "is none"
             )
         self._totals = self._part.by_environment(self.sums[self._kept])
-        self.theta, self.information = self._steadied()
+        self.theta, self.information = self._steadied(np.zeros(cells.K) if start is None else start)
         between = -self.information
         np.fill_diagonal(between, 0.0)
         self.component = connected_components(between > 0.0)
@@ -134,12 +137,12 @@ class OddsPairScale:
         expected[self._kept[cells]] = conditional_means(part.select(cells), self._totals[near], theta)
         return expected
 
-    def _steadied(self) -> tuple[Floats, Floats]:
+    def _steadied(self, theta: Floats) -> tuple[Floats, Floats]:
         """Fit the arm effects after adding half a reward of 1 and half a reward of 0 to each arm.
 
-        Return the effects and their information matrix.
+        Return the effects and their information matrix. The iteration begins at `theta`.
         """
-        part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
+        part, own = self._part, self.sums[self._kept]
         for _ in range(_STEPS):
             expected, between = conditional_moments(part, self._totals, theta)
             half = 1.0 / (1.0 + np.exp(-theta))

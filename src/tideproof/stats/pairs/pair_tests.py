@@ -33,7 +33,6 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.vectorised_pair_tests import (
     BLOCK_NUMBERS,
     PairGrid,
-    is_dense,
     upper_bounds,
 )
 from tideproof.stats.variance.cell_variances import CellVariances
@@ -246,10 +245,9 @@ class PairTests(Pairs):
     def _grid(self) -> PairGrid | None:
         """Precomputed matrices for testing many pairs of arms at once; None if pairs are tested one by one.
 
-        They are None with few arms, with sparse data, or on a scale that does not support them.
+        They are None with few arms, or on a scale that does not support them.
         """
-        c = self.scale.cells
-        return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
+        return self.scale.grid(self.law) if self.scale.cells.K > _MANY else None
 
     @property
     def quick(self) -> bool:

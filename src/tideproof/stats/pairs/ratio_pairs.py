@@ -23,7 +23,7 @@ from tideproof.stats.pairs.pair_tests import (
     RewardDistribution,
 )
 from tideproof.stats.pairs.unit_pairs import by_unit
-from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid
+from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid, is_dense
 from tideproof.stats.scales.conditional_likelihood import (
     ConditionalFit,
     finite_effects,
@@ -96,8 +96,10 @@ class RatioPairScale:
         factor = np.exp(np.clip(theta, -_FAR, _FAR))
         return rate * factor[i], rate * factor[k]
 
-    def grid(self, law: RewardDistribution) -> PairGrid:
-        """Return precomputed matrices for testing many pairs of arms at once."""
+    def grid(self, law: RewardDistribution) -> PairGrid | None:
+        """Return precomputed matrices for testing many pairs of arms at once; None for sparse data."""
+        if not is_dense(self.cells):
+            return None
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
         return RatioGrid(self.cells, self.theta, self.P, self._weight, self.totals, spreads)
 
