@@ -346,6 +346,25 @@ def test_a_stream_goes_on_where_it_was(begin):
     refused(here.get("/readyz"), 503, "StoreError")
 
 
+
+def test_a_stream_ends_when_its_experiment_is_deleted(begin):
+    here = begin()
+    app, service = here.app, here.app.state.service
+    here.post("/v1/experiments", SHOP)
+
+    async def follow():
+        from tideproof.serve.api.read_routes import stream
+
+        request, key = SimpleNamespace(app=app), SimpleNamespace(id="environment")
+        parts = (await stream("shop", request, key)).body_iterator
+        found = [await anext(parts) for _ in range(2)]
+        await service.call(service.experiments.delete, "shop")
+        service.notifier.notify("shop")
+        return found + [part async for part in parts]
+
+    assert [part.split("\n")[1:2] for part in here.run(follow())][1:] == [["event: Created"]]
+
+
 def test_too_many_followers(begin):
     here = begin(event_streams=1)
     here.post("/v1/experiments", SHOP)

@@ -110,7 +110,7 @@ def detect_date_order(
             f"column {column!r} holds dates with the day first, such as {too_large['monthfirst']!r}, and "
             f"others with the month first, such as {too_large['dayfirst']!r}"
         )
-    unlike = next((text for text, numbers in read.items() if numbers.first != numbers.second), None)
+    unlike = min((text for text, numbers in read.items() if numbers.first != numbers.second), default=None)
     if len(fits) > 1 and unlike is not None:
         raise InputError(
             f"in all dates of column {column!r}, such as {unlike!r}, the day or the month can be first: "

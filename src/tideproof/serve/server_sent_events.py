@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi.responses import StreamingResponse
 
+from tideproof.errors import UnknownName
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.service import Service
 from tideproof.serve.stream_notifier import Notifier
@@ -33,7 +34,7 @@ async def stream_messages(
     read_messages: Callable[[], Awaitable[Sequence[str]]],
     wait: Callable[[], Awaitable[Any]],
 ) -> AsyncIterator[str]:
-    """Yield server-sent events until the API key is revoked or the service stops.
+    """Yield server-sent events until the API key is revoked, the experiment is deleted or the service stops.
 
     `read_messages` returns the messages that are available; `wait` is called when there are none. `notifier`
     counts the open streams.
@@ -46,7 +47,10 @@ async def stream_messages(
                 await service.call(service.keys.refresh)
             if not service.keys.is_valid(key.id):
                 return
-            found = await read_messages()
+            try:
+                found = await read_messages()
+            except UnknownName:  # the experiment was deleted
+                return
             for each in found:
                 yield each
             if found:
