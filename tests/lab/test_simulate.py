@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -214,7 +215,15 @@ def test_ctrl_c_before_anything_is_finished():
 
 def test_a_real_ctrl_c(capsys):
     tp.simulate(WORLD, "round-robin", [500], replications=1)  # compiled
-    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+    before = signal.getsignal(signal.SIGINT)
+
+    def press():
+        while signal.getsignal(signal.SIGINT) is before:  # before the run it would end the tests
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
     kept = tp.simulate(WORLD, "round-robin", [500], replications=10_000_000)
     assert kept.interrupted
     assert 0 < kept.replications < 10_000_000

@@ -346,7 +346,6 @@ def test_a_stream_goes_on_where_it_was(begin):
     refused(here.get("/readyz"), 503, "StoreError")
 
 
-
 def test_a_stream_ends_when_its_experiment_is_deleted(begin):
     here = begin()
     app, service = here.app, here.app.state.service
