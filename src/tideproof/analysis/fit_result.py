@@ -28,6 +28,7 @@ from tideproof.analysis.arm_comparisons import (
     anytime_critical_values,
     best_probabilities,
     compare_arms,
+    compare_leader,
     compare_with_group_best,
     decide,
     deciding_critical_values,
@@ -681,10 +682,8 @@ class Fit:
         i, rest = self._position(decision.best), [self._position(arm) for arm in others]
         asked = self._groups, self._sign, i, rest, self.confidence, self._ever(self.scale)
         critical = deciding_critical_values(found, *asked, adaptive=self.adaptive)
-        contrasts = [
-            compare_arms((decision.best, arm), self._on, found, (i, k), values, self.adaptive)
-            for arm, k, values in zip(others, rest, critical, strict=True)
-        ]
+        each = list(zip(others, rest, strict=True))
+        contrasts = compare_leader((decision.best, i), each, self._on, found, critical, self.adaptive)
         if decision.void:
             return [replace(contrast, low=None, high=None, p=None) for contrast in contrasts]
         return contrasts
