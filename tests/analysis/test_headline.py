@@ -198,7 +198,7 @@ def test_wrong_shares_of_the_traffic_void_a_winner():
 def test_a_single_row_without_which_another_arm_leads_voids_a_winner(monkeypatch):
     log = steady()
     fit = Fit.from_arrays(log.arm, log.day, log.sales)
-    from tideproof.analysis.influential_row import SingleRow
+    from tideproof.analysis.alarms import SingleRow
     from tideproof.analysis.words import analysis_report
 
     row = SingleRow("B", 3, 99.0, 2.0, -0.5, "A", len(log))

@@ -44,7 +44,9 @@ from tideproof.analysis.log_without_environments import TideEstimate
 from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_outlying_cells
 from tideproof.analysis.scale_choice import (
     ScaleChoice,
+    ScaleUnion,
     fit_on_scale,
+    quick_tests,
     resolve_variance,
     select_scale,
 )
@@ -64,19 +66,16 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.pairs.unit_pairs import UnitPairTests
-from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
-from tideproof.stats.scales.scale_test import ScaleDecision
-from tideproof.stats.scales.scale_union import ScaleUnion, quick_tests
-from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
-from tideproof.stats.solve.environment_contrasts import influence_table
-from tideproof.stats.variance.cell_variances import is_exact
-from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.stats.variance.similar_environments import (
+from tideproof.stats.pairs.between_environment_pairs import (
     environments_needed,
     for_similar_environments,
     has_enough_environments,
 )
+from tideproof.stats.pairs.unit_pairs import UnitPairTests
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision
+from tideproof.stats.solve.adjusted_means import influence_table, period_mean, raw_mean
+from tideproof.stats.variance.cell_variances import Spread, is_exact
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import join_labels
