@@ -60,7 +60,9 @@ def test_the_leader_has_the_best_mean_where_half_an_event_more_would_turn_the_or
     lead = fit.lead_contrast
     ratio = 0.1 / (2 / 22) if scale == "ratio" else (5 / 45) / (2 / 20)
     assert (lead.a, lead.b, lead.estimate) == ("B", "A", pytest.approx(ratio - 1.0, rel=0.03))
-    assert lead.low < lead.estimate < lead.high
+    compared = fit.contrast("B", "A")
+    assert compared.low < lead.estimate < compared.high
+    assert (fit.decision.doubt, lead.low, lead.high, lead.p) == ("too few events", None, None, None)
 
 
 def test_arms_without_events_come_last_and_have_finite_chances():
@@ -323,6 +325,38 @@ def test_raw_means_are_those_of_the_rows_with_covariates_and_with_quotients():
         assert said.startswith(f"{want.idxmax()} ")
     for row in quotient.averages:
         assert row["raw_bias"] == pytest.approx(row["raw_mean"] - row["mean"])
+
+
+def test_leads_in_json_are_those_that_decide():
+    """The three arms of the machines, and two of them by ratios, with as many leads as other arms."""
+    for chosen in (machines(), machines().query("Machine != 'B'")):
+        fit = tp.fit(chosen, arm="Machine", environment="Worker", reward="score")
+        leads = fit.to_dict()["leads"]
+        assert [row["arm"] for row in leads] == fit.ranking[0][1:]
+        decisive = all(row["low"] > 0.0 for row in leads)
+        assert decisive == fit.decision.names_winner == all(row["p"] < 0.05 for row in leads)
+
+
+def test_nothing_is_claimed_of_a_fit_that_is_exact():
+    """One reward of each of ten arms: rounding errors named one with probability > .999, and excluded six."""
+    arm, environment = list("ABCDEFGHBD"), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+    reward = [float(name in "AEGH") + 2.0 * j for name, j in zip(arm, environment, strict=True)]
+    for variance in ("common", "clustered"):
+        fit = Fit.from_arrays(arm, environment, reward, variance=variance)
+        assert fit.decision.doubt == "exact"
+        assert sorted(fit.candidates) == list("ABCDEFGH")
+        assert set(fit.p_best.values()) == {None}
+        for row in [*fit.leads, *fit.comparisons]:
+            assert (row["low"], row["high"]) == (None, None)
+
+
+def test_bounds_of_comparisons_that_are_unknown_are_not_zero():
+    """Data of `geepack/ohio`: the variation between environments is unknown, and bounds were 0 to 0."""
+    ones, sizes = [[7, 0], [0, 1], [2, 0], [0, 0]], [[16, 9], [9, 4], [10, 10], [14, 6]]
+    fit = Fit.from_arrays(*counts(ones, sizes), scale="ratio")
+    assert (fit.decision.standing, fit.decision.doubt) == ("winner_on_these", "other environments")
+    for row in fit.comparisons:
+        assert (row["low"], row["high"], row["candidate"]) == (None, None, True)
 
 
 def test_at_most_three_sentences_of_warnings_and_further_ones_are_notes():

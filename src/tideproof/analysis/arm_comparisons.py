@@ -52,6 +52,8 @@ Doubt = Literal[
     "single row",
     "groups",
 ]
+# doubts because the tests of arms do not hold, or cannot be computed
+UNTESTED = ("no degrees of freedom", "exact", "too few events", "too few units")
 # doubts because the data contradict an assumption, although the tests of arms name a winner
 _ALARMS = ("unequal differences", "moving shift", "wrong shares", "single row")
 
@@ -127,22 +129,24 @@ def compare_leader(
     others: Sequence[tuple[Any, int]],
     on: ScaleFit,
     found: Estimate,
-    critical: Sequence[CriticalValues],
+    critical: Sequence[CriticalValues] | None,
     adaptive: bool,
 ) -> list[Contrast]:
     """Return what `compare_arms` returns for the leader and each of many other arms, computed at once.
 
-    Arms are given as pairs of their name and index.
+    Arms are given as pairs of their name and index. Without critical values, there are no intervals.
     """
     name, i = leader
     own, rest = np.full(len(others), i), np.array([k for _, k in others], np.int64)
-    low, high = (np.array([getattr(values, end) for values in critical]) for end in ("low", "high"))
-    lows, highs = -found.pairs.uppers(rest, own, low), found.pairs.uppers(own, rest, high)
+    p = np.full(len(others), np.nan)
+    lows, highs = p, p
+    if critical is not None:
+        low, high, p = np.array(critical).reshape(-1, 3).T
+        lows, highs = -found.pairs.uppers(rest, own, low), found.pairs.uppers(own, rest, high)
+    rows = zip(others, lows.tolist(), highs.tolist(), p.tolist(), strict=True)
     return [
-        _to_contrast((name, arm), on, found, (i, k), bounds, values.p, adaptive)
-        for (arm, k), bounds, values in zip(
-            others, zip(lows.tolist(), highs.tolist(), strict=True), critical, strict=True
-        )
+        _to_contrast((name, arm), on, found, (i, k), (least, most), chance, adaptive)
+        for (arm, k), least, most, chance in rows
     ]
 
 

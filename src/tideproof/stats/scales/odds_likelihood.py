@@ -164,7 +164,8 @@ def _quadratures(part: Cells, T: Floats, theta: Floats) -> Iterator[_Quadrature]
         size = 0.5 * np.add.reduceat(n * np.log(length), first)
         angle = np.add.reduceat(n * np.arctan2(odds * sine, 1.0 - odds * fall), first) - t * T[rows, None]
         W = _quadrature_weights(t) * np.exp(size)
-        W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN at effects beyond the range of numbers
+            W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
         real, imaginary = (W * np.cos(angle))[row], (W * np.sin(angle))[row]
         slope = n * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
         d, e = slope * fall * (odds - rest), slope * sine

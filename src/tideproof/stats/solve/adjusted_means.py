@@ -238,7 +238,7 @@ def wilson_intervals(mean: Floats, usual: Floats, variance: Floats, reach: Float
     Wilson (1927), Probable inference, the law of succession, and statistical inference.
     """
     rate, p = np.clip(mean, 0.0, 1.0), np.clip(usual, 1e-12, 1.0 - 1e-12)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a huge variance: any rate
         n = p * (1.0 - p) / variance
         z2 = reach**2 / variance
         middle = (rate + 0.5 * z2 / n) / (1.0 + z2 / n)
