@@ -103,7 +103,7 @@ def test_a_log_row(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", command)
 
     def analyze():
-        with pytest.raises(SystemExit, match="0|3"):
+        with pytest.raises(SystemExit, match=r"0|3"):
             main()
 
     names, _ = named("A log row")
