@@ -23,8 +23,9 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
 )
 from tideproof.analysis.segments import segments
-from tideproof.analysis.versus_control import against
+from tideproof.analysis.versus_control import ControlComparison, against
 from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
+from tideproof.analysis.words.fit_text import control_sentence
 from tideproof.analysis.words.fit_warnings import fit_warnings
 from tideproof.report.html_report import html_report
 
@@ -358,6 +359,19 @@ def test_bounds_of_comparisons_that_are_unknown_are_not_zero():
     assert (fit.decision.standing, fit.decision.doubt) == ("winner_on_these", "other environments")
     for row in fit.comparisons:
         assert (row["low"], row["high"], row["candidate"]) == (None, None, True)
+
+
+def test_it_is_said_why_a_winner_is_not_clearly_better_than_the_control():
+    """The lead of A over B is 2.2 standard errors, between the two critical values of four arms."""
+    n = 1000
+    se = np.sqrt(2.0 / (n - 1))
+    log = alternating([2.2 * se, 0.0, -9 * se, -9 * se], n)
+    fit = Fit.from_arrays(*log, variance="common", scale="difference")
+    assert (fit.decision.names_winner, fit.decision.runner_up) == (True, "B")
+    said = control_sentence(fit, ControlComparison("B", against(fit, "B")))
+    assert "A +0.10 (-0.01 to +0.21), no clear difference" in said
+    assert said.endswith("so they are longer than the interval of the lead of the best arm.")
+    assert "longer" not in control_sentence(fit, ControlComparison("C", against(fit, "C")))
 
 
 def test_at_most_three_sentences_of_warnings_and_further_ones_are_notes():

@@ -77,6 +77,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
         return choose_scale(cells)
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
+        if variance == "by-unit":  # also without this option, if there are units
+            reason = "Arms are compared by differences, as always with units unless a scale is given."
         return ScaleDecision("difference", {}, False, reason)
     by_unit = variance == "by-unit" and (scale != "log" or aggregated)
     if scale != "difference" and variance != "auto" and not by_unit:

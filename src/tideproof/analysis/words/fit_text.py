@@ -217,7 +217,16 @@ def control_sentence(fit: Fit, against: ControlComparison) -> str:
     rows = {row["arm"]: row for row in against.table}
     order = [arm for group in fit.ranking for arm in group if arm in rows]
     said = {arm: control_comparison(fit, rows[arm]) for arm in order[:_ARMS]}
-    return control_text(against.control, said, max(0, len(order) - _ARMS))
+    text = control_text(against.control, said, max(0, len(order) - _ARMS))
+    if not fit.decision.names_winner or fit.decision.best not in rows or len(rows) < 2:
+        return text
+    low, high = (rows[fit.decision.best][end] for end in ("low", "high"))
+    if low is None or high is None or not low <= 0.0 <= high:
+        return text
+    return (  # the interval of the lead over the control excludes 0
+        f"{text} These intervals hold for all comparisons with the control at once, so they are longer than "
+        f"the interval of the lead of the best arm."
+    )
 
 
 def control_comparison(fit: Fit, row: dict[str, Any]) -> str:

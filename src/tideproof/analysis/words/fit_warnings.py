@@ -317,8 +317,9 @@ def _traffic_warning(fit: Fit) -> list[Caution]:
     return [
         Caution(
             f"The arms' shares of the traffic changed between environments ({format_p(p)}).",
-            "Adjusted means account for this; raw means do not. If an adaptive policy changed the shares, "
-            "use adaptive=True (--adaptive). If they should have been fixed, find out why they changed.",
+            "Adjusted means account for changed shares; raw means do not. If an adaptive policy changed the "
+            "shares, use adaptive=True (--adaptive). If they should have been fixed, find out why they "
+            "changed.",
         )
     ]
 
