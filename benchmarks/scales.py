@@ -19,8 +19,8 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 from multiplicative_logs import conversions, money_log, multiplying_log, sparse_log
 from tideproof.analysis.scale_choice import choose_scale
+from tideproof.stats.scales.conditional_likelihood import solve_ratio
 from tideproof.stats.scales.odds_likelihood import solve_odds
-from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.scales.scale_test import run_scale_test
 
 SEED = 19

@@ -64,7 +64,7 @@ print(Path("log.csv").read_text()[:132])
 #  4.90       19.4     18.8 to 19.9   no     < 0.001    19.5       +0.1       244
 #
 # Warning: The arms' shares of the traffic changed between environments (p < 1e-6).
-# Adjusted means account for this; raw means do not. If an adaptive policy changed the
+# Adjusted means account for changed shares; raw means do not. If an adaptive policy changed the
 # shares, use adaptive=True (--adaptive). If they should have been fixed, find out why
 # they changed.
 # 1,680 rewards of 3 arms in 28 environments.

@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 
 import tideproof as tp
-from tideproof.analysis.words.unit_text import unit_notes
+from tideproof.analysis.words.fit_text import unit_notes
 from tideproof.errors import InputError
 from tideproof.research.trust.combinations.unit_calibration import UnitSetting, play
 

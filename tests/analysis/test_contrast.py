@@ -16,7 +16,7 @@ from tideproof.analysis.arm_comparisons import (
     finite_or_none,
     planned_critical_values,
 )
-from tideproof.analysis.scales.ratio_odds_scales import to_lift
+from tideproof.analysis.scales.scale_fits import to_lift
 from tideproof.stats.best.multiple_comparisons import ArmGroup, compare_with_best
 from tideproof.stats.best.student_inference import probabilities_of_best
 from tideproof.stats.pairs.difference_pairs import WaldPairs

@@ -23,8 +23,9 @@ from tideproof.analysis.log_options import (
     StatisticsOptions,
 )
 from tideproof.analysis.segments import segments
-from tideproof.analysis.versus_control import against
+from tideproof.analysis.versus_control import ControlComparison, against
 from tideproof.analysis.words.analysis_report import ExtraParts, describe_fit
+from tideproof.analysis.words.fit_text import control_sentence
 from tideproof.analysis.words.fit_warnings import fit_warnings
 from tideproof.report.html_report import html_report
 
@@ -60,11 +61,13 @@ def test_the_leader_has_the_best_mean_where_half_an_event_more_would_turn_the_or
     lead = fit.lead_contrast
     ratio = 0.1 / (2 / 22) if scale == "ratio" else (5 / 45) / (2 / 20)
     assert (lead.a, lead.b, lead.estimate) == ("B", "A", pytest.approx(ratio - 1.0, rel=0.03))
-    assert lead.low < lead.estimate < lead.high
+    compared = fit.contrast("B", "A")
+    assert compared.low < lead.estimate < compared.high
+    assert (fit.decision.doubt, lead.low, lead.high, lead.p) == ("too few events", None, None, None)
 
 
 def test_arms_without_events_come_last_and_have_finite_chances():
-    fit = Fit.from_arrays(*counts([[5, 0, 9], [4, 0, 8]], [[50, 50, 50]] * 2), scale="ratio")
+    fit = Fit.from_arrays(*counts([[5, 0, 9], [4, 0, 8]], [[50, 50, 50]] * 2), scale="ratio", prior="flat")
     assert fit.ranking == [["C", "A", "B"]]
     low = Fit.from_arrays(
         *counts([[5, 0, 9], [4, 0, 8]], [[50, 50, 50]] * 2), scale="ratio", direction="minimize"
@@ -198,7 +201,7 @@ def test_wrong_shares_of_the_traffic_void_a_winner():
 def test_a_single_row_without_which_another_arm_leads_voids_a_winner(monkeypatch):
     log = steady()
     fit = Fit.from_arrays(log.arm, log.day, log.sales)
-    from tideproof.analysis.influential_row import SingleRow
+    from tideproof.analysis.alarms import SingleRow
     from tideproof.analysis.words import analysis_report
 
     row = SingleRow("B", 3, 99.0, 2.0, -0.5, "A", len(log))
@@ -258,17 +261,18 @@ def test_a_test_that_does_not_reject_is_not_stated_as_a_fact():
     assert "not ratios" in said  # which tests of the scale reject, and which not
 
 
-def test_an_arm_that_is_more_probably_the_best_than_the_leader_is_named():
-    """A leads with four rewards, B is precisely above the others."""
+def test_an_arm_that_is_more_probably_the_best_than_the_leader_is_named(monkeypatch):
+    """A leads with four rewards, B is precisely above the others: no arm is clearly the best."""
     random = np.random.default_rng(0)
     arm = np.array(["A"] * 4 + list("BCD") * 400)
     reward = random.normal(size=arm.size) + 0.5 * (arm == "B")
     reward[:4] += 0.6 - reward[:4].mean()
     fit = Fit.from_arrays(arm, np.zeros(arm.size, int), reward)
-    assert fit.best == "A"
-    assert fit.p_best["B"] > fit.p_best["A"] + 0.1
+    assert (fit.best, set(fit.p_best.values())) == ("A", {None})
+    monkeypatch.setattr(Fit, "p_best", property(lambda _: {"A": 0.056, "B": 0.478, "C": 0.2, "D": 0.2}))
     (said,) = [note for note in describe_fit(fit).notes if "more probably" in note]
-    assert said.startswith("B is more probably the best (")
+    assert said.startswith("B is more probably the best (0.478) than A (0.056)")
+    monkeypatch.undo()
     log = steady()
     plain = Fit.from_arrays(log.arm, log.day, log.sales)
     assert not any("more probably" in note for note in describe_fit(plain).notes)
@@ -323,6 +327,51 @@ def test_raw_means_are_those_of_the_rows_with_covariates_and_with_quotients():
         assert said.startswith(f"{want.idxmax()} ")
     for row in quotient.averages:
         assert row["raw_bias"] == pytest.approx(row["raw_mean"] - row["mean"])
+
+
+def test_leads_in_json_are_those_that_decide():
+    """The three arms of the machines, and two of them by ratios, with as many leads as other arms."""
+    for chosen in (machines(), machines().query("Machine != 'B'")):
+        fit = tp.fit(chosen, arm="Machine", environment="Worker", reward="score")
+        leads = fit.to_dict()["leads"]
+        assert [row["arm"] for row in leads] == fit.ranking[0][1:]
+        decisive = all(row["low"] > 0.0 for row in leads)
+        assert decisive == fit.decision.names_winner == all(row["p"] < 0.05 for row in leads)
+
+
+def test_nothing_is_claimed_of_a_fit_that_is_exact():
+    """One reward of each of ten arms: rounding errors named one with probability > .999, and excluded six."""
+    arm, environment = list("ABCDEFGHBD"), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+    reward = [float(name in "AEGH") + 2.0 * j for name, j in zip(arm, environment, strict=True)]
+    for variance in ("common", "clustered"):
+        fit = Fit.from_arrays(arm, environment, reward, variance=variance)
+        assert fit.decision.doubt == "exact"
+        assert sorted(fit.candidates) == list("ABCDEFGH")
+        assert set(fit.p_best.values()) == {None}
+        for row in [*fit.leads, *fit.comparisons]:
+            assert (row["low"], row["high"]) == (None, None)
+
+
+def test_bounds_of_comparisons_that_are_unknown_are_not_zero():
+    """Data of `geepack/ohio`: the variation between environments is unknown, and bounds were 0 to 0."""
+    ones, sizes = [[7, 0], [0, 1], [2, 0], [0, 0]], [[16, 9], [9, 4], [10, 10], [14, 6]]
+    fit = Fit.from_arrays(*counts(ones, sizes), scale="ratio")
+    assert (fit.decision.standing, fit.decision.doubt) == ("winner_on_these", "other environments")
+    for row in fit.comparisons:
+        assert (row["low"], row["high"], row["candidate"]) == (None, None, True)
+
+
+def test_it_is_said_why_a_winner_is_not_clearly_better_than_the_control():
+    """The lead of A over B is 2.2 standard errors, between the two critical values of four arms."""
+    n = 1000
+    se = np.sqrt(2.0 / (n - 1))
+    log = alternating([2.2 * se, 0.0, -9 * se, -9 * se], n)
+    fit = Fit.from_arrays(*log, variance="common", scale="difference")
+    assert (fit.decision.names_winner, fit.decision.runner_up) == (True, "B")
+    said = control_sentence(fit, ControlComparison("B", against(fit, "B")))
+    assert "A +0.10 (-0.01 to +0.21), no clear difference" in said
+    assert said.endswith("so they are longer than the interval of the lead of the best arm.")
+    assert "longer" not in control_sentence(fit, ControlComparison("C", against(fit, "C")))
 
 
 def test_at_most_three_sentences_of_warnings_and_further_ones_are_notes():
@@ -381,7 +430,7 @@ def test_one_environment_that_was_given_needs_no_advice_to_give_it():
     log = {"arm": list("AABB"), "day": ["mon"] * 4, "sales": [1.0, 2.0, 3.0, 4.5]}
     for environment, advised in ((None, True), ("day", False)):
         notes = describe_fit(tp.fit(log, arm="arm", environment=environment, reward="sales")).notes
-        assert "With one environment, no adjustment is made." in notes
+        assert "With one environment, nothing is adjusted for." in notes
         assert any("--environment" in note for note in notes) == advised
 
 

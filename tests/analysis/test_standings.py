@@ -12,7 +12,7 @@ import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.errors import InputError
-from tideproof.stats.variance.similar_environments import environments_needed
+from tideproof.stats.pairs.between_environment_pairs import environments_needed
 
 
 def log(days=14, lead=1.0, interaction=0.0, seed=1, arms="AB", rewards=20):

@@ -16,7 +16,7 @@ from sales_log import LOG, NAMES, as_dict, assert_same, expected, log, write
 from tideproof.data import cell_assembly, cells, cells_from_arrays, group_by_sql
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import open_source
-from tideproof.data.sources import duckdb_connection, duckdb_files
+from tideproof.data.sources import duckdb_files
 from tideproof.errors import InputError, TideproofError
 
 FILES = ["csv", "csv.gz", "csv.zst", "tsv", "parquet", "jsonl", "jsonl.gz"]
@@ -125,7 +125,7 @@ def test_text_in_a_parquet_file(tmp_path):
 
 def test_progress_is_reported(tmp_path, monkeypatch):
     """Of the group-by, from a thread that ends with it. How far DuckDB says it is depends on the machine."""
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_files, "PROGRESS_PAUSE", 1e-4)
     path = write(tmp_path / "log.csv", log(200_000), "csv")
     seen = []
     before = threading.active_count()
@@ -137,7 +137,7 @@ def test_progress_is_reported(tmp_path, monkeypatch):
 
 
 def test_progress_is_never_negative(monkeypatch):
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_files, "PROGRESS_PAUSE", 1e-4)
     told, seen, enough = iter([-1.0, 0.25, 62.5, *[99.0] * 10**6]), [], threading.Event()
 
     class Connection:
@@ -149,13 +149,13 @@ def test_progress_is_never_negative(monkeypatch):
         if percent == 99.0:
             enough.set()
 
-    with duckdb_connection.report_progress(Connection(), progress):
+    with duckdb_files.report_progress(Connection(), progress):
         assert enough.wait(60)
     assert seen[:4] == [0.0, 0.25, 62.5, 99.0]
 
 
 def test_no_progress_is_reported_after_the_end(monkeypatch):
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_files, "PROGRESS_PAUSE", 1e-4)
     seen, begun = [], threading.Event()
 
     class Slow:
@@ -164,7 +164,7 @@ def test_no_progress_is_reported_after_the_end(monkeypatch):
             time.sleep(0.1)
             return 50.0
 
-    with duckdb_connection.report_progress(Slow(), seen.append):
+    with duckdb_files.report_progress(Slow(), seen.append):
         assert begun.wait(60)
     assert seen == [50.0]
 
@@ -221,7 +221,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     path = write(tmp_path / "log.csv", data, "csv")
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 299)
     monkeypatch.setattr(group_by_sql, "_SAMPLE", 300)
-    monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size - 1)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", path.stat().st_size - 1)
     with pytest.raises(
         InputError, match=r"^the log has 300 or more different arms \('u0000', 'u0299', …\), but at most"
     ):
@@ -230,12 +230,12 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 300)  # of the sample just so many
     with pytest.raises(InputError, match=r"^the log has 1,000 different arms"):
         cells(path, "id", "day", "sales")
-    monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", path.stat().st_size)
     with pytest.raises(
         InputError, match=r"^the log has 1,000 different arms \('u0000', 'u0001', 'u0002', …\), but at most"
     ):
         cells(path, "id", "day", "sales")
-    monkeypatch.setattr(duckdb_files, "_LONG", 0)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", 0)
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
     assert len(cells(path, "id", "day", "sales").arms) == rows
 

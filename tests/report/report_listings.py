@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import tideproof as tp
 from golden_data import Cases, numbers, rewrite
-from tideproof.analysis.influential_row import decisive_row
+from tideproof.analysis.alarms import decisive_row
 from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.report import html_report, lead_history
 from tideproof.report.report_tables import arm_columns, detail_tables, format_chance

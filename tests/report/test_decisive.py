@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.analysis.influential_row import SingleRow, decisive_row
+from tideproof.analysis.alarms import SingleRow, decisive_row
 from tideproof.analysis.words.fit_warnings import decisive_row_warning
 
 

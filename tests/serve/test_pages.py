@@ -633,7 +633,7 @@ def test_a_file_may_be_so_large_only(begin):
 
 
 def test_a_guarded_reader_opens_nothing_else(tmp_path):
-    from tideproof.data.sources.duckdb_connection import FileGuard, open_connection
+    from tideproof.data.sources.duckdb_files import FileGuard, open_connection
 
     mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
     for each in (mine, other):

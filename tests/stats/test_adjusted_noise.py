@@ -16,7 +16,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.research.trust.combinations.covariate_calibration import draw_log, play, settings
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.two_factor_test import two_factor_fit
+from tideproof.stats.diagnostics.additivity_test import two_factor_fit
 from tideproof.stats.pairs.adjusted_pairs import adjusted_pairs
 from tideproof.stats.solve.arm_estimators import ArmEstimators
 from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from multiplicative_logs import conversions, from_events
-from tideproof.analysis import Fit
-from tideproof.analysis.scale_choice import fit_on_scale
+from tideproof.analysis import Fit, scale_choice
+from tideproof.analysis.scale_choice import ScaleUnion, fit_on_scale
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
 from tideproof.research.trust.random_logs import draw
 from tideproof.stats.pairs.odds_pairs import OddsPairScale
-from tideproof.stats.scales import scale_union
-from tideproof.stats.scales.scale_union import ScaleUnion
 from tideproof.stats.solve.least_squares import solve
 
 SCALES = ("difference", "ratio", "odds")
@@ -98,7 +96,7 @@ def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monk
         return [pairs.lower(2, 0, 1.96), pairs.upper(2, 0, 1.96)]
 
     exactly = limits()
-    monkeypatch.setattr(scale_union, "_MANY", 0)
+    monkeypatch.setattr(scale_choice, "MOST_SCORE_CELLS", 0)
     width = exactly[1] - exactly[0]
     assert limits() != exactly
     assert limits() == pytest.approx(exactly, abs=0.05 * width)

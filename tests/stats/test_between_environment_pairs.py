@@ -15,17 +15,18 @@ from tideproof.stats.best.student_inference import normal_from_student
 from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs.between_environment_pairs import (
     FEWEST_ENVIRONMENTS,
+    MOST_TO_COME,
     BetweenEnvironmentPairs,
+    CautiousPairs,
+    environments_needed,
     hall_transform,
     inverse_hall_transform,
     score_variance,
 )
-from tideproof.stats.pairs.cautious_pairs import CautiousPairs
 from tideproof.stats.pairs.difference_pairs import WaldPairs, additive_pairs
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.pairs.ratio_pairs import ratio_pairs
 from tideproof.stats.solve.least_squares import solve
-from tideproof.stats.variance.similar_environments import MOST_TO_COME, environments_needed
 
 
 def drawn_design(seed, environments=7):

@@ -10,11 +10,17 @@ from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
 from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.difference_pairs import move_apart
 from tideproof.stats.pairs.exact_odds_distribution import conditional_odds
 from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.scales.conditional_likelihood import competing_cells
-from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
+from tideproof.stats.scales.odds_likelihood import (
+    conditional_moments,
+    count_ones_and_zeros,
+    find_kinds,
+    solve_odds,
+)
 
 CLOSE = 1e-8  # what iterations of others leave
 
@@ -235,3 +241,27 @@ def test_a_hypothesis_on_two_arms_changes_only_environments_with_one_of_them(gap
     assert cells.n * scale.null(1, 4, gap).mean == pytest.approx(expected, abs=1e-11)
     there = np.isin(cells.environment, cells.environment[(cells.arm == 1) | (cells.arm == 4)])
     assert 0 < there.sum() < there.size
+
+
+def test_environments_that_are_alike_are_computed_once():
+    """400 environments, some without an arm or with two rewards of one: as if each were computed alone."""
+    random = np.random.default_rng(2)
+    arm, environment = np.tile(np.arange(6), 400), np.repeat(np.arange(400), 6)
+    kept = random.permutation(np.flatnonzero(random.random(arm.size) < 0.97))
+    n = random.choice([1.0, 2.0], kept.size, p=[0.98, 0.02])
+    ones = random.binomial(n.astype(int), 0.4)
+    squares = ones * (1.0 - ones / n)
+    cells = Cells(list("ABCDEF"), list(range(400)), arm[kept], environment[kept], n, ones / n, squares)
+    T = cells.by_environment(ones)
+    mixed = (T > 0) & (cells.sizes > T)
+    part, T = cells.select(np.flatnonzero(mixed[cells.environment])), T[mixed]
+    theta, weight = 0.3 * random.normal(size=6), random.random(part.J)
+    kinds = find_kinds(part, T)
+    assert kinds.totals.size < part.J / 2
+    expected, between = conditional_moments(part, T, theta, weight)
+    for j in range(part.J):
+        own = np.flatnonzero(part.environment == j)
+        alone, covariances = conditional_moments(part.select(own), T[j : j + 1], theta, weight[j : j + 1])
+        assert expected[own] == pytest.approx(alone, abs=1e-12)
+        between = between - covariances
+    assert np.abs(between).max() < 1e-10

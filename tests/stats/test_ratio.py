@@ -14,7 +14,7 @@ import oracles
 from multiplicative_logs import from_sums
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
+from tideproof.stats.scales.conditional_likelihood import cells_with_events, solve_ratio
 from tideproof.stats.solve.least_squares import meat
 
 CLOSE = 1e-8  # what iterations of others leave

@@ -127,7 +127,7 @@ def test_multiplying_tides_are_caught():
 
 
 def test_the_wrong_answer_by_differences_is_that_of_the_issue():
-    from tideproof.stats.scales.ratio_likelihood import solve_ratio
+    from tideproof.stats.scales.conditional_likelihood import solve_ratio
     from tideproof.stats.solve.least_squares import solve
 
     cells = multiplying_log(np.random.default_rng(3), "ratio", 600, 4000)

@@ -13,8 +13,8 @@ from multiplicative_logs import conversions, from_events, from_sums, given_total
 from tideproof.data import cells_from_arrays
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
+from tideproof.stats.scales.conditional_likelihood import solve_ratio
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
-from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import estimate_levels, noise_grows, run_scale_test
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tideproof.analysis.influential_row import influential_rows, remove_from_solution, remove_row
+from tideproof.analysis.alarms import influential_rows, remove_from_solution, remove_row
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.solve.least_squares import solve

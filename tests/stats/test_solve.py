@@ -14,7 +14,7 @@ from tideproof.kernels.fit import fixed_effects
 from tideproof.kernels.fit.policy_data import Slot, enter
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.ratio_likelihood import solve_ratio
+from tideproof.stats.scales.conditional_likelihood import solve_ratio
 from tideproof.stats.solve import least_squares
 from tideproof.stats.solve.adjusted_means import adjusted_means, environment_shifts
 from tideproof.stats.solve.least_squares import meat, residuals, solve

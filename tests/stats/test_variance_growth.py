@@ -7,7 +7,7 @@ import pytest
 
 from tideproof.analysis import Fit
 from tideproof.stats.cells import Cells
-from tideproof.stats.variance.variance_growth import growth_factors
+from tideproof.stats.variance.cell_variances import growth_factors
 
 
 def many_environments(J=60, seed=1, power=1.5):

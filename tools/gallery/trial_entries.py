@@ -148,10 +148,9 @@ ENTRIES = (
         method="t-test of the means of patients",
         textbook=welch_t,
         why=(
-            "The estimates are equal, and both find no difference. One patient with progabide had many "
-            "more seizures than all others. tideproof's answer is about periods like these four, which "
-            "leaves few degrees of freedom, and its score test by patient makes the interval much longer "
-            "on one side."
+            "Almost none: both let patients and not periods vary independently, and both find no "
+            "difference. One patient with progabide had many more seizures than all others, which makes "
+            "both intervals long."
         ),
     ),
     GalleryEntry(

@@ -52,6 +52,8 @@ Doubt = Literal[
     "single row",
     "groups",
 ]
+# doubts because the tests of arms do not hold, or cannot be computed
+UNTESTED = ("no degrees of freedom", "exact", "too few events", "too few units")
 # doubts because the data contradict an assumption, although the tests of arms name a winner
 _ALARMS = ("unequal differences", "moving shift", "wrong shares", "single row")
 
@@ -118,20 +120,59 @@ def compare_arms(
     Unknown numbers become None. `found` holds the tests on the scale `on`.
     """
     (i, k), pairs = indices, found.pairs
-    se, nu = found.error_of(i, k)
-    values = np.array([pairs.gap(i, k), pairs.lower(i, k, critical.low), pairs.upper(i, k, critical.high)])
-    estimate, low, high = on.shown(values).tolist()
+    bounds = pairs.lower(i, k, critical.low), pairs.upper(i, k, critical.high)
+    return _to_contrast(names, on, found, indices, bounds, critical.p, adaptive)
+
+
+def compare_leader(
+    leader: tuple[Any, int],
+    others: Sequence[tuple[Any, int]],
+    on: ScaleFit,
+    found: Estimate,
+    critical: Sequence[CriticalValues] | None,
+    adaptive: bool,
+) -> list[Contrast]:
+    """Return what `compare_arms` returns for the leader and each of many other arms, computed at once.
+
+    Arms are given as pairs of their name and index. Without critical values, there are no intervals.
+    """
+    name, i = leader
+    own, rest = np.full(len(others), i), np.array([k for _, k in others], np.int64)
+    p = np.full(len(others), np.nan)
+    lows, highs = p, p
+    if critical is not None:
+        low, high, p = np.array(critical).reshape(-1, 3).T
+        lows, highs = -found.pairs.uppers(rest, own, low), found.pairs.uppers(own, rest, high)
+    rows = zip(others, lows.tolist(), highs.tolist(), p.tolist(), strict=True)
+    return [
+        _to_contrast((name, arm), on, found, (i, k), (least, most), chance, adaptive)
+        for (arm, k), least, most, chance in rows
+    ]
+
+
+def _to_contrast(
+    names: tuple[Any, Any],
+    on: ScaleFit,
+    found: Estimate,
+    indices: tuple[int, int],
+    bounds: tuple[float, float],
+    p: float,
+    adaptive: bool,
+) -> Contrast:
+    """Return the comparison of two arms with bounds that are effects, as the numbers that users see."""
+    se, nu = found.error_of(*indices)
+    estimate, low, high = on.shown(np.array([found.pairs.gap(*indices), *bounds])).tolist()
     return Contrast(
         *names,
         estimate=estimate,
         se=finite_or_none(se),
         low=finite_or_none(low),
         high=finite_or_none(high),
-        p=finite_or_none(critical.p),
+        p=finite_or_none(p),
         degrees_of_freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,
-        exact=on.exact and pairs is on.found.pairs and not adaptive,
+        exact=on.exact and found.pairs is on.found.pairs and not adaptive,
     )
 
 

@@ -36,6 +36,7 @@ def fit_to_dict(fit: Fit) -> dict[str, Any]:
         "tide": "labels" if how is None else how.to_dict(),
         "arms": to_json_values(fit.arms),
         "comparisons": to_json_values(fit.comparisons),
+        "leads": to_json_values(fit.leads) if len(fit.groups) == 1 else None,
         "averages": to_json_values(fit.averages),
         "shifts": to_json_values(fit.shifts),
     }

@@ -21,6 +21,7 @@ from tideproof import checks
 from tideproof.analysis.alarms import failed_additivity, voiding_alarm
 from tideproof.analysis.arm_comparisons import (
     NOT_COMPARABLE,
+    UNTESTED,
     About,
     Contrast,
     Decision,
@@ -28,6 +29,7 @@ from tideproof.analysis.arm_comparisons import (
     anytime_critical_values,
     best_probabilities,
     compare_arms,
+    compare_leader,
     compare_with_group_best,
     decide,
     deciding_critical_values,
@@ -43,7 +45,9 @@ from tideproof.analysis.log_without_environments import TideEstimate
 from tideproof.analysis.outlier_exclusion import ExcludedCells, Robust, exclude_outlying_cells
 from tideproof.analysis.scale_choice import (
     ScaleChoice,
+    ScaleUnion,
     fit_on_scale,
+    quick_tests,
     resolve_variance,
     select_scale,
 )
@@ -63,19 +67,16 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.pairs.unit_pairs import UnitPairTests
-from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
-from tideproof.stats.scales.scale_test import ScaleDecision
-from tideproof.stats.scales.scale_union import ScaleUnion, quick_tests
-from tideproof.stats.solve.adjusted_means import period_mean, raw_mean
-from tideproof.stats.solve.environment_contrasts import influence_table
-from tideproof.stats.variance.cell_variances import is_exact
-from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.stats.variance.similar_environments import (
+from tideproof.stats.pairs.between_environment_pairs import (
     environments_needed,
     for_similar_environments,
     has_enough_environments,
 )
+from tideproof.stats.pairs.unit_pairs import UnitPairTests
+from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
+from tideproof.stats.scales.scale_test import ScaleDecision
+from tideproof.stats.solve.adjusted_means import influence_table, period_mean, raw_mean
+from tideproof.stats.variance.cell_variances import Spread, is_exact
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Estimate, Variance, sigma2
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import join_labels
@@ -304,7 +305,7 @@ class Fit:
 
         It is computed from the posterior distribution of the contrasts under `prior` by numerical
         integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
-        others, and without degrees of freedom.
+        others, and where the noise is unknown: without degrees of freedom, and if the fit is exact.
 
         Under the exchangeable prior it is also None for all arms of a group, unless one of them is the best
         with at least 90 % whatever the standard deviation of the arm means is, among the values that the data
@@ -320,6 +321,8 @@ class Fit:
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
         """Each arm's probability of being the best, and the largest standard error of these probabilities."""
+        if self.exact:
+            return np.full(self.cells.K, np.nan), math.nan
         return best_probabilities(self._tested[self.about], self._groups, self._sign, self.prior)
 
     @cached_property
@@ -393,7 +396,7 @@ class Fit:
         )
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         candidate = self._may
-        if self.decision.void:
+        if self.decision.void or self.exact:
             shown["low"], shown["high"] = np.full((2, candidate.size), np.nan)
             candidate = np.ones_like(candidate)
         return Table({"arm": self.cells.arms, **shown, "candidate": candidate})
@@ -418,6 +421,8 @@ class Fit:
         An arm is excluded if another one is better on each scale that fits the data. The leader is the only
         candidate if and only if the intervals of all its leads exclude 0.
         """
+        if self.exact:
+            return np.ones(self.cells.K, bool)
         others = {
             scale: replace(found, pairs=quick_tests(found)) for scale, found in self._others[about].items()
         }
@@ -649,8 +654,8 @@ class Fit:
         One arm is named the best if and only if all these intervals exclude 0; then all p-values are below 1
         minus `confidence`. If an arm is the best in these environments only, so are the comparisons about
         these. Columns: arm (the other arm, the best first), estimate (the leader's mean minus that of the
-        other arm, or the lift over it), low, high, p. The last three are None if the noise is unknown, or if
-        an alarm voids the tests of arms (see `Decision`).
+        other arm, or the lift over it), low, high, p. The last three are None if the noise is unknown, if
+        there are too few events or units, or if an alarm voids the tests of arms (see `Decision`).
 
         Raises
         ------
@@ -679,15 +684,12 @@ class Fit:
         """Return comparisons of the leader with other arms, with the intervals that decide."""
         decision, found = self.decision, self._widest(self.sure_about)
         i, rest = self._position(decision.best), [self._position(arm) for arm in others]
-        asked = self._groups, self._sign, i, rest, self.confidence, self._ever(self.scale)
-        critical = deciding_critical_values(found, *asked, adaptive=self.adaptive)
-        contrasts = [
-            compare_arms((decision.best, arm), self._on, found, (i, k), values, self.adaptive)
-            for arm, k, values in zip(others, rest, critical, strict=True)
-        ]
-        if decision.void:
-            return [replace(contrast, low=None, high=None, p=None) for contrast in contrasts]
-        return contrasts
+        critical = None
+        if not (decision.void or decision.doubt in UNTESTED):
+            asked = self._groups, self._sign, i, rest, self.confidence, self._ever(self.scale)
+            critical = deciding_critical_values(found, *asked, adaptive=self.adaptive)
+        each = list(zip(others, rest, strict=True))
+        return compare_leader((decision.best, i), each, self._on, found, critical, self.adaptive)
 
     def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
         """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""

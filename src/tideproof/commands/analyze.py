@@ -147,7 +147,7 @@ def analyze_command(
         ComparisonOptions,
         StatisticsOptions,
     )
-    from tideproof.report.terminal_report import TerminalObserver, print_report
+    from tideproof.report.report_tables import TerminalObserver, print_report
 
     check_writable(html)
     if no_environment and environment is not None:

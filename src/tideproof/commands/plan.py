@@ -179,6 +179,6 @@ def _read_pilot(
     The names of columns that are not specified are guessed and reported.
     """
     from tideproof.plans.pilot_study import pilot_of
-    from tideproof.report.terminal_report import TerminalObserver
+    from tideproof.report.report_tables import TerminalObserver
 
     return pilot_of(file, arm, environment, reward, table, TerminalObserver(progress=False))

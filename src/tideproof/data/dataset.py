@@ -77,7 +77,7 @@ def open_dataset(data: Any, table: str | None = None) -> Iterator[Dataset]:
         group, quantile = _without_progress(cells_from_columns, data), partial(column_quantile, data)
         yield Dataset(data.keys(), group, quantile, partial(order_columns, data))
     elif _package(data) in ("duckdb", "_duckdb"):
-        from tideproof.data.sources.duckdb_connection import open_relation
+        from tideproof.data.sources.duckdb_files import open_relation
 
         with open_relation(data) as source:
             yield source_dataset(source)

@@ -13,7 +13,7 @@ from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
-from tideproof.stats.variance.equal_variance_test import Spread
+from tideproof.stats.variance.cell_variances import Spread
 from tideproof.table import to_json_values
 from tideproof.text import format_count, format_rounded
 

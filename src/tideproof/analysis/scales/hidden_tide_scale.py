@@ -6,10 +6,9 @@ from typing import Literal, NoReturn
 
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.errors import InputError
-from tideproof.stats.solve.adjusted_means import student_mean_intervals
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
+from tideproof.stats.solve.adjusted_means import EnvironmentGaps, environment_gaps, student_mean_intervals
 from tideproof.stats.tide.hidden_tide_estimate import UnlabelledTideFit
-from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
+from tideproof.stats.variance.cell_variances import Spread, unequal_variances
 
 
 class HiddenTideScale:

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.scales.scale_properties import ScaleName
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps
-from tideproof.stats.variance.equal_variance_test import Spread
+from tideproof.stats.solve.adjusted_means import EnvironmentGaps
+from tideproof.stats.variance.cell_variances import Spread
 from tideproof.stats.variance.variance_models import Estimate
 
 

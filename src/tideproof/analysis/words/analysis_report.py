@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.analysis.alarms import ALARM
+from tideproof.analysis.alarms import ALARM, decisive_row
 from tideproof.analysis.arm_comparisons import Standing
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.influential_row import decisive_row
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.analysis.scale_choice import explain_misfits
 from tideproof.analysis.words.decision_text import (
@@ -22,7 +21,7 @@ from tideproof.analysis.words.decision_text import (
     environments_text,
     raw_mean_text,
 )
-from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines
+from tideproof.analysis.words.fit_text import interaction_sentences, segment_lines, unit_notes
 from tideproof.analysis.words.fit_warnings import (
     Caution,
     all_scales_fail,
@@ -33,7 +32,6 @@ from tideproof.analysis.words.fit_warnings import (
     share_warning,
     warn_of_labels,
 )
-from tideproof.analysis.words.unit_text import unit_notes
 from tideproof.data.cell_reader import WinsorizingThreshold
 from tideproof.data.column_spec import ALL
 from tideproof.errors import InputError
@@ -41,7 +39,7 @@ from tideproof.stats.diagnostics.additivity_test import Additivity, weighted_add
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.pairs.between_environment_pairs import FEWEST_ENVIRONMENTS
-from tideproof.stats.variance.equal_variance_test import unequal_variances
+from tideproof.stats.variance.cell_variances import unequal_variances
 from tideproof.stats.variance.variance_models import estimate, model_of
 from tideproof.table import Table, to_json_values
 from tideproof.text import (

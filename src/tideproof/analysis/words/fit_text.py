@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tideproof.analysis.interaction_summary import ONE_WINNER_SHARE
 from tideproof.analysis.words.decision_text import (
+    TO_NAME_BEST,
     Bounds,
     chance_text,
     comparison_text,
@@ -27,9 +30,10 @@ from tideproof.analysis.words.decision_text import (
     too_few_equal_text,
     too_few_nonzero_text,
     unbounded_lead_text,
+    winsorizing_text,
 )
-from tideproof.analysis.words.unit_text import too_few_unit_events_text, too_few_units_text
-from tideproof.stats.pairs.pair_tests import count_events
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, count_events
+from tideproof.stats.pairs.unit_pairs import FEWEST_UNITS, UnitPairTests, count_unit_events
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.text import (
     PERCENT,
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
     from tideproof.analysis.interaction_summary import InteractionSummary
     from tideproof.analysis.segments import Segments
     from tideproof.analysis.versus_control import ControlComparison
+if TYPE_CHECKING:
+    from tideproof.analysis.fit_result import Fit
 
 _ARMS = 6  # largest number of arms in the sentence on a control
 _NAMED = 4  # largest number of other arms in the sentence on interactions
@@ -211,7 +217,16 @@ def control_sentence(fit: Fit, against: ControlComparison) -> str:
     rows = {row["arm"]: row for row in against.table}
     order = [arm for group in fit.ranking for arm in group if arm in rows]
     said = {arm: control_comparison(fit, rows[arm]) for arm in order[:_ARMS]}
-    return control_text(against.control, said, max(0, len(order) - _ARMS))
+    text = control_text(against.control, said, max(0, len(order) - _ARMS))
+    if not fit.decision.names_winner or fit.decision.best not in rows or len(rows) < 2:
+        return text
+    low, high = (rows[fit.decision.best][end] for end in ("low", "high"))
+    if low is None or high is None or not low <= 0.0 <= high:
+        return text
+    return (  # the interval of the lead over the control excludes 0
+        f"{text} These intervals hold for all comparisons with the control at once, so they are longer than "
+        f"the interval of the lead of the best arm."
+    )
 
 
 def control_comparison(fit: Fit, row: dict[str, Any]) -> str:
@@ -332,3 +347,66 @@ def _segment_text(row: dict[str, Any], fit: Fit) -> str:
     said = short_lead_text(contrast_format(fit), fit.direction, rival, *numbers)
     where = environments_text(fit.sure_about, int(fit.cells.compares.sum()))
     return decision_text(decision.best, decision.candidates, decision.doubt, said, where=where)
+
+
+def unit_notes(fit: Fit) -> list[str]:
+    """Return the note on what counts as a unit, and by how much dependent rewards increase the variance."""
+    tests, units = fit.unit_tests, fit.cells.units
+    if tests is None or units is None or fit.decision.standing == "not_comparable":
+        return []
+    i, k = (fit.cells.arms.index(arm) for arm in (fit.decision.best, fit.decision.runner_up))
+    effect = f"{float(tests.design_effect[i, k]):.2g} times that of independent rewards"
+    both = f"{quote_if_needed(fit.decision.best)} and {quote_if_needed(fit.decision.runner_up)}"
+    count = int(np.unique(units.unit).size)
+    if not units.rows:
+        return [
+            f"Rewards of the same unit may depend on each other ({format_count(count, 'unit')}): the "
+            f"variance of the difference between {both} is {effect}."
+        ]
+    return [
+        f"Several aggregated rows have the same arm and environment, so each of the "
+        f"{format_count(count, 'row')} counts as a unit: the variance of the difference between {both} is "
+        f"{effect}. If rows are parts that all arms share, such as countries or hours, and there are "
+        f"many, name their column by unit= (--unit)."
+    ]
+
+
+def too_few_units_text(fit: Fit, tests: UnitPairTests, can_winsorize: bool) -> str:
+    """Return the verdict that too few units were observed to name a best arm, and what is needed.
+
+    `can_winsorize` says whether the option `winsorize` is possible and not in use.
+    """
+    too_few, arms = f"too few units {TO_NAME_BEST}", [quote_if_needed(arm) for arm in fit.cells.arms]
+    best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
+    other = next(k for k in others if not tests.enough_units(best, k))
+    rare = min(best, other, key=lambda arm: float(tests.units[arm]))
+    if tests.units[rare] < FEWEST_UNITS:
+        return (
+            f"{too_few}: the effective number of units of {arms[rare]} is {tests.units[rare]:.2g}, because "
+            f"there are few or one has most of the rewards; at least {FEWEST_UNITS:g} are needed"
+        )
+    return (
+        f"{too_few}: a few units with large total rewards decide the difference between {arms[best]} and "
+        f"{arms[other]}; collect rewards of more units{winsorizing_text(can_winsorize)}"
+    )
+
+
+def too_few_unit_events_text(fit: Fit) -> str:
+    """Return the verdict that too few units had events, such as purchases, to name a best arm."""
+    events, arms = count_unit_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
+    best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
+    other = next(k for k in others if not events.enough(best, k))
+    if events.kinds is not None:
+        both, kind = min(
+            (float(events.kinds[best, kind] + events.kinds[other, kind]), kind) for kind in (0, 1)
+        )
+        what = f"rewards equal to {1 - kind}"
+    else:
+        both, what = events.worth(best, other)[0], "nonzero rewards"
+    needed = f"at least {FEWEST_EVENTS} are needed"
+    if both >= FEWEST_EVENTS:
+        needed = f"the expected share of {arms[events.rarer(best, other)]} is too small; it needs more units"
+    return (
+        f"too few {what} {TO_NAME_BEST}: several rewards of one unit count less, so the effective number of "
+        f"{arms[best]} and {arms[other]} together is {both:.2g}; {needed}"
+    )

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tideproof.analysis.alarms import ALARM
+from tideproof.analysis.alarms import ALARM, SingleRow
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.influential_row import SingleRow
 from tideproof.analysis.within_label_test import WithinLabelTest
 from tideproof.analysis.words.decision_text import harm_text
 from tideproof.analysis.words.fit_text import can_winsorize, contrast_format
 from tideproof.data.number_text import ABSENT
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.additivity_test import Additivity
+from tideproof.stats.diagnostics.additivity_test import Additivity, two_factor_fit
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.diagnostics.share_drift import share_drift
-from tideproof.stats.diagnostics.two_factor_test import two_factor_fit
 from tideproof.stats.scales.reward_logarithms import equal_variances_p, normality_p
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES
 from tideproof.stats.scales.scale_test import run_scale_test
-from tideproof.stats.solve.environment_contrasts import can_leave_one_out
+from tideproof.stats.solve.adjusted_means import can_leave_one_out
 from tideproof.text import format_count, format_p, format_rounded, join_labels, join_names, quote_if_needed
 
 if TYPE_CHECKING:
@@ -319,8 +317,9 @@ def _traffic_warning(fit: Fit) -> list[Caution]:
     return [
         Caution(
             f"The arms' shares of the traffic changed between environments ({format_p(p)}).",
-            "Adjusted means account for this; raw means do not. If an adaptive policy changed the shares, "
-            "use adaptive=True (--adaptive). If they should have been fixed, find out why they changed.",
+            "Adjusted means account for changed shares; raw means do not. If an adaptive policy changed the "
+            "shares, use adaptive=True (--adaptive). If they should have been fixed, find out why they "
+            "changed.",
         )
     ]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tideproof.data.group_by_sql import SqlRows
-from tideproof.data.sources.duckdb_connection import (
+from tideproof.data.sources.duckdb_files import (
     compensated_mean_sql,
     fetch_types,
     open_connection,

@@ -7,6 +7,9 @@ Labels of a CSV file are read as text, exactly as they are written. Other column
 JSON files, have the types that DuckDB infers from their first rows; columns that must be numbers are read as
 such. If a later row does not fit, types are inferred from all rows. Dates whose year is not first are read as
 text, because DuckDB does not ask whether their day or their month comes first.
+
+Connections report the progress of a query and raise readable errors. They also read
+DuckDB relations of users.
 """
 
 from __future__ import annotations
@@ -15,35 +18,33 @@ import csv
 import glob
 import os
 import re
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.dataset import EXCEL
 from tideproof.data.date_order import is_year_first
-from tideproof.data.group_by_sql import Progress, Query, SqlRows
-from tideproof.data.sources.duckdb_connection import (
-    FileGuard,
-    compensated_mean_sql,
-    fetch_types,
-    open_connection,
-    readable_errors,
-)
+from tideproof.data.group_by_sql import Progress, Query, Rows, SqlRows
 from tideproof.data.sql_expressions import base_type, is_timestamp, quote_name, quote_text
 from tideproof.data.time_ordered_rows import TimeOrderedRows
 from tideproof.errors import InputError, MissingFile, UnknownName
 from tideproof.stats.cells import Cells
 from tideproof.text import join_names
 
+if TYPE_CHECKING:
+    import duckdb
+
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
 _PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 UPLOAD_KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")  # accepted by the web page
-_LONG = 2**24  # bytes; larger files are sampled before all rows are read
+PROGRESS_PAUSE = 0.2  # seconds between two progress reports
+MOST_UNSAMPLED_BYTES = 2**24  # bytes; larger files are sampled before all rows are read
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES = 100  # number of first lines that are searched for the header
 _SAMPLE = 20_480  # rows from which DuckDB infers types
@@ -274,7 +275,14 @@ class FileSource:
             elif sql_type == "JSON":  # values of several types; removes the quotes around text
                 rows = f"(SELECT * REPLACE ({quote_name(name)} ->> '$' AS {quote_name(name)}) FROM {rows})"
                 types = types | {name: "VARCHAR"}
-        return SqlRows(self.run, rows, types, compensated_mean_sql, sampled=files.bytes > _LONG, quick=True)
+        return SqlRows(
+            self.run,
+            rows,
+            types,
+            compensated_mean_sql,
+            sampled=files.bytes > MOST_UNSAMPLED_BYTES,
+            quick=True,
+        )
 
 
 def _fetch_file_types(run: Query, files: Files) -> dict[str, str]:
@@ -399,3 +407,118 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class FileGuard(NamedTuple):
+    """Restrictions for reading an untrusted file: only this file, with limited memory."""
+
+    path: str
+    memory: str = "512MB"
+
+
+@contextmanager
+def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
+    """Open a DuckDB relation for reading, in the connection that created it."""
+
+    def run(query: str, progress: Progress | None = None, /) -> Rows:
+        """Run an SQL query and return all rows of its result."""
+        answer = relation.query("tideproof_rows", query)
+        return [] if answer is None else answer.fetchall()
+
+    types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    with readable_errors("the relation"):  # not sampled, as its first rows may cost as much as all of them
+        yield SqlRows(run, "tideproof_rows", types, compensated_mean_sql, quick=True)
+
+
+def compensated_mean_sql(reward: str, rows: str) -> str:
+    """Return SQL for a mean by compensated (Kahan) summation.
+
+    A plain sum loses digits of rewards far from 0.
+    """
+    return f"favg({reward})"
+
+
+def fetch_types(run: Query, rows: str) -> dict[str, str]:
+    """Return the SQL type of each column of a table in DuckDB."""
+    return {row[0]: row[1] for row in run(f"DESCRIBE SELECT * FROM {rows}")}
+
+
+@contextmanager
+def open_connection(database: str = ":memory:", guard: FileGuard | None = None) -> Iterator[Query]:
+    """Open a DuckDB connection, and yield a function that runs a query and returns all rows."""
+    import duckdb
+
+    with readable_errors(database):
+        connection = duckdb.connect(database, read_only=database != ":memory:")
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    connection.execute(
+        "SET parquet_metadata_cache = true"
+    )  # a file is read for types, a sample, and all rows
+    if guard is not None:
+        path = guard.path.replace("'", "''")
+        connection.execute(
+            f"SET memory_limit = '{guard.memory}'; SET temp_directory = ''; SET threads = 2; "
+            f"SET allowed_paths = ['{path}']; SET enable_external_access = false; "
+            f"SET lock_configuration = true"
+        )
+
+    def run(query: str, progress: Progress | None = None, /) -> Rows:
+        """Run an SQL query and return all rows of its result."""
+        with report_progress(connection, progress):
+            return connection.execute(query).fetchall()
+
+    try:
+        yield run
+    finally:
+        connection.close()
+
+
+@contextmanager
+def readable_errors(what: str) -> Iterator[None]:
+    """Context manager that converts an error of DuckDB to one sentence about the data source `what`."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        said = error_sentence(error)
+        encoded = "utf-8" in said.lower()
+        helps = " Save it as UTF-8 (iconv -f latin1 -t utf8)." if encoded else ""
+        raise InputError(f"cannot read {what}: {said}{helps}") from None
+
+
+def error_sentence(error: Exception) -> str:
+    r"""Return the lines of a DuckDB error that say what happened, without its advice.
+
+    >>> error_sentence(Exception("Conversion Error: Error on Line: 4\nOriginal Line: A,x\nPossible fixes:"))
+    'Error on Line: 4; Original Line: A,x'
+    """
+    lines = []
+    for line in str(error).splitlines():
+        if not line.strip() or line.startswith(("Possible", "LINE ", "The search space", "Column ", "*")):
+            break
+        lines.append(line.strip())
+    first, *rest = lines or [type(error).__name__]
+    return "; ".join([first.split("Error: ", 1)[-1], *rest])
+
+
+@contextmanager
+def report_progress(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+    """Context manager that reports the progress of a DuckDB query from a thread, a few times per second."""
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+
+    def report() -> None:
+        """Call `progress` with the percentage done, a few times per second until the query ends."""
+        while not done.wait(PROGRESS_PAUSE):
+            progress(max(0.0, connection.query_progress()))
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

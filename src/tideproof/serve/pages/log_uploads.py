@@ -18,8 +18,7 @@ from tideproof.analysis.log_options import (
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.data.dataset import source_dataset
-from tideproof.data.sources.duckdb_connection import FileGuard
-from tideproof.data.sources.duckdb_files import UPLOAD_KINDS, open_files
+from tideproof.data.sources.duckdb_files import UPLOAD_KINDS, FileGuard, open_files
 from tideproof.errors import InputError, TideproofError
 from tideproof.serve.pages.option_labels import label_of, name_by_labels
 from tideproof.serve.problem_details import Problem

@@ -231,7 +231,8 @@ class Comparisons(NamedTuple):
     Attributes
     ----------
     estimate : (K,) theta_i - max_{k != i} theta_k.
-    low, high : (K,) simultaneous confidence bounds; one of them is 0 unless the sign is undecided.
+    low, high : (K,) simultaneous confidence bounds; one of them is 0 unless the sign is undecided. NaN if
+        unknown.
     candidate : (K,) whether the arm may be the best: it leads, or its upper bound is above 0.
     """
 
@@ -424,15 +425,16 @@ def compare_with_best(field: ArmGroup, candidate: NDArray[np.bool_] | None = Non
         lows += [(i, r) for r in others[np.argsort(lowest, kind="stable")[:_RIVALS]].tolist()]
     if highs:
         own, rival = np.array(highs).T
-        uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own, rival]), np.inf
+        uppers = pairs.uppers(arms[own], arms[rival], bar[own, rival])
+        high[left] = np.nan  # unknown, unless the bound over another arm is known
         with np.errstate(invalid="ignore"):
-            np.minimum.at(high, own, uppers)
-            high = np.fmax(high, 0.0)  # The bound is 0 where nothing is known.
+            np.fmin.at(high, own, uppers)
+            high = np.maximum(high, 0.0)
     if lows:
         own, rival = np.array(lows).T
         lowers = -pairs.uppers(arms[rival], arms[own], bar[rival, own])
         with np.errstate(invalid="ignore"):
-            np.fmin.at(low, own, lowers)
+            np.minimum.at(low, own, lowers)  # unknown, if it is unknown over any other arm
     return Comparisons(estimate, low, high, candidate)
 
 

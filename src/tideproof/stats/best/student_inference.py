@@ -288,7 +288,7 @@ def largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[flo
     `steepest` holds the largest ratio along each direction, per unit of the radius; `r` and `cdf` are a table
     of the radius's distribution function.
     """
-    rising = steepest[steepest > 0.0]
+    rising = np.minimum(steepest[steepest > 0.0], np.finfo(np.float64).max)  # finite, if a variance is 0
     never = steepest.size - rising.size
     return lambda d: float((np.sum(np.interp(d / rising, r, cdf)) + never) / steepest.size)
 

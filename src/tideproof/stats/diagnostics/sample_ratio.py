@@ -15,8 +15,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import BLOCK_NUMBERS, Cells, sum_by_index
-from tideproof.stats.diagnostics.share_drift import traffic_drift
-from tideproof.stats.diagnostics.traffic_counts import TrafficCounts, count_traffic
+from tideproof.stats.diagnostics.share_drift import TrafficCounts, count_traffic, traffic_drift
 from tideproof.table import Table, to_json_values
 
 _LARGE = 20.0  # With this expected count of every arm, the chi-squared distribution is accurate.

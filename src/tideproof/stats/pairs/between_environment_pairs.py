@@ -1,4 +1,7 @@
-"""Tests of two arms whose differences vary from environment to environment, on every scale of comparison.
+"""Estimates and tests for environments like those of a log, among which differences between arms may vary.
+
+The estimates of the arms stay the same. Their uncertainty also contains that arms may differ more or less in
+other environments (interaction). The tests of two arms work on every scale of comparison.
 
 The estimated effect of arm i minus that of arm k is, to first order, a sum over environments of u_j, the
 weighted residuals of their cells (`pair_tests` defines the weights). If environments are a sample of many,
@@ -25,17 +28,29 @@ Hall (1992), On the removal of skewness by transformation.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.kernel_state_arrays import Floats
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
-from tideproof.stats.best.student_inference import normal_from_student, student_from_normal
+from tideproof.stats.best.student_inference import (
+    normal_from_student,
+    normal_quantile,
+    pair_variances,
+    student_from_normal,
+)
 from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.difference_pairs import WaldPairs
+from tideproof.stats.pairs.exact_pairs import ExactPairs
 from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.variance.variance_models import Estimate
 
 FEWEST_ENVIRONMENTS = 4  # Environments that a statement about environments like them needs.
+MOST_TO_COME = 20  # A prediction of more than this many times the observed environments says nothing.
+MOST_TESTED_ARMS = 100  # With more arms, standard errors replace score tests.
+EASE = 1.96 / 1.645  # A statement about other environments needs one about these at the level 10 %.
 _KNOWN_NOISE = 10  # Degrees of freedom inside cells with which the noise of an environment is known.
 _SYMMETRIC = 1e-9  # Smaller skewness is none.
 _TINY = 1e-300  # Weight of a cell without an expected event.
@@ -231,3 +246,195 @@ class BetweenEnvironmentPairs(Pairs):
         size = np.bincount(unit, g[units.cell] * units.n) ** 2  # of the variance of a unit, up to a factor
         freedom = float(size.sum()) ** 2 / float(size @ size) - 1.0 if size.any() else 0.0
         return max(0.0, whole - apart), freedom
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarEstimate(Estimate):
+    """Estimated arm effects whose uncertainty contains that arms differ from environment to environment.
+
+    `between` holds the tests of pairs of arms by the variation between environments.
+    """
+
+    between: BetweenEnvironmentPairs | WaldPairs | None = None
+
+    def error_of(self, i: int, k: int) -> tuple[float, float]:
+        """Return the standard error of the difference of two arms, and its degrees of freedom."""
+        if not isinstance(self.between, BetweenEnvironmentPairs):
+            return super().error_of(i, k)
+        error = self.between.error(i, k)
+        return error.se, error.freedom
+
+
+def for_similar_environments(found: Estimate) -> Estimate | None:
+    """Return an estimate with tests for environments like those observed; None if that is impossible.
+
+    It needs `FEWEST_ENVIRONMENTS` environments with two arms, in each group of comparable arms.
+    """
+    within = found.pairs
+    tests = within.tests if isinstance(within, ExactPairs) else within
+    if not isinstance(tests, PairTests):
+        return None
+    cells = tests.scale.cells
+    if cells.factors is not None or not has_enough_environments(cells, found):
+        return None
+    covariance = _covariance(tests)
+    freedom = _degrees_of_freedom(cells)
+    between: BetweenEnvironmentPairs | WaldPairs = BetweenEnvironmentPairs(tests, found.mu)
+    if cells.K > MOST_TESTED_ARMS:
+        between = WaldPairs(found.mu, covariance, freedom)
+    pairs = CautiousPairs(between, within, 1.0 if _units_return(cells) else EASE)
+    posterior = None
+    if found.posterior is not None:
+        posterior = found.posterior + covariance - found.covariance
+    return SimilarEstimate(
+        **{each.name: getattr(found, each.name) for each in fields(found)}
+        | {"covariance": covariance, "freedom": freedom, "pairs": pairs, "posterior": posterior},
+        between=between,
+    )
+
+
+def _units_return(c: Cells) -> bool:
+    """Return whether some unit, such as a visitor, has rewards in several environments."""
+    if c.units is None or not c.dependent:
+        return False
+    visits = np.unique(c.units.unit * c.J + c.environment[c.units.cell]).size
+    return bool(visits > np.unique(c.units.unit).size)
+
+
+def environments_needed(
+    deviate: float,
+    freedom: float,
+    observed: int,
+    confidence: float,
+    comparisons: int,
+    allowance: float = 0.0,
+) -> int | None:
+    """Return how many more environments would raise a z-score between environments to its critical value.
+
+    `deviate` is the z-score of the difference of two arms, `freedom` its degrees of freedom, `observed` the
+    number of environments so far, and `confidence` the one-sided confidence level of one of `comparisons`.
+    `allowance` is added to the critical value, for adaptive traffic. The result is None if it is unknown or
+    above `MOST_TO_COME` times as many as observed.
+
+    >>> environments_needed(1.7, 13.0, 14, 0.975, 1), environments_needed(0.0, 13.0, 14, 0.975, 1)
+    (5, None)
+    """
+    if not (deviate > 0.0 and freedom > 0.0):
+        return None
+    needed = normal_quantile(1.0 - (1.0 - confidence) / comparisons) + allowance
+    t = student_from_normal(deviate, freedom)
+    low, high = observed, (MOST_TO_COME + 1) * observed
+    if normal_from_student(t * math.sqrt(high / observed), freedom * high / observed) < needed:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        grown = middle / observed
+        reached = normal_from_student(t * math.sqrt(grown), freedom * grown) >= needed
+        low, high = (low, middle) if reached else (middle, high)
+    return high - observed
+
+
+def has_enough_environments(cells: Cells, found: Estimate) -> bool:
+    """Return whether each group of comparable arms has enough environments with two arms or more."""
+    group = np.zeros(cells.J, np.int64)
+    group[cells.environment] = found.component[cells.arm]
+    groups = int(found.component.max()) + 1
+    arms = np.bincount(found.component, minlength=groups)
+    count = np.bincount(group[cells.compares], minlength=groups)
+    return bool(np.all(count[arms > 1] >= FEWEST_ENVIRONMENTS)) and bool(np.any(arms > 1))
+
+
+def _degrees_of_freedom(cells: Cells) -> Floats:
+    """Return approximate degrees of freedom of the variance between environments for each pair: (K, K).
+
+    An arm whose rewards are spread evenly over J environments has J - 1; fewer if some have more rewards.
+    """
+    met = np.where(cells.compares[cells.environment], cells.n, 0.0)
+    total, squares = cells.by_arm(met), cells.by_arm(met * met)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where(squares > 0.0, total * total / squares, 1.0)
+    freedom = np.maximum(effective - 1.0, 1.0)
+    return np.minimum(freedom[:, None], freedom)
+
+
+def _covariance(tests: PairTests) -> Floats:
+    """Return the covariance of the arm effects from noise and interactions: (K, K).
+
+    The variance of interactions, equal for all arms, is chosen so that the variances of the differences
+    between arms are on average those that the scores of the environments show.
+    """
+    scale, c = tests.scale, tests.scale.cells
+    weight = c.n * scale.slope(scale.fitted)
+    residual = c.n * (c.mean - scale.fitted)
+    squares = weight * weight
+    total, all_squares = (c.by_environment(x)[c.environment] for x in (weight, squares))
+    share = np.where(total > 0.0, weight / np.where(total > 0.0, total, 1.0), 0.0)
+    cross = c.outer_sum(squares, share)
+    spread = np.diag(c.by_arm(squares)) - cross - cross.T + c.outer_sum(all_squares * share, share)
+    J = int(np.count_nonzero(c.compares))
+    observed = pair_variances(scale.P @ c.outer_sum(residual, residual) @ scale.P) * J / (J - 1.0)
+    interactions = scale.P @ spread @ scale.P
+    size = float(pair_variances(interactions).sum())
+    excess = float((observed - pair_variances(tests.covariance)).sum())
+    omega2 = max(0.0, excess / size) if size > 0.0 else 0.0
+    return np.asarray(tests.covariance + omega2 * interactions)
+
+
+class CautiousPairs(Pairs):
+    """Tests of two arms whose z-score is the one nearest to 0 of two tests, one of which counts for more.
+
+    It is 0 if the two tests disagree on the sign, so that it belongs to the interval that covers both.
+
+    Parameters
+    ----------
+    first : the tests that decide as a rule.
+    second : tests that must agree at a lower confidence level: their z-scores are multiplied by `ease`.
+    ease : factor, 1 or more.
+    """
+
+    def __init__(self, first: Pairs, second: Pairs, ease: float) -> None:
+        self.first, self.second, self._ease = first, second, ease
+
+    @property
+    def scale(self) -> Any:
+        """The fitted scale of comparison, such as ratios, that both tests share."""
+        tests: Any = self.second
+        return tests.scale
+
+    @property
+    def quick(self) -> bool:
+        """True if testing many pairs of arms takes little longer than testing a few."""
+        return self.first.quick and self.second.quick
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimated effect of arm i minus that of arm k, theta_i - theta_k."""
+        return self.second.gap(i, k)
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return the z-score for testing that the effects of two arms differ by `gap`; NaN if unknown."""
+        first = self.first.deviate(i, k, gap)
+        if math.isnan(first):
+            return first
+        second = self._ease * self.second.deviate(i, k, gap)
+        if first * second < 0.0:
+            return 0.0
+        return first if abs(first) <= abs(second) else second
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether two arms have enough rewards to conclude from a test that one is not the best."""
+        return self.second.enough(i, k)
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the upper confidence bound of arm i's effect minus arm k's, at the normal quantile `z`."""
+        first, second = self.first.upper(i, k, z), self.second.upper(i, k, z / self._ease)
+        return math.nan if math.isnan(first) or math.isnan(second) else max(first, second)
+
+    def deviates(self, i: Ints, k: Ints) -> Floats:
+        """Return the z-scores of many pairs of arms for the hypothesis of no difference."""
+        first, second = self.first.deviates(i, k), self._ease * self.second.deviates(i, k)
+        found = np.where(np.abs(first) <= np.abs(second), first, second)
+        return np.where(np.isnan(first), first, np.where(first * second < 0.0, 0.0, found))
+
+    def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
+        """Return the upper confidence bounds of the differences of many pairs of arms."""
+        return np.maximum(self.first.uppers(i, k, z), self.second.uppers(i, k, z / self._ease))

@@ -15,7 +15,7 @@ from tideproof.stats.best.student_inference import normal_quantile, normal_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.exact_odds_distribution import ConditionalDistribution, conditional_odds
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.solve.environment_contrasts import paired_cells
+from tideproof.stats.solve.adjusted_means import paired_cells
 
 MOST_EXACT_EVENTS = 100  # Most events (ones or zeros) of two arms for exact inference.
 

@@ -24,9 +24,11 @@ from tideproof.stats.scales.conditional_likelihood import (
     reported_gap,
 )
 from tideproof.stats.scales.odds_likelihood import (
+    EnvironmentKinds,
     conditional_means,
     conditional_moments,
     count_ones_and_zeros,
+    find_kinds,
     solve_levels,
 )
 from tideproof.stats.solve.adjusted_means import MeansAndShifts
@@ -65,7 +67,8 @@ class OddsPairScale:
         self.component = connected_components(between > 0.0)
         self.P = invert_laplacian(between, self.component)
         self._expected = self.sums.copy()
-        self._expected[self._kept] = conditional_means(self._part, self._totals, self.theta)
+        kinds = self._kinds
+        self._expected[self._kept] = conditional_means(kinds.part, kinds.totals, self.theta)[kinds.of_cell]
         self.fitted = self._expected / cells.n
         self._weight = cells.by_arm(cells.n * self.fitted * (1.0 - self.fitted))
 
@@ -129,13 +132,21 @@ class OddsPairScale:
 
         They are given the totals of the environments, and change only in environments with one of the arms.
         """
-        part, theta = self._part, move_apart(self.theta, i, k, gap, self._weight)
-        near = np.zeros(part.J, bool)
+        kinds, theta = self._kinds, move_apart(self.theta, i, k, gap, self._weight)
+        part, near = kinds.part, np.zeros(kinds.part.J, bool)
         near[part.environment[(part.arm == i) | (part.arm == k)]] = True
         cells = np.flatnonzero(near[part.environment])
+        of_kinds = np.empty(part.n.size)
+        of_kinds[kinds.of_cell] = self._expected[self._kept]
+        of_kinds[cells] = conditional_means(part.select(cells), kinds.totals[near], theta)
         expected = self._expected.copy()
-        expected[self._kept[cells]] = conditional_means(part.select(cells), self._totals[near], theta)
+        expected[self._kept] = of_kinds[kinds.of_cell]
         return expected
+
+    @cached_property
+    def _kinds(self) -> EnvironmentKinds:
+        """The kinds of environments, whose expected events are computed only once for each kind."""
+        return find_kinds(self._part, self._totals)
 
     def _steadied(self, theta: Floats) -> tuple[Floats, Floats]:
         """Fit the arm effects after adding half a reward of 1 and half a reward of 0 to each arm.

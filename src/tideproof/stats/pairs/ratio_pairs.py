@@ -26,11 +26,12 @@ from tideproof.stats.pairs.unit_pairs import by_unit
 from tideproof.stats.pairs.vectorised_pair_tests import PairGrid, RatioGrid, is_dense
 from tideproof.stats.scales.conditional_likelihood import (
     ConditionalFit,
+    cell_sums,
     finite_effects,
     reported_effects,
     reported_gap,
+    solve_ratio,
 )
-from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.solve.least_squares import Solution, meat, sandwich
 from tideproof.stats.variance.cell_variances import measure_variances

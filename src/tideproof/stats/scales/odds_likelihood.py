@@ -44,6 +44,7 @@ from tideproof.stats.scales.conditional_likelihood import (
 from tideproof.stats.solve.least_squares import link_weights
 
 _BATCH_NUMBERS = 2**17  # Complex numbers in one batch: 2 MB.
+_FEWEST_ALIKE = 100  # With fewer environments, it is not worth while to search for equal ones.
 _NOTHING = 37.0  # exp(-37) is negligible compared with 1.
 
 
@@ -64,7 +65,8 @@ def solve_odds(cells: Cells) -> ConditionalFit:
     T = part.by_environment(own)
 
     start = _first_theta(part, own, T, component)
-    theta, P, expected, _ = maximise(part, own, start, component, partial(conditional_moments, part, T))
+    moments = partial(conditional_moments, part, T, kinds=find_kinds(part, T))
+    theta, P, expected, _ = maximise(part, own, start, component, moments)
     fitted, rate = cells.mean.copy(), np.full(cells.J, np.nan)
     fitted[kept] = expected / part.n
     with np.errstate(divide="ignore"):
@@ -85,7 +87,11 @@ def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
 
 
 def conditional_moments(
-    part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
+    part: Cells,
+    T: Floats,
+    theta: Floats,
+    weight: Floats | None = None,
+    kinds: EnvironmentKinds | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the expected number of rewards of 1 of each arm in each environment.
 
@@ -93,14 +99,17 @@ def conditional_moments(
 
     The shapes are (C,) and (K, K). The diagonal of the second is 0. Both are given the totals `T` of the
     environments, which must be above 0 and below the environment's size. The covariances are added up over
-    environments, each multiplied by its `weight`.
+    environments, each multiplied by its `weight`. `kinds` is the result of `find_kinds`, if it is known.
     """
+    kinds = kinds or find_kinds(part, T)
+    part, T = kinds.part, kinds.totals
+    by_kind = np.bincount(kinds.of_environment, weight, T.size)
     expected, between = np.zeros(part.n.size), np.zeros((part.K, part.K))
     for found in _quadratures(part, T, theta):
         expected[found.cells] = found.mean + found.moved
         rows, points = found.environments.size, found.d.shape[1]
         at = part.arm[found.cells], found.row
-        by = np.ones(rows) if weight is None else weight[found.environments]
+        by = by_kind[found.environments]
         moved = np.zeros((part.K, rows))
         moved[at] = found.moved
         between += (by * moved) @ moved.T
@@ -111,7 +120,7 @@ def conditional_moments(
         between -= Wd.reshape(flat) @ d.reshape(flat).T - We.reshape(flat) @ e.reshape(flat).T
     between = np.maximum(0.5 * (between + between.T), 0.0)  # Covariances given a total are negative.
     np.fill_diagonal(between, 0.0)
-    return expected, between
+    return expected[kinds.of_cell], between
 
 
 def conditional_means(part: Cells, T: Floats, theta: Floats) -> Floats:
@@ -120,6 +129,59 @@ def conditional_means(part: Cells, T: Floats, theta: Floats) -> Floats:
     for found in _quadratures(part, T, theta):
         expected[found.cells] = found.mean + found.moved
     return expected
+
+
+class EnvironmentKinds(NamedTuple):
+    """Environments that are alike: equal numbers of rewards of every arm, and equal totals.
+
+    Their conditional distributions are equal, so that each kind needs to be computed only once.
+
+    Attributes
+    ----------
+    part : cells of one environment of each kind.
+    totals : (kinds,) its number of ones.
+    of_environment : (J,) kind of each environment.
+    of_cell : (C,) for each cell, the index of the cell in `part` that is like it.
+    """
+
+    part: Cells
+    totals: Floats
+    of_environment: Ints
+    of_cell: Ints
+
+
+def find_kinds(part: Cells, T: Floats) -> EnvironmentKinds:
+    """Return the kinds of environments; each is a kind of its own unless at least half of them are repeated.
+
+    The numbers of rewards are hashed, and environments with equal hashes are compared exactly.
+    """
+    alone = EnvironmentKinds(part, T, np.arange(part.J), np.arange(part.n.size))
+    if part.J < _FEWEST_ALIKE:
+        return alone
+    random = np.random.default_rng(0).random((2, part.K))  # the hash, which does not influence results
+    key = np.array([*(part.by_environment(part.n * weight[part.arm]) for weight in random), T, part.sizes])
+    order = np.lexsort(key)
+    new = np.append(True, np.any(np.diff(key[:, order], axis=1) != 0.0, axis=0))
+    if 2 * np.count_nonzero(new) > part.J:
+        return alone
+    of_environment = np.empty(part.J, np.int64)
+    of_environment[order] = np.cumsum(new) - 1
+    first = order[new]
+    cells = np.lexsort((part.arm, part.environment))  # by environment, then by arm
+    start = np.cumsum(part.arms_seen) - part.arms_seen
+    environment = part.environment[cells]
+    model = first[of_environment[environment]]
+    like = cells[np.minimum(start[model] + np.arange(cells.size) - start[environment], cells.size - 1)]
+    same = (part.arm[like] == part.arm[cells]) & (part.n[like] == part.n[cells])
+    if not np.all(same) or np.any(part.arms_seen[first[of_environment]] != part.arms_seen):
+        return alone
+    kept = np.flatnonzero(first[of_environment[part.environment]] == part.environment)
+    index, rank = np.zeros(part.n.size, np.int64), np.zeros(part.J, np.int64)
+    index[kept] = np.arange(kept.size)
+    rank[np.sort(first)] = np.arange(first.size)  # `select` numbers environments by their old order
+    of_cell = np.empty(part.n.size, np.int64)
+    of_cell[cells] = index[like]
+    return EnvironmentKinds(part.select(kept), T[np.sort(first)], rank[first[of_environment]], of_cell)
 
 
 class _Quadrature(NamedTuple):
@@ -164,7 +226,8 @@ def _quadratures(part: Cells, T: Floats, theta: Floats) -> Iterator[_Quadrature]
         size = 0.5 * np.add.reduceat(n * np.log(length), first)
         angle = np.add.reduceat(n * np.arctan2(odds * sine, 1.0 - odds * fall), first) - t * T[rows, None]
         W = _quadrature_weights(t) * np.exp(size)
-        W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN at effects beyond the range of numbers
+            W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
         real, imaginary = (W * np.cos(angle))[row], (W * np.sin(angle))[row]
         slope = n * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
         d, e = slope * fall * (odds - rest), slope * sine

@@ -37,9 +37,8 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.stats.best.student_inference import f_tail, normal_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.conditional_likelihood import competing_cells
+from tideproof.stats.scales.conditional_likelihood import cells_with_events, competing_cells, solve_ratio
 from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros
-from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, Scale, ScaleName
 from tideproof.stats.solve.least_squares import (
     connected_components,

@@ -8,22 +8,35 @@ freedom, and a small arm whose few rewards happen to be equal is not treated as 
 After an adaptive policy each arm has practically its own variance, and its own degrees of freedom. Such a
 policy gives up the arm that looks worst after a few rewards, and that is often the noisiest one. The other
 arms then say that noise is small, and nothing in the data contradicts them.
+
+On the scale of ratios a variance proportional to the mean is only a first guess: that of durations and prices
+grows with the square of the mean. Environments with a high mean have most influence on a ratio, so the
+variance of the ratio would be too small if environments with few rewards each all got the common variance.
+`growth_factors` estimates this growth from the squared residuals of a fit.
+
+`unequal_variances` tests whether variances differ: an analysis of variance of the log variances by arm and
+environment.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
+from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import residuals
-from tideproof.stats.variance.variance_growth import growth_factors
+from tideproof.table import Table, to_json_values
 
 # Residuals below this share of the largest mean are rounding.
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
+_MOST_STEPS, _LARGEST_STEP = 30, 1.0
+_STEEPEST = 4.0  # Largest power of the mean.
 _TINY = float(np.finfo(np.float64).tiny)
 # Degrees of freedom that the common variance is worth to an arm after an adaptive policy. With 1 or more,
 # intervals miss too often if the noisiest arm is given up early; with 0, an arm may seem free of noise.
@@ -238,3 +251,140 @@ def _unknown_variances(cells: Cells) -> CellVariances:
     none = np.full(cells.n.size, np.nan)
     arms, environments = np.zeros(cells.K), np.zeros(cells.J)
     return CellVariances(none, none, 0.0, arms, environments, arms, environments, np.ones(cells.J))
+
+
+def growth_factors(cells: Cells, fitted: Floats, squares: Floats, left: Floats, noise: float) -> Floats:
+    """Return the factor level^k of the variance of each cell, (C,), relative to its first guess.
+
+    `squares` are squared residuals in units of the first guess, with `left` degrees of freedom. A squared
+    residual has the variance `noise` times its squared expectation. k is the maximum likelihood estimate for
+    normal noise (a gamma regression), shrunk to 0 by its standard error. The result is 1 in all cells if the
+    levels of environments are not above 0 or do not differ.
+    """
+    freedom, total = cells.by_environment(left), cells.by_environment(squares)
+    level = cells.by_environment(cells.n * fitted) / np.maximum(cells.sizes, 1.0)
+    seen = freedom > 0.0
+    if not np.all(level[seen] > 0.0):
+        return np.ones(cells.n.size)
+    x = np.log(np.where(seen, level, 1.0))
+    x -= np.average(x, weights=freedom)
+    information = float(np.sum(freedom * x**2))
+    if not information > 1e-9 * float(freedom.sum()):
+        return np.ones(cells.n.size)
+    k = 0.0
+    for _ in range(_MOST_STEPS):  # Fisher scoring; the common variance is the one that fits best for this k.
+        expected = freedom * np.exp(k * x)
+        expected *= total.sum() / expected.sum()
+        ratio = np.divide(total, expected, out=np.ones_like(total), where=seen)
+        step = float(np.sum(freedom * x * ratio)) / information
+        k = float(np.clip(k + np.clip(step, -_LARGEST_STEP, _LARGEST_STEP), -_STEEPEST, _STEEPEST))
+        if abs(step) < 1e-9:
+            break
+    shrunk = k * max(0.0, 1.0 - noise / information / k**2) if k else 0.0
+    return np.asarray(np.where(seen, np.exp(shrunk * x), 1.0)[cells.environment])
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Result of the F tests of equal variances between arms and between environments.
+
+    Attributes
+    ----------
+    F_arm, df_arm, p_arm : test that all arms have equal variances, adjusted for environments.
+    F_environment, df_environment, p_environment : test that all environments do, adjusted for arms.
+    df : denominator degrees of freedom of both tests.
+    arms, environments : tables with the standard deviation inside the cells of each, and its degrees of
+        freedom.
+    """
+
+    F_arm: float
+    df_arm: int
+    p_arm: float
+    F_environment: float
+    df_environment: int
+    p_environment: float
+    df: int
+    arms: Table
+    environments: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result of the equal-variance tests as a dictionary of plain values for JSON."""
+        found: dict[str, Any] = to_json_values(self)
+        return found
+
+
+def unequal_variances(c: Cells) -> Spread:
+    """Test whether all arms have equal reward variances, and whether all environments do.
+
+    ln s^2 of each cell, without its bias under normal noise, is fitted by an arm and an environment effect
+    with weights 1/trigamma(df/2). The residuals measure how much heavy tails add to the variation of the log
+    variances, so heavy tails do not count as unequal variances.
+
+    References
+    ----------
+    Bartlett, Kendall (1946), The statistical analysis of variance-heterogeneity and the logarithmic
+    transformation; Layard (1973), Robust large-sample tests for homogeneity of variances.
+    """
+    logs = _log_variances(c)
+    s, w, y = logs.solution, logs.weight, logs.mean
+    df = w.size - s.environments - s.joins
+    df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
+    if df <= 0 or not s.rss > 0.0:  # df > 0 implies two arms and two environments
+        raise InputError(
+            "unequal variances cannot be tested: the test needs two arms with three rewards each in each of "
+            "two environments"
+        )
+    noise = s.rss / df
+    F_arm = (_around(logs.environment, w, y, c.J) - s.rss) / df_arm / noise
+    F_environment = (_around(logs.arm, w, y, c.K) - s.rss) / df_environment / noise
+    return Spread(
+        F_arm=F_arm,
+        df_arm=df_arm,
+        p_arm=f_tail(F_arm, df_arm, df),
+        F_environment=F_environment,
+        df_environment=df_environment,
+        p_environment=f_tail(F_environment, df_environment, df),
+        df=df,
+        arms=_table("arm", c, c.arm, c.arms),
+        environments=_table("environment", c, c.environment, c.environments),
+    )
+
+
+def _log_variances(c: Cells) -> Cells:
+    """Return a data set of the log variances of rewards: one for each arm in each environment.
+
+    The estimates are unbiased. Their weights are the inverse sampling variances of the log variances.
+    """
+    from scipy.special import polygamma, psi
+
+    used = np.flatnonzero((c.n >= 3.0) & (c.squares > 0.0))
+    half = 0.5 * (c.n[used] - 1.0)
+    y = np.log(c.squares[used] / (2.0 * half)) - (psi(half) - np.log(half))
+    one, none = np.ones(used.size), np.zeros(used.size)
+    made = Cells(c.arms, c.environments, c.arm[used], c.environment[used], one, y, none)
+    return made.weighted(1.0 / np.asarray(polygamma(1, half)))
+
+
+def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
+    """Return the weighted sum of squared deviations of values from the means of their groups.
+
+    `label` is the group of each value y, and `w` its weight.
+    """
+    centre = sum_by_index(label, w * y, labels)[label] / sum_by_index(label, w, labels)[label]
+    return float(np.sum(w * (y - centre) ** 2))
+
+
+def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
+    """Return a table of the noise's standard deviation, with one row for each arm or each environment."""
+    variance, freedom = variance_inside(c, of, len(labels))
+    return Table({name: labels, "sd": np.sqrt(variance), "degrees_of_freedom": freedom.astype(np.int64)})
+
+
+def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
+    """Return the noise variance in each group of arm-by-environment cells, and its degrees of freedom.
+
+    `of` is the group of each cell, from 0 to `labels` - 1; both results are (labels,).
+    """
+    freedom = sum_by_index(of, c.n - 1.0, labels)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sum_by_index(of, c.squares, labels) / freedom, freedom

@@ -32,6 +32,7 @@ from tideproof.stats.solve.adjusted_means import (
 from tideproof.stats.solve.least_squares import Solution, environment_components, meat
 from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
+from tideproof.stats.variance.cell_variances import variance_inside
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_labels
@@ -428,16 +429,6 @@ def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np
     vague = ~(inside > 0.0)
     overall = float(np.sum(c.squares) / all_freedom)
     return Pools(of, np.where(vague, overall, inside), np.where(vague, all_freedom, freedom))
-
-
-def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the noise variance in each group of arm-by-environment cells, and its degrees of freedom.
-
-    `of` is the group of each cell, from 0 to `labels` - 1; both results are (labels,).
-    """
-    freedom = sum_by_index(of, c.n - 1.0, labels)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return sum_by_index(of, c.squares, labels) / freedom, freedom
 
 
 def _check_pools(
