@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tideproof.remote.connection import connect as connect
     from tideproof.research.suite.policy_suite import Suite as Suite
     from tideproof.research.suite.policy_suite import suite as suite
+    from tideproof.stats.looks.look_plan import Looks as Looks
     from tideproof.store.stored_experiments import experiments as experiments
     from tideproof.table import Table as Table
     from tideproof.worlds.paper_scenarios import mdm as mdm
@@ -63,6 +64,7 @@ _PUBLIC_NAMES = {
     "policies.policy_spec": "PolicySpec",
     "policies.policy_registry": "policy policy_names",
     "remote.connection": "connect",
+    "stats.looks.look_plan": "Looks",
     "store.stored_experiments": "experiments",
     "table": "Table",
     "worlds.paper_scenarios": "mdm slippage",
