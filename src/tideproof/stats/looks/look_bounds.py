@@ -40,13 +40,13 @@ from tideproof.stats.looks.look_levels import LookLevels, find_look_levels
 from tideproof.stats.looks.look_plan import Looks
 
 _SAME = 0.02  # differences in the information of pairs below this share one table of levels
-_RARE = 2e-4  # a smaller tail probability of several z-scores is not computed: its bound is Bonferroni's
+_TABULATED = np.array([0.5, 1.0, 1.4, 1.8, 2.1, 2.4, 2.7, 3.0, 3.3, 3.6, 4.0, 4.8])  # z-scores
 _MANY = 500  # with more arms the number of effective comparisons is the number of comparisons
 _LARGEST_FREEDOM = 1e7  # degrees of freedom of a known variance
 _NODES = 96  # of an integral over the normal distribution
 _UNREACHABLE = 64.0  # z-score that no data exceed
 _SMALLEST = 1e-300  # p-value
-_CLOSE = 1e-9  # relative error of the p-value at a bound
+_CLOSE = 1e-6  # relative error of the p-value at a bound
 
 
 class LookBounds(NamedTuple):
@@ -141,18 +141,20 @@ class LookBounds(NamedTuple):
         np.fill_diagonal(fewest, np.inf)
         least = np.minimum(fewest.min(axis=1), _LARGEST_FREEDOM)
         functions = dunnett_functions(C, least, chosen)
-        return [(i, cache(_effective_number(chance, float(least[i]), k))) for i, chance in functions]
+        return [(i, _effective_number(chance, float(least[i]), k)) for i, chance in functions]
 
 
 def _effective_number(chance: Callable[[float], float], freedom: float, k: int) -> Callable[[float], float]:
-    """Return the number of effective comparisons of an arm with k - 1 others, as a function of the z-score."""
+    """Return the number of effective comparisons of an arm with k - 1 others, as a function of the z-score.
 
-    def count(z: float) -> float:
-        one = normal_tail(z)
+    It is smooth, so it is interpolated between a few z-scores. Beyond the last of them it is k - 1.
+    """
+    found = []
+    for z in _TABULATED[:-1].tolist():
         beyond = 1.0 - chance(student_from_normal(z, freedom))
-        return k - 1.0 if beyond < _RARE else min(max(beyond / one, 1.0), k - 1.0)
-
-    return count
+        found.append(min(max(beyond / normal_tail(z), 1.0), k - 1.0))
+    numbers = np.maximum.accumulate([*found, k - 1.0])
+    return lambda z: float(np.interp(z, _TABULATED, numbers))
 
 
 def _p_function(levels: LookLevels, count: Callable[[float], float], k: int) -> Callable[[float], float]:

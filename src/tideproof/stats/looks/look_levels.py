@@ -7,6 +7,7 @@ one recursion computes the boundaries of all of them, and interpolated between t
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,17 +29,32 @@ class LookLevels(NamedTuple):
     ----------
     bounds : z-scores at the current look, ascending.
     depths : sqrt(-2 log level), which is nearly linear in the z-score.
+    slopes : slopes of a spline through the depths, at the bounds.
     """
 
     bounds: Floats
     depths: Floats
+    slopes: Floats
 
     def level_of(self, z: float) -> float:
         """Return the two-sided level of a z-score, its p-value over all planned looks."""
         z = abs(z)
         if z <= self.bounds[0]:
             return 1.0
-        return float(np.exp(-0.5 * _interpolate(z, self.bounds, self.depths) ** 2))
+        return math.exp(-0.5 * self._depth(z) ** 2)
+
+    def _depth(self, z: float) -> float:
+        """Interpolate `depths` by a cubic Hermite spline, and linearly beyond the last knot."""
+        n = min(int(np.searchsorted(self.bounds, z)) - 1, self.bounds.size - 2)
+        x, x_next = self.bounds[n : n + 2].tolist()
+        y, y_next = self.depths[n : n + 2].tolist()
+        slope, slope_next = self.slopes[n : n + 2].tolist()
+        if z > x_next:
+            return float(y_next + slope_next * (z - x_next))
+        h = x_next - x
+        u = (z - x) / h
+        first = (1.0 + 2.0 * u) * (1.0 - u) ** 2 * y + u * (1.0 - u) ** 2 * h * slope
+        return float(first + u * u * (3.0 - 2.0 * u) * y_next + u * u * (u - 1.0) * h * slope_next)
 
     def bound_at(self, level: float) -> float:
         """Return the z-score at the current look that has a two-sided level."""
@@ -84,26 +100,12 @@ def _tabulate(
     spent = spent_alpha(spending, _TABULATED[:, None], np.array(shares))
     bounds = spending_boundaries(spent, np.array(information))[:, -1]
     order = np.argsort(bounds, kind="stable")
-    return LookLevels(bounds[order], np.sqrt(-2.0 * np.log(_TABULATED))[order])
+    bounds, depths = bounds[order], np.sqrt(-2.0 * np.log(_TABULATED))[order]
+    return LookLevels(bounds, depths, _spline_slopes(bounds, depths))
 
 
-def _interpolate(x: float, known: Floats, values: Floats) -> float:
-    """Return a value of a smooth increasing function between tabulated points, and linearly beyond the last.
-
-    It is a cubic Hermite spline with harmonic slopes, which keeps the order of values (Fritsch, Butland).
-    """
-    n = int(np.clip(np.searchsorted(known, x) - 1, 0, known.size - 2))
-    step = np.diff(known)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rise = np.diff(values) / step
+def _spline_slopes(known: Floats, values: Floats) -> Floats:
+    """Return the slopes of an increasing cubic spline at its knots: harmonic means (Fritsch, Butland)."""
+    rise = np.diff(values) / np.diff(known)
     inner = 2.0 * rise[1:] * rise[:-1] / (rise[1:] + rise[:-1])
-    slopes = np.concatenate([rise[:1], inner, rise[-1:]])
-    if x > known[-1]:
-        return float(values[-1] + rise[-1] * (x - known[-1]))
-    h, u = float(step[n]), (x - float(known[n])) / float(step[n])
-    return float(
-        (1.0 + 2.0 * u) * (1.0 - u) ** 2 * values[n]
-        + u * (1.0 - u) ** 2 * h * slopes[n]
-        + u * u * (3.0 - 2.0 * u) * values[n + 1]
-        + u * u * (u - 1.0) * h * slopes[n + 1]
-    )
+    return np.concatenate([rise[:1], inner, rise[-1:]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,8 @@ class Looks:
         The planned end of the test, usually the number of looks: 14 if you look after each of 14 days. It may
         also be a number of visitors or another amount of information.
     look
-        How far the test is now, in the same unit: 5 after the fifth day. 4.6 if you look early.
+        How far the test is now, in the same unit: 5 after the fifth day. 4.6 if you look early. The first look
+        at the planned end or beyond is the last one.
     spending
         How the error probability is divided. "pocock": about the same critical value at all looks, which
         ends tests earliest. "obrien-fleming": hardly any early, so the last look is almost like a single one.
@@ -65,27 +67,28 @@ class Looks:
         if self.look is None:
             return
         _require_amount("look", self.look, f"how far the test is, from 1 to {self.looks:g}")
-        if self.look > self.looks:
-            raise InputError(
-                f"look {self.look:g} is beyond the plan of {self.looks:g}: all of the error probability is spent "
-                "at the last planned look; plan another test, or use anytime=True (--anytime)"
-            )
         if self.past is not None:
             self._check_past(self.past, self.look)
         elif self.file is None and math.ceil(self.look) > MOST_LOOKS:
             raise InputError(
                 f"say at which points before {self.look:g} you looked: past=[...] (--past-looks)"
             )
+        if self.file is None and self.made.size > 1 and self.made[-2] >= self.looks:
+            raise InputError(
+                f"look {self.look:g} is beyond the plan of {self.looks:g}: all of the error probability is "
+                f"spent since look {self.made[self.made >= self.looks][0]:g}; plan another test, or use anytime=True "
+                "(--anytime)"
+            )
 
     def _check_past(self, past: Sequence[float], look: float) -> None:
         for amount in past:
             _require_amount("a past look", amount, f"a number above 0 and below {look:g}")
         found = [*past, look]
-        for before, after in zip(found, found[1:], strict=False):
+        for before, after in itertools.pairwise(found):
             if before >= after:
                 raise InputError(
-                    f"looks are out of order: {after:g} comes after {before:g}; past looks ascend and are below "
-                    "the current one"
+                    f"looks are out of order: {after:g} comes after {before:g}; past looks ascend and are "
+                    "below the current one"
                 )
         if len(past) >= MOST_LOOKS:
             raise InputError(f"at most {MOST_LOOKS} looks can be made, not {len(past) + 1}")
@@ -144,8 +147,8 @@ def check_looks(looks: object, anytime: bool, adaptive: bool) -> Looks:
         )
     if adaptive:
         raise InputError(
-            "planned looks (looks=, --looks) need traffic that does not follow rewards; after an adaptive policy "
-            "use anytime=True (--anytime)"
+            "planned looks (looks=, --looks) need traffic that does not follow rewards; after an adaptive "
+            "policy use anytime=True (--anytime)"
         )
     if looks.look is None and looks.file is None:
         _ = looks.made  # it says what is missing
