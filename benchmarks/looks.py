@@ -3,19 +3,25 @@
     python benchmarks/looks.py --runs 20000
 
 The Mantel-Haenszel deviate is simulated directly, which is what `tp.fit` uses for two arms, so that many
-runs take seconds. There are 20,000 visitors a day, a rate of 3 % that varies by a fifth, and 28 days.
+runs take seconds. There are 20,000 visitors a day, a rate of 3 % that varies by a fifth, and 28 days. Planned
+looks are 14, one a day. `--fits 300` also analyzes that many whole logs by `Fit(looks=...)` and `Fit(anytime=True)`.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from tideproof import Fit, Looks
 from tideproof.stats.best.anytime_bounds import MIXTURE_EVENTS, AnytimeBounds
+from tideproof.stats.cells import Cells, bernoulli_moments
+from tideproof.stats.looks.brownian_boundaries import spending_boundaries
+from tideproof.stats.looks.spending_functions import spent_alpha
 
-RATE, SWELL, VISITORS, DAYS = 0.03, 0.2, 20_000, 28
+RATE, SWELL, VISITORS, DAYS, PLANNED = 0.03, 0.2, 20_000, 28, 14
 
 
 def walks(lift: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,13 +46,81 @@ def bars(information: np.ndarray) -> np.ndarray:
     return np.interp(information, known, bar)
 
 
+def planned_bars(information: np.ndarray, spending: str) -> np.ndarray:
+    """Return the smallest deviates that name a winner at each of several planned looks, for each run.
+
+    They belong to equal steps between looks; information at past looks is known only within a few percent.
+    """
+    looks = information.shape[1]
+    shares = np.arange(1, looks + 1) / looks
+    return spending_boundaries(spent_alpha(spending, np.array([[0.05]]), shares), shares)[0]
+
+
+def report_planned(runs: int) -> None:
+    """Print the error rates and the costs of 14 planned looks, beside one look and looks at any time."""
+    equal, known = (x[:, :PLANNED] for x in walks(0.0, runs, 1))
+    better, information = (x[:, :PLANNED] for x in walks(0.1, runs, 2))
+    rows = {f"planned, {name}": planned_bars(known, name) for name in ("pocock", "obrien-fleming")}
+    rows["any time"] = bars(information)
+    print(f"{PLANNED} looks: equal rates named; better arm named by day 5, 7, 10, 14; mean day; last interval")
+    for name, bar in rows.items():
+        wrong = (np.abs(equal) > (bars(known) if name == "any time" else bar)).any(axis=1).mean()
+        named = better > bar
+        by = [100 * named[:, :day].any(axis=1).mean() for day in (5, 7, 10, PLANNED)]
+        days = np.where(named.any(axis=1), named.argmax(axis=1) + 1.0, PLANNED).mean()
+        wide = np.atleast_2d(bar)[:, -1].mean() / 1.96
+        listed = ", ".join(f"{x:.1f}" for x in by)
+        print(f"  {name}: {100 * wrong:.1f} %; {listed} %; day {days:.2f}; {wide:.2f} times one look")
+
+
+def analyze_logs(runs: int, arms: int) -> None:
+    """Print the mean day on which `Fit` names the better one of several arms, with 14 planned looks."""
+    random, mean_rate = np.random.default_rng(3), RATE
+    how = {
+        "planned, pocock": lambda day: {"looks": Looks(PLANNED, look=day)},
+        "planned, obrien-fleming": lambda day: {"looks": Looks(PLANNED, look=day, spending="obrien-fleming")},
+        "any time": lambda day: {"anytime": True},
+    }
+    days = {name: np.full(runs, PLANNED) for name in how}
+    named = dict.fromkeys(how, 0)
+    for run in range(runs):
+        rate = mean_rate * np.exp(SWELL * random.standard_normal(PLANNED))
+        n = np.full((PLANNED, arms), VISITORS // 2)
+        events = random.binomial(n, rate[:, None] * np.where(np.arange(arms) == arms - 1, 1.1, 1.0))
+        left = set(how)
+        for day in range(1, PLANNED + 1):
+            cells = replace(Cells.design(n[:day].astype(float)), **moments(n[:day], events[:day]))
+            for name in sorted(left):
+                decision = Fit(cells, about="these", **how[name](day)).decision
+                if decision.names_winner:
+                    days[name][run] = day
+                    named[name] += decision.best == arms - 1
+                    left.discard(name)
+    for name in how:
+        print(f"  {arms} arms, {runs} logs, {name}: day {days[name].mean():.2f}, named {100 * named[name] / runs:.1f} %")
+
+
+def moments(n: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the mean, the moments and the extremes of the 0/1 rewards of each cell."""
+    size, rate = n.ravel().astype(float), (events / n).ravel()
+    squares, cubes, fourths = bernoulli_moments(size, rate)
+    found = {"mean": rate, "squares": squares, "cubes": cubes, "fourths": fourths}
+    return found | {"low": np.zeros(size.size), "high": np.ones(size.size)}
+
+
 def main() -> None:
     """Print the error rates of equal arms, and the days on which a better arm is named."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=20_000)
-    runs = parser.parse_args().runs
+    parser.add_argument("--fits", type=int, default=0)
+    parser.add_argument("--arms", type=int, default=2)
+    asked = parser.parse_args()
+    runs = asked.runs
+    if asked.fits:
+        analyze_logs(asked.fits, asked.arms)
+        return
     z, information = walks(0.0, runs, 1)
     bar = bars(information)
     print("equal rates, winner named at some look, percent of runs:")
@@ -65,6 +139,7 @@ def main() -> None:
         )
     first = np.where(named.any(axis=1), named.argmax(axis=1) + 1.0, np.nan)
     print(f"first named on day {np.nanmedian(first):.0f} (median), {np.nanmean(first):.1f} (mean)")
+    report_planned(runs)
 
 
 if __name__ == "__main__":

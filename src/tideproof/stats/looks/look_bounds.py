@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +38,11 @@ from tideproof.stats.best.student_inference import (
 )
 from tideproof.stats.looks.look_levels import LookLevels, find_look_levels
 from tideproof.stats.looks.look_plan import Looks
+from tideproof.stats.looks.spending_functions import SpendingName
 
-_SAME = 0.02  # differences in the information of pairs below this share one table of levels
-_TABULATED = np.array([0.5, 1.0, 1.4, 1.8, 2.1, 2.4, 2.7, 3.0, 3.3, 3.6, 4.0, 4.8])  # z-scores
+_SAME = 0.02  # information that differs by less from that of equal traffic counts as equal
+_STEP = 0.04  # to a multiple of which other information is rounded down, so that few tables are needed
+_TABULATED = np.array([1.0, 1.6, 2.1, 2.5, 2.9, 3.4, 4.0, 5.0])  # z-scores; between them it is nearly linear
 _MANY = 500  # with more arms the number of effective comparisons is the number of comparisons
 _LARGEST_FREEDOM = 1e7  # degrees of freedom of a known variance
 _NODES = 96  # of an integral over the normal distribution
@@ -72,7 +74,7 @@ class LookBounds(NamedTuple):
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
         """Return critical z-scores that hold jointly for all pairs of arms, at all planned looks: (k, k)."""
-        count = effective_pairs(len(self.information))
+        count = effective_pairs(self._size)
         return self._of_pairs(lambda levels: _bound(lambda z: levels.level_of(z) * count(z), levels, alpha))
 
     def with_best(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
@@ -110,20 +112,26 @@ class LookBounds(NamedTuple):
         """Return the two-sided p-value of the z-score of a pair of arms, over all planned looks."""
         return math.nan if math.isnan(deviate) else self._levels(i, k).level_of(deviate)
 
+    @property
+    def _tables(self) -> list[list[LookLevels]]:
+        """Levels of each pair of arms."""
+        return _find_tables(self.plan.spending, self.plan.shares.tobytes(), self.information.tobytes(), self._size)
+
+    @property
+    def _size(self) -> int:
+        return len(self.information)
+
     def _levels(self, i: int, k: int) -> LookLevels:
-        """Return the levels of a pair of arms; pairs with nearly the same information share them."""
-        own = self.information[i, k]
-        usual = self.information[~np.eye(len(self.information), dtype=bool)].mean(axis=0)
-        near = bool(np.max(np.abs(own - usual)) < _SAME)
-        return find_look_levels(self.plan.spending, self.plan.shares, usual if near else own)
+        """Return the levels of a pair of arms."""
+        return self._tables[i][k]
 
     def _of_pairs(self, bound: Callable[[LookLevels], float]) -> Floats:
         """Return a bound of each pair of arms, computed once for each table of levels."""
-        k, known = len(self.information), dict[int, float]()
-        bars = np.zeros((k, k))
-        for i in range(k):
+        known: dict[int, float] = {}
+        tables, bars = self._tables, np.zeros((self._size, self._size))
+        for i in range(self._size):
             for r in range(i):
-                levels = self._levels(i, r)
+                levels = tables[i][r]
                 if id(levels) not in known:
                     known[id(levels)] = bound(levels)
                 bars[i, r] = bars[r, i] = known[id(levels)]
@@ -134,27 +142,49 @@ class LookBounds(NamedTuple):
     ) -> list[tuple[int, Callable[[float], float]]]:
         """Return, for each arm as the control, the number of effective comparisons at a given z-score."""
         k = len(C)
-        chosen = np.arange(k) if which is None else which
+        chosen = (np.arange(k) if which is None else which).tolist()
         if k == 2 or k > _MANY:
-            return [(i, lambda _: k - 1.0) for i in chosen.tolist()]
+            return [(i, lambda _: k - 1.0) for i in chosen]
         fewest = freedom.copy()
         np.fill_diagonal(fewest, np.inf)
         least = np.minimum(fewest.min(axis=1), _LARGEST_FREEDOM)
-        functions = dunnett_functions(C, least, chosen)
-        return [(i, _effective_number(chance, float(least[i]), k)) for i, chance in functions]
+        numbers = _find_effective_numbers(C.tobytes(), least.tobytes(), tuple(chosen))
+        return [(i, partial(np.interp, xp=_TABULATED, fp=own)) for i, own in zip(chosen, numbers, strict=True)]
 
 
-def _effective_number(chance: Callable[[float], float], freedom: float, k: int) -> Callable[[float], float]:
-    """Return the number of effective comparisons of an arm with k - 1 others, as a function of the z-score.
+@lru_cache(maxsize=64)
+def _find_tables(spending: SpendingName, shares: bytes, information: bytes, k: int) -> list[list[LookLevels]]:
+    """Return the levels of each pair of k arms; pairs with nearly the same information share one.
 
-    It is smooth, so it is interpolated between a few z-scores. Beyond the last of them it is k - 1.
+    The arrays are bytes, so that the tables of one log are found once.
     """
+    share = np.frombuffer(shares)
+    planned = share / share[-1]
     found = []
-    for z in _TABULATED[:-1].tolist():
-        beyond = 1.0 - chance(student_from_normal(z, freedom))
-        found.append(min(max(beyond / normal_tail(z), 1.0), k - 1.0))
-    numbers = np.maximum.accumulate([*found, k - 1.0])
-    return lambda z: float(np.interp(z, _TABULATED, numbers))
+    for row in np.frombuffer(information).reshape(k, k, share.size):
+        near = np.max(np.abs(row - planned), axis=1) <= _SAME
+        less = np.where(row < 1.0, np.floor(row / _STEP) * _STEP, 1.0)  # makes bounds wider
+        found.append([find_look_levels(spending, share, planned if near[r] else less[r]) for r in range(k)])
+    return found
+
+
+@lru_cache(maxsize=16)
+def _find_effective_numbers(covariance: bytes, freedom: bytes, which: tuple[int, ...]) -> list[Floats]:
+    """Return, for arms as controls, the number of effective comparisons with k - 1 others at `_TABULATED`.
+
+    The arrays are bytes, so that the numbers are found once for several questions about the same arms.
+    """
+    least = np.frombuffer(freedom)
+    k = least.size
+    C = np.frombuffer(covariance).reshape(k, k)
+    found = []
+    for i, chance in dunnett_functions(C, least, np.array(which)):
+        each = [
+            (1.0 - chance(student_from_normal(z, float(least[i])))) / normal_tail(z)
+            for z in _TABULATED[:-1].tolist()
+        ]
+        found.append(np.maximum.accumulate(np.clip([*each, k - 1.0], 1.0, k - 1.0)))
+    return found
 
 
 def _p_function(levels: LookLevels, count: Callable[[float], float], k: int) -> Callable[[float], float]:
