@@ -62,7 +62,9 @@ def report_planned(runs: int) -> None:
     better, information = (x[:, :PLANNED] for x in walks(0.1, runs, 2))
     rows = {f"planned, {name}": planned_bars(known, name) for name in ("pocock", "obrien-fleming")}
     rows["any time"] = bars(information)
-    print(f"{PLANNED} looks: equal rates named; better arm named by day 5, 7, 10, 14; mean day; last interval")
+    print(
+        f"{PLANNED} looks: equal rates named; better arm named by day 5, 7, 10, 14; mean day; last interval"
+    )
     for name, bar in rows.items():
         wrong = (np.abs(equal) > (bars(known) if name == "any time" else bar)).any(axis=1).mean()
         named = better > bar
@@ -97,7 +99,9 @@ def analyze_logs(runs: int, arms: int) -> None:
                     named[name] += decision.best == arms - 1
                     left.discard(name)
     for name in how:
-        print(f"  {arms} arms, {runs} logs, {name}: day {days[name].mean():.2f}, named {100 * named[name] / runs:.1f} %")
+        print(
+            f"  {arms} arms, {runs} logs, {name}: day {days[name].mean():.2f}, named {100 * named[name] / runs:.1f} %"
+        )
 
 
 def moments(n: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:

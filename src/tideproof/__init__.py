@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulation import simulate as simulate
     from tideproof.lab.study import Study as Study
+    from tideproof.plans.look_costs import LookCosts as LookCosts
+    from tideproof.plans.look_costs import plan_looks as plan_looks
     from tideproof.plans.plan_result import Plan as Plan
     from tideproof.plans.planner import plan as plan
     from tideproof.policies.policy_registry import policy as policy
@@ -59,6 +61,7 @@ _PUBLIC_NAMES = {
     "lab.simulation": "simulate",
     "lab.study": "Study",
     "research.suite.policy_suite": "Suite suite",
+    "plans.look_costs": "LookCosts plan_looks",
     "plans.plan_result": "Plan",
     "plans.planner": "plan",
     "policies.policy_spec": "PolicySpec",

@@ -541,8 +541,8 @@ class Fit:
         """Number of further environments that would probably show that the leader is the best in others.
 
         It assumes that the estimated leads over the other candidates are the true ones. None if the best arm
-        of the observed environments is unknown, with `anytime` or `looks`, and if more than 20 times as many as observed
-        were needed.
+        of the observed environments is unknown, with `anytime` or `looks`, and if more than 20 times as many
+        as observed were needed.
         """
         if self.repeated or self.about == "these":
             return None
@@ -626,9 +626,9 @@ class Fit:
 
         The confidence level of the interval is that of the fit, unless `confidence` is given. The interval is
         for two arms that were chosen in advance; pass `picked=True` if they are the best arm and its
-        runner-up. With `anytime` or `looks` it holds at all looks: without `confidence` for all contrasts at once, with
-        `confidence` for this contrast alone. `about="these"` makes it a statement about the observed
-        environments only.
+        runner-up. With `anytime` or `looks` it holds at all looks: without `confidence` for all contrasts at
+        once, with `confidence` for this contrast alone. `about="these"` makes it a statement about the
+        observed environments only.
 
         Raises
         ------
@@ -725,7 +725,7 @@ class Fit:
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def pair_variances(self) -> dict[tuple[str, str], float]:
-        """Return the variance of the difference of each pair of arms, which a file of planned looks stores."""
+        """Return the variance of the difference of each pair of arms, as a file of planned looks stores it."""
         return pair_errors(self._estimate, self.cells)
 
     def gaps(self, a: Any, b: Any) -> Table:

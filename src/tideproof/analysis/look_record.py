@@ -71,8 +71,8 @@ class LookRecord:
         found = read_record(path)
         if replace(found, made=()) != asked:
             raise InputError(
-                f"the plan in {quote_if_needed(os.fspath(path))} is {found.text}, not {asked.text}: a plan is "
-                "not changed after a look"
+                f"the plan in {quote_if_needed(os.fspath(path))} is {found.text}, not {asked.text}: a plan "
+                "is not changed after a look"
             )
         return found
 
@@ -96,7 +96,8 @@ class LookRecord:
         if past and look <= past[-1].look:
             after = f"the next one is above {past[-1].look:g} and at most {self.looks:g}"
             raise InputError(
-                f"look {look:g} was made already, or comes before look {past[-1].look:g}, with other data: {after}"
+                f"look {look:g} was made already, or comes before look {past[-1].look:g}, with other data: "
+                f"{after}"
             )
         return replace(
             plan,

@@ -56,7 +56,9 @@ class PlannedSetting(NamedTuple):
         return f"{self.log.name}-{self.made}{share}-{self.spending}-{self.about}"
 
 
-def _settings(log_table: str, looks: Sequence[tuple[str, float, SpendingName, About]]) -> list[PlannedSetting]:
+def _settings(
+    log_table: str, looks: Sequence[tuple[str, float, SpendingName, About]]
+) -> list[PlannedSetting]:
     return [PlannedSetting(log, *how) for log, how in zip(read_settings(log_table), looks, strict=True)]
 
 
@@ -137,7 +139,7 @@ def look_as_planned(setting: PlannedSetting, number: int) -> PlannedErrors:
     doubtful = _largest_deviates(log) > _NEAR if equal else np.ones(log.cells.J, bool)
     announced = missed = False
     for day, plan in planned_looks(setting, log):
-        if announced and missed or not doubtful[day - 1]:
+        if (announced and missed) or not doubtful[day - 1]:
             continue
         part = _first_days(log, day)
         if part is None:
@@ -242,9 +244,12 @@ def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     lines = []
     for row in rows:
         wrong, missed = (
-            percent(row[name], (row[f"{name}_low"], row[f"{name}_high"]), 1) for name in ("announced", "missed")
+            percent(row[name], (row[f"{name}_low"], row[f"{name}_high"]), 1)
+            for name in ("announced", "missed")
         )
-        lines.append(f"{row['name']}: a wrong arm was named in {wrong} of logs, an interval missed in {missed}")
+        lines.append(
+            f"{row['name']}: a wrong arm was named in {wrong} of logs, an interval missed in {missed}"
+        )
     return lines
 
 

@@ -115,7 +115,9 @@ class LookBounds(NamedTuple):
     @property
     def _tables(self) -> list[list[LookLevels]]:
         """Levels of each pair of arms."""
-        return _find_tables(self.plan.spending, self.plan.shares.tobytes(), self.information.tobytes(), self._size)
+        return _find_tables(
+            self.plan.spending, self.plan.shares.tobytes(), self.information.tobytes(), self._size
+        )
 
     @property
     def _size(self) -> int:
@@ -149,7 +151,9 @@ class LookBounds(NamedTuple):
         np.fill_diagonal(fewest, np.inf)
         least = np.minimum(fewest.min(axis=1), _LARGEST_FREEDOM)
         numbers = _find_effective_numbers(C.tobytes(), least.tobytes(), tuple(chosen))
-        return [(i, partial(np.interp, xp=_TABULATED, fp=own)) for i, own in zip(chosen, numbers, strict=True)]
+        return [
+            (i, partial(np.interp, xp=_TABULATED, fp=own)) for i, own in zip(chosen, numbers, strict=True)
+        ]
 
 
 @lru_cache(maxsize=64)
