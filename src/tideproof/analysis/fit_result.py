@@ -725,7 +725,7 @@ class Fit:
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def pair_variances(self) -> dict[tuple[str, str], float]:
-        """Return the variance of the difference of each pair of arms, as a file of planned looks stores it."""
+        """Return the variance of the difference of each pair of arms, for a file of planned looks."""
         return pair_errors(self._estimate, self.cells)
 
     def gaps(self, a: Any, b: Any) -> Table:

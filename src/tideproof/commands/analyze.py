@@ -162,8 +162,8 @@ def analyze_command(
     * --about is similar (default): a winner is the best on average over environments like these, future ones
       included; or these: a winner is the best in the observed environments
     * --looks 14 --look 5: this is the fifth of 14 planned looks; the results of all looks hold together.
-      --spending pocock (default) ends tests earliest; obrien-fleming spends the error mostly on the last looks.
-      --look-file plan.json stores the looks that were made
+      --spending pocock (default) ends tests earliest; obrien-fleming spends the error mostly on the last
+      looks. --look-file plan.json stores the looks that were made
     * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
       normal distribution; shown only if one arm is clearly the best) or flat (all differences are equally
       likely)

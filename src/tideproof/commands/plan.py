@@ -89,8 +89,8 @@ def plan_command(
     that the test selects a wrong arm is then at most --error. By default, there are as many replications as a
     few seconds allow.
 
-    With --looks 14 the test has an even split and ends after at most 14 environments. The result says how long
-    it lasts if it is analyzed once, after each environment as planned, or at any time.
+    With --looks 14 the test has an even split and ends after at most 14 environments. The result says how
+    long it lasts if it is analyzed once, after each environment as planned, or at any time.
     """
     from rich.console import Console
 

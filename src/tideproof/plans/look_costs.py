@@ -1,4 +1,4 @@
-"""The cost of looking several times: how long a test lasts with one look, planned looks, or looks at any time.
+"""The cost of looking several times: durations with one look, planned looks, and looks at any time.
 
 A test with an even split is simulated as Brownian scores of its arms, in the least favourable case: one best
 arm, and all others equal. The bounds are those of `fit`.
@@ -65,12 +65,12 @@ class LookCosts:
         pocock, fleming = rows["pocock"], rows["obrien-fleming"]
         once, ever = rows[ONE_LOOK], rows[ANY_TIME]
         return (
-            f"{self.question_text}, an even split, and at most {format_count(self.looks, 'environment')}: one "
-            f"look at the end names the best arm in {100 * once['power']:.0f} % of tests. With looks after each "
-            f"environment, Pocock spending names it in {100 * pocock['power']:.0f} %, and a test lasts "
+            f"{self.question_text}, an even split, and at most {format_count(self.looks, 'environment')}: "
+            f"one look at the end names the best arm in {100 * once['power']:.0f} % of tests. With looks after "
+            f"each environment, Pocock spending names it in {100 * pocock['power']:.0f} %, and a test lasts "
             f"{pocock['mean_looks']:.1f} environments on average; O'Brien-Fleming spending in "
-            f"{100 * fleming['power']:.0f} %, after {fleming['mean_looks']:.1f}; looks at any time, without a "
-            f"plan, in {100 * ever['power']:.0f} %, after {ever['mean_looks']:.1f}."
+            f"{100 * fleming['power']:.0f} %, after {fleming['mean_looks']:.1f}; looks at any time, without "
+            f"a plan, in {100 * ever['power']:.0f} %, after {ever['mean_looks']:.1f}."
         )
 
     @property
@@ -80,9 +80,9 @@ class LookCosts:
         more = 100 * (rows["obrien-fleming"]["width"] - 1.0)
         wide = 100 * (rows["pocock"]["width"] - 1.0)
         return (
-            f"Choose pocock to stop as early as possible (the last interval is {wide:.0f} % wider than for one "
-            f"look), obrien-fleming to lose little if the test runs to its end ({more:.0f} % wider), and looks "
-            "at any time (--anytime) if the end is not known beforehand."
+            f"Choose pocock to stop as early as possible (the last interval is {wide:.0f} % wider than for "
+            f"one look), obrien-fleming to lose little if the test runs to its end ({more:.0f} % wider), and "
+            "looks at any time (--anytime) if the end is not known beforehand."
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:

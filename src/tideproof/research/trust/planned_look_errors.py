@@ -125,7 +125,8 @@ class PlannedErrors(NamedTuple):
     Attributes
     ----------
     announced : whether some look named a wrong winner, or a winner among equal arms.
-    missed : whether at some look an interval of a pair, or of an arm against the best other, missed the truth.
+    missed : whether at some look an interval of a pair, or of an arm against the best other one, missed the
+        truth.
     """
 
     announced: bool

@@ -31,8 +31,8 @@ class Looks:
         The planned end of the test, usually the number of looks: 14 if you look after each of 14 days. It may
         also be a number of visitors or another amount of information.
     look
-        How far the test is now, in the same unit: 5 after the fifth day. 4.6 if you look early. The first look
-        at the planned end or beyond is the last one.
+        How far the test is now, in the same unit: 5 after the fifth day, 4.6 if you look early. The first
+        look at the planned end or beyond is the last one.
     spending
         How the error probability is divided. "pocock": about the same critical value at all looks, which
         ends tests earliest. "obrien-fleming": hardly any early, so the last look is almost like a single one.
@@ -74,10 +74,10 @@ class Looks:
                 f"say at which points before {self.look:g} you looked: past=[...] (--past-looks)"
             )
         if self.file is None and self.made.size > 1 and self.made[-2] >= self.looks:
+            last = self.made[self.made >= self.looks][0]
             raise InputError(
                 f"look {self.look:g} is beyond the plan of {self.looks:g}: all of the error probability is "
-                f"spent since look {self.made[self.made >= self.looks][0]:g}; plan another test, or use anytime=True "
-                "(--anytime)"
+                f"spent since look {last:g}; plan another test, or use anytime=True (--anytime)"
             )
 
     def _check_past(self, past: Sequence[float], look: float) -> None:
