@@ -75,8 +75,11 @@ def report_planned(runs: int) -> None:
         print(f"  {name}: {100 * wrong:.1f} %; {listed} %; day {days:.2f}; {wide:.2f} times one look")
 
 
-def analyze_logs(runs: int, arms: int) -> None:
-    """Print the mean day on which `Fit` names the better one of several arms, with 14 planned looks."""
+def analyze_logs(runs: int, arms: int, visitors: int) -> None:
+    """Print the mean day on which `Fit` names the better one of several arms, with 14 planned looks.
+
+    `visitors` is the number of visitors of each arm a day.
+    """
     random, mean_rate = np.random.default_rng(3), RATE
     how = {
         "planned, pocock": lambda day: {"looks": Looks(PLANNED, look=day)},
@@ -87,7 +90,7 @@ def analyze_logs(runs: int, arms: int) -> None:
     named = dict.fromkeys(how, 0)
     for run in range(runs):
         rate = mean_rate * np.exp(SWELL * random.standard_normal(PLANNED))
-        n = np.full((PLANNED, arms), VISITORS // 2)
+        n = np.full((PLANNED, arms), visitors)
         events = random.binomial(n, rate[:, None] * np.where(np.arange(arms) == arms - 1, 1.1, 1.0))
         left = set(how)
         for day in range(1, PLANNED + 1):
@@ -120,10 +123,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--fits", type=int, default=0)
     parser.add_argument("--arms", type=int, default=2)
+    parser.add_argument("--visitors", type=int, default=VISITORS // 2, help="a day, of each arm; for --fits")
     asked = parser.parse_args()
     runs = asked.runs
     if asked.fits:
-        analyze_logs(asked.fits, asked.arms)
+        analyze_logs(asked.fits, asked.arms, asked.visitors)
         return
     z, information = walks(0.0, runs, 1)
     bar = bars(information)

@@ -66,9 +66,9 @@ class LookCosts:
         once, ever = rows[ONE_LOOK], rows[ANY_TIME]
         return (
             f"{self.question_text}, an even split, and at most {format_count(self.looks, 'environment')}: "
-            f"one look at the end names the best arm in {100 * once['power']:.0f} % of tests. With looks after "
-            f"each environment, Pocock spending names it in {100 * pocock['power']:.0f} %, and a test lasts "
-            f"{pocock['mean_looks']:.1f} environments on average; O'Brien-Fleming spending in "
+            f"one look at the end names the best arm in {100 * once['power']:.0f} % of tests. With looks "
+            f"after each environment, Pocock spending names it in {100 * pocock['power']:.0f} %, and a test "
+            f"lasts {pocock['mean_looks']:.1f} environments on average; O'Brien-Fleming spending in "
             f"{100 * fleming['power']:.0f} %, after {fleming['mean_looks']:.1f}; looks at any time, without "
             f"a plan, in {100 * ever['power']:.0f} %, after {ever['mean_looks']:.1f}."
         )

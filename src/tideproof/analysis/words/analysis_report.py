@@ -252,8 +252,8 @@ def _looks_note(plan: Looks, confidence: float) -> str:
     return (
         f"{plan.text.capitalize()} ({plan.spending} spending; {share}): comparisons of arms hold at all "
         f"planned looks together, and {after}. If a test is stopped because an arm was named, its estimated "
-        "lead is on average too large; the interval still covers. Intervals of single means are valid for one "
-        "look only."
+        "lead is on average too large; the interval still covers. Intervals of single means are valid for "
+        "one look only."
     )
 
 

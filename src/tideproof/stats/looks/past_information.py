@@ -40,7 +40,7 @@ def past_information(plan: Looks, found: Estimate, cells: Cells) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = growing[made.astype(np.int64) * each - 1] / growing[-1]
     first = np.moveaxis(np.where(np.isfinite(shares), shares, 1.0), 0, -1)
-    return np.minimum(first, planned)
+    return np.asarray(np.minimum(first, planned))
 
 
 def environment_information(found: Estimate, cells: Cells) -> Floats:
