@@ -17,8 +17,9 @@ import numpy as np
 
 from tideproof import Fit, Looks
 from tideproof.stats.best.anytime_bounds import MIXTURE_EVENTS, AnytimeBounds
+from tideproof.stats.best.student_inference import normal_from_student
 from tideproof.stats.cells import Cells, bernoulli_moments
-from tideproof.stats.looks.brownian_boundaries import spending_boundaries
+from tideproof.stats.looks.brownian_boundaries import crossing_probabilities, spending_boundaries
 from tideproof.stats.looks.spending_functions import spent_alpha
 
 RATE, SWELL, VISITORS, DAYS, PLANNED = 0.03, 0.2, 20_000, 28, 14
@@ -75,10 +76,32 @@ def report_planned(runs: int) -> None:
         print(f"  {name}: {100 * wrong:.1f} %; {listed} %; day {days:.2f}; {wide:.2f} times one look")
 
 
-def analyze_logs(runs: int, arms: int, visitors: int) -> None:
+def report_unknown_information() -> None:
+    """Print the error of 14 looks whose boundaries assume equal steps, if steps were not equal."""
+    steps = np.arange(PLANNED)
+    paths = {
+        "equal steps": np.ones(PLANNED),
+        "weekends with half the traffic": np.where(steps % 7 > 4, 0.5, 1.0),
+        "10 % more each day": 1.1**steps,
+        "30 % more each day": 1.3**steps,
+        "30 % less each day": 0.7**steps,
+        "half of all on the first day": np.where(steps == 0, PLANNED - 1.0, 1.0),
+        "half of all on the last day": np.where(steps == PLANNED - 1, PLANNED - 1.0, 1.0),
+    }
+    print("error of 14 looks with boundaries for equal steps, pocock and obrien-fleming, percent:")
+    for name, path in paths.items():
+        errors = [
+            sum(x.sum() for x in crossing_probabilities(planned_bars(path[None], spending), np.cumsum(path)))
+            for spending in ("pocock", "obrien-fleming")
+        ]
+        print(f"  {name}: {', '.join(f'{100 * x:.1f}' for x in errors)}")
+
+
+def analyze_logs(runs: int, arms: int, visitors: int, about: str) -> None:
     """Print the mean day on which `Fit` names the better one of several arms, with 14 planned looks.
 
-    `visitors` is the number of visitors of each arm a day.
+    `visitors` is the number of visitors of each arm a day. If `about` is "similar", a paired t-test of the
+    differences by day, with the same boundaries, is beside them.
     """
     random, mean_rate = np.random.default_rng(3), RATE
     how = {
@@ -86,22 +109,32 @@ def analyze_logs(runs: int, arms: int, visitors: int) -> None:
         "planned, obrien-fleming": lambda day: {"looks": Looks(PLANNED, look=day, spending="obrien-fleming")},
         "any time": lambda day: {"anytime": True},
     }
-    days = {name: np.full(runs, PLANNED) for name in how}
-    named = dict.fromkeys(how, 0)
+    bar, t_test = planned_bars(np.ones((1, PLANNED)), "pocock"), "paired t-test by day, pocock"
+    ways = [*how, *([t_test] if about == "similar" else [])]
+    standings = ("winner",) if about == "similar" else ("winner", "winner_on_these")
+    days = {name: np.full(runs, PLANNED) for name in ways}
+    named = dict.fromkeys(ways, 0)
     for run in range(runs):
         rate = mean_rate * np.exp(SWELL * random.standard_normal(PLANNED))
         n = np.full((PLANNED, arms), visitors)
         events = random.binomial(n, rate[:, None] * np.where(np.arange(arms) == arms - 1, 1.1, 1.0))
-        left = set(how)
+        left = set(ways)
+        gap = (events / n)[:, -1] - (events / n)[:, 0]
         for day in range(1, PLANNED + 1):
             cells = replace(Cells.design(n[:day].astype(float)), **moments(n[:day], events[:day]))
             for name in sorted(left):
-                decision = Fit(cells, about="these", **how[name](day)).decision
-                if decision.names_winner:
+                if name == t_test:
+                    seen = gap[:day]
+                    t = seen.mean() / (seen.std(ddof=1) / math.sqrt(day)) if day > 1 else 0.0
+                    best, won = arms - 1, normal_from_student(t, day - 1.0 or 1.0) > bar[day - 1]
+                else:
+                    decision = Fit(cells, about=about, **how[name](day)).decision
+                    best, won = decision.best, decision.standing in standings
+                if won:
                     days[name][run] = day
-                    named[name] += decision.best == arms - 1
+                    named[name] += best == arms - 1
                     left.discard(name)
-    for name in how:
+    for name in ways:
         print(
             f"  {arms} arms, {runs} logs, {name}: day {days[name].mean():.2f}, named {100 * named[name] / runs:.1f} %"
         )
@@ -124,10 +157,11 @@ def main() -> None:
     parser.add_argument("--fits", type=int, default=0)
     parser.add_argument("--arms", type=int, default=2)
     parser.add_argument("--visitors", type=int, default=VISITORS // 2, help="a day, of each arm; for --fits")
+    parser.add_argument("--about", default="these")
     asked = parser.parse_args()
     runs = asked.runs
     if asked.fits:
-        analyze_logs(asked.fits, asked.arms, asked.visitors)
+        analyze_logs(asked.fits, asked.arms, asked.visitors, asked.about)
         return
     z, information = walks(0.0, runs, 1)
     bar = bars(information)
@@ -148,6 +182,7 @@ def main() -> None:
     first = np.where(named.any(axis=1), named.argmax(axis=1) + 1.0, np.nan)
     print(f"first named on day {np.nanmedian(first):.0f} (median), {np.nanmean(first):.1f} (mean)")
     report_planned(runs)
+    report_unknown_information()
 
 
 if __name__ == "__main__":

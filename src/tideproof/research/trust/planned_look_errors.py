@@ -189,9 +189,14 @@ def _first_days(log: RandomLog, days: int) -> RandomLog | None:
 
 
 def _largest_deviates(log: RandomLog) -> Floats:
-    """Return the largest z-score of a pair of arms after each environment, if arms do not differ: (J,).
+    """Return the largest z-score of a pair of arms after each environment: (J,). It saves most analyses."""
+    return np.asarray(np.abs(quick_deviates(log)[0]).max(axis=(1, 2)))
 
-    It saves most analyses. It is that of least squares, with the variance inside the cells.
+
+def quick_deviates(log: RandomLog) -> tuple[Floats, Floats]:
+    """Return the z-scores of all pairs of arms after each environment, and the covariances of the arms.
+
+    Both are (J, K, K). They are those of least squares, with the variance inside the cells.
     """
     c = log.cells
     n, total, squares = (np.zeros((c.J, c.K)) for _ in range(3))
@@ -211,8 +216,8 @@ def _largest_deviates(log: RandomLog) -> Floats:
     own = np.einsum("jkk->jk", covariance)
     variance = own[:, :, None] + own[:, None, :] - 2.0 * covariance
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.abs(mu[:, :, None] - mu[:, None, :]) / np.sqrt(variance)
-    return np.asarray(np.nan_to_num(z, nan=0.0, posinf=np.inf).max(axis=(1, 2)))
+        z = (mu[:, :, None] - mu[:, None, :]) / np.sqrt(variance)
+    return np.nan_to_num(z, nan=0.0), covariance
 
 
 def run_planned_looks(
