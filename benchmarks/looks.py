@@ -64,7 +64,7 @@ def report_planned(runs: int) -> None:
     rows = {f"planned, {name}": planned_bars(known, name) for name in ("pocock", "obrien-fleming")}
     rows["any time"] = bars(information)
     print(
-        f"{PLANNED} looks: equal rates named; better arm named by day 5, 7, 10, 14; mean day; last interval"
+        f"{PLANNED} looks: equal rates named; better arm named by day 5, 7, 10, 14; mean day; last interval; estimate"
     )
     for name, bar in rows.items():
         wrong = (np.abs(equal) > (bars(known) if name == "any time" else bar)).any(axis=1).mean()
@@ -72,8 +72,13 @@ def report_planned(runs: int) -> None:
         by = [100 * named[:, :day].any(axis=1).mean() for day in (5, 7, 10, PLANNED)]
         days = np.where(named.any(axis=1), named.argmax(axis=1) + 1.0, PLANNED).mean()
         wide = np.atleast_2d(bar)[:, -1].mean() / 1.96
+        last = np.where(named.any(axis=1), named.argmax(axis=1), PLANNED - 1)
+        effect = better / np.sqrt(information)  # to first order the logarithm of the odds ratio
+        shown = effect[np.arange(runs), last].mean() / effect[:, -1].mean()
         listed = ", ".join(f"{x:.1f}" for x in by)
-        print(f"  {name}: {100 * wrong:.1f} %; {listed} %; day {days:.2f}; {wide:.2f} times one look")
+        print(
+            f"  {name}: {100 * wrong:.1f} %; {listed} %; day {days:.2f}; {wide:.2f} times one look; {shown:.2f} times the lead"
+        )
 
 
 def report_unknown_information() -> None:

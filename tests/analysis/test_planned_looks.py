@@ -170,8 +170,14 @@ def test_a_record_survives_its_file(tmp_path):
         (lambda: fit(normal_log(2), tp.Looks(14)), "say which look this is"),
         (lambda: fit(normal_log(2), 14), "looks must be planned looks such as"),
         (lambda: fit(normal_log(2), tp.Looks(14, look=2), anytime=True), "not both"),
-        (lambda: fit(normal_log(2), tp.Looks(14, look=2), adaptive=True), "traffic that does not follow rewards"),
-        (lambda: fit(normal_log(4), tp.Looks(14, look=2), variance="interaction", about="similar"), "looks= is not"),
+        (
+            lambda: fit(normal_log(2), tp.Looks(14, look=2), adaptive=True),
+            "traffic that does not follow rewards",
+        ),
+        (
+            lambda: fit(normal_log(4), tp.Looks(14, look=2), variance="interaction", about="similar"),
+            "looks= is not",
+        ),
     ],
 )
 def test_invalid_plans_get_one_clear_message(make, message):
