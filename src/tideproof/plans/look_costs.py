@@ -167,32 +167,21 @@ def plan_looks_with_names(
     spell: Callable[[str], str],
     looks: int,
     *,
-    arms: int | None,
-    gap: float | None = None,
-    sigma: float | None = None,
-    rate: float | None = None,
-    lift: float | None = None,
-    per_environment: int | None = None,
-    error: float = 0.05,
     replications: int | None = None,
     seed: int = 0,
+    **test: Any,
 ) -> LookCosts:
-    """Compare ways to look as `plan_looks` does, but call each parameter `spell(parameter)` in messages."""
+    """Compare ways to look as `plan_looks` does, but call each parameter `spell(parameter)` in messages.
+
+    `test` holds the parameters of the test: arms, gap, sigma, rate, lift, per_environment, error.
+    """
     require_whole_number(spell("looks"), looks, 2, MOST_LOOKS)
     runs = _RUNS if replications is None else require_whole_number(spell("replications"), replications, 100)
     require_whole_number(spell("seed"), seed, 0, 2**53)
-    question = make_question(
-        arms=arms,
-        gap=gap,
-        sigma=sigma,
-        rate=rate,
-        lift=lift,
-        lengths=per_environment,
-        error=error,
-        spell=spell,
-    )
+    question = make_question(lengths=test.pop("per_environment"), spell=spell, **test)
     if question.arms > _MOST_ARMS:
         raise InputError(f"{spell('looks')} is planned for at most {_MOST_ARMS} arms, not {question.arms}")
+    gap, lift, error = test["gap"], test["lift"], question.error
     each = question.size * pull_efficiency(question.arms, question.size, round(question.size)) / question.arms
     bars = _bounds(question, looks, each)
     named = _simulate(question, looks, each, bars, runs, seed)
