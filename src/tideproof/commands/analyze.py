@@ -114,18 +114,18 @@ def analyze_command(
     looks: Annotated[
         float | None,
         _statistic(
-            "Planned number of looks at the growing log (above).", metavar="NUMBER", parser=parse_number
+            "Planned number of looks (above).", metavar="NUMBER", parser=parse_number
         ),
     ] = None,
     look: Annotated[
-        float | None, _statistic("Which of the looks this is, from 1.", metavar="NUMBER", parser=parse_number)
+        float | None, _statistic("Which of them this is, from 1.", metavar="NUMBER", parser=parse_number)
     ] = None,
-    spending: Annotated[str | None, _choice("pocock (default) or obrien-fleming (above).")] = None,
+    spending: Annotated[str | None, _choice("pocock or obrien-fleming.")] = None,
     past_looks: Annotated[
-        str | None, _statistic("Earlier looks, if some were missed: 1,2,4.", metavar="NUMBERS")
+        str | None, _statistic("Looks made before, such as 1,2,4.", metavar="NUMBERS")
     ] = None,
     look_file: Annotated[
-        Path | None, _statistic("File that stores the plan and its looks.", metavar="PATH")
+        Path | None, _statistic("File of the plan and its looks.", metavar="PATH")
     ] = None,
     about: Annotated[str, _choice("similar or these environments (above).")] = "similar",
     robust: Annotated[

@@ -51,7 +51,7 @@ def plan_command(
         float | None, number_option("Relative lift over the other arms: 0.1 means 10 %.", "Conversions")
     ] = None,
     looks: Annotated[
-        int | None, whole_option("Compare this number of planned looks with one look.", "Test")
+        int | None, whole_option("Costs of so many planned looks.", "Test")
     ] = None,
     log: Annotated[
         str | None,
@@ -193,7 +193,7 @@ COMMAND = Command(
     examples=(
         "tideproof plan --arms 5 --gap 0.3 --sigma 1 --per-environment 200",
         "tideproof plan --arms 3 --rate 0.03 --lift 0.1 --per-environment 20000",
-        "tideproof plan --arms 2 --rate 0.03 --lift 0.1 --per-environment 20000 --looks 14",
+        "tideproof plan --arms 2 --gap 0.1 --per-environment 200 --looks 14",
         "tideproof plan --from pilot.csv --gap 0.3 --plot plan.png",
     ),
     hint="tideproof serve runs the test as a web service, tp.Experiment in a Python program",
