@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulation import simulate as simulate
     from tideproof.lab.study import Study as Study
+    from tideproof.plans.look_costs import LookCosts as LookCosts
+    from tideproof.plans.look_costs import plan_looks as plan_looks
     from tideproof.plans.plan_result import Plan as Plan
     from tideproof.plans.planner import plan as plan
     from tideproof.policies.policy_registry import policy as policy
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from tideproof.remote.connection import connect as connect
     from tideproof.research.suite.policy_suite import Suite as Suite
     from tideproof.research.suite.policy_suite import suite as suite
+    from tideproof.stats.looks.look_plan import Looks as Looks
     from tideproof.store.stored_experiments import experiments as experiments
     from tideproof.table import Table as Table
     from tideproof.worlds.paper_scenarios import mdm as mdm
@@ -58,11 +61,13 @@ _PUBLIC_NAMES = {
     "lab.simulation": "simulate",
     "lab.study": "Study",
     "research.suite.policy_suite": "Suite suite",
+    "plans.look_costs": "LookCosts plan_looks",
     "plans.plan_result": "Plan",
     "plans.planner": "plan",
     "policies.policy_spec": "PolicySpec",
     "policies.policy_registry": "policy policy_names",
     "remote.connection": "connect",
+    "stats.looks.look_plan": "Looks",
     "store.stored_experiments": "experiments",
     "table": "Table",
     "worlds.paper_scenarios": "mdm slippage",

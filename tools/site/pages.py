@@ -16,6 +16,7 @@ DOCS = ROOT / "docs"
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages outside docs/ that the site includes
 FIRST = (
     "guide",
+    "looks",
     "live",
     "experiment",
     "interaction",

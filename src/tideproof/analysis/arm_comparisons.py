@@ -33,11 +33,13 @@ from tideproof.stats.best.multiple_comparisons import (
     p_value,
 )
 from tideproof.stats.best.p_best import p_best
+from tideproof.stats.looks.look_bounds import LookBounds
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import to_json_values
 
 About = Literal["similar", "these"]
+RepeatedBounds = AnytimeBounds | LookBounds  # bounds that hold at several looks together
 Standing = Literal["winner", "winner_on_these", "open", "not_comparable"]
 Doubt = Literal[
     "no degrees of freedom",
@@ -192,7 +194,7 @@ def deciding_critical_values(
     leader: int,
     others: Sequence[int],
     confidence: float,
-    always: AnytimeBounds | None = None,
+    always: RepeatedBounds | None = None,
     *,
     adaptive: bool = False,
 ) -> list[CriticalValues]:
@@ -212,7 +214,8 @@ def deciding_critical_values(
     else:
         both = found.of_group(group)
         each = zip(rest.tolist(), deviates.tolist(), strict=True)
-        p = np.array([always.p_value_with_best(*both, i, k, z) / field.error_share for k, z in each])
+        bounds_of = always.of_group(group)
+        p = np.array([bounds_of.p_value_with_best(*both, i, k, z) / field.error_share for k, z in each])
     low, high = lead_critical_values(field, i, rest)
     bounds = (low, high) if sign > 0.0 else (high, low)
     rows = np.array([*bounds, np.minimum(p, 1.0)]).T.tolist()
@@ -252,7 +255,7 @@ def compare_with_group_best(
     sign: float,
     confidence: float,
     may: NDArray[np.bool_] | None = None,
-    always: AnytimeBounds | None = None,
+    always: RepeatedBounds | None = None,
     *,
     adaptive: bool = False,
 ) -> Comparisons:
@@ -279,7 +282,7 @@ def find_candidates(
     groups: Sequence[Ints],
     sign: float,
     confidence: float,
-    always: AnytimeBounds | None = None,
+    always: RepeatedBounds | None = None,
     *,
     adaptive: bool = False,
 ) -> NDArray[np.bool_]:
@@ -299,7 +302,7 @@ def find_beaten(
     groups: Sequence[Ints],
     sign: float,
     confidence: float,
-    always: AnytimeBounds | None = None,
+    always: RepeatedBounds | None = None,
     *,
     adaptive: bool = False,
 ) -> NDArray[np.bool_]:
@@ -320,11 +323,11 @@ def anytime_critical_values(
     found: Estimate,
     groups: Sequence[Ints],
     pair: tuple[int, int],
-    always: AnytimeBounds | None,
+    always: RepeatedBounds | None,
     confidence: float,
     alone: float | None,
 ) -> CriticalValues | None:
-    """Return critical values and p-value to compare two arms, valid however often growing data are analyzed.
+    """Return critical values and p-value to compare two arms, valid at several looks at growing data.
 
     Without `alone`, the critical values hold for all pairs of the group at once at the level `confidence`;
     with `alone`, they hold for this pair only, at that confidence level. Return None without `always` (for a
@@ -335,9 +338,10 @@ def anytime_critical_values(
     group = next(group for group in groups if pair[0] in group)
     i, k = np.searchsorted(group, pair).tolist()
     both = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
-    bars = always.all_pairs(*both, 1.0 - confidence) if alone is None else always.alone(*both, 1.0 - alone)
+    of = always.of_group(group)
+    bars = of.all_pairs(*both, 1.0 - confidence) if alone is None else of.alone(*both, 1.0 - alone)
     bar = float(bars[i, k])
-    return CriticalValues(bar, bar, always.p_value(*both, i, k, found.pairs.deviate(*pair)))
+    return CriticalValues(bar, bar, of.p_value(*both, i, k, found.pairs.deviate(*pair)))
 
 
 def _comparison_field(
@@ -345,7 +349,7 @@ def _comparison_field(
     group: Ints,
     sign: float,
     confidence: float,
-    always: AnytimeBounds | None,
+    always: RepeatedBounds | None,
     adaptive: bool,
 ) -> ArmGroup:
     """Return the estimated means and covariances for comparisons of each arm with the best other arm."""
@@ -357,7 +361,7 @@ def _comparison_field(
     )  # fmt: skip
     if always is None or not field.known:
         return field
-    bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)
+    bars = always.of_group(group).with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)
     return replace(field, always=bars)
 
 

@@ -13,6 +13,7 @@ from tideproof.analysis.outlier_exclusion import Robust
 from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior
 from tideproof.data import Decimal, Missing
+from tideproof.stats.looks.look_plan import Looks
 from tideproof.stats.variance.variance_models import Variance
 
 
@@ -44,6 +45,7 @@ def fit(
     adaptive: bool = False,
     robust: Robust | None = None,
     about: About = "similar",
+    looks: Looks | None = None,
 ) -> Fit:
     """Estimate the mean reward of each arm from a log, with the shifts of the environments removed.
 
@@ -97,7 +99,7 @@ def fit(
     anytime
         Whether you look at this log repeatedly while it grows. The candidates and all confidence intervals of
         contrasts then hold at all looks together with probability `confidence`, so you may stop at any time.
-        Without it they hold for one look.
+        Without it and without `looks` they hold for one look.
     n, sample_variance, sd
         For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
         standard deviation; `reward` then holds means. The number may be a sum of columns, such as `won +
@@ -140,6 +142,10 @@ def fit(
         a model with interactions; otherwise, statements are about the observed environments. If a winner is
         only certain in these, `Fit.decision.standing` is "winner_on_these". "these": the observed
         environments only.
+    looks
+        Planned looks, such as `tp.Looks(14, look=5)`: this is the fifth of 14. The candidates and all
+        confidence intervals of contrasts then hold at all planned looks together, and you may stop at any of
+        them. They are shorter than with `anytime`.
 
     Examples
     --------
@@ -186,6 +192,7 @@ def fit(
             robust=robust,
             winsorize=winsorize,
             about=about,
+            looks=looks,
         ),
     )
     return analyze_log(data, options).fit

@@ -22,6 +22,7 @@ def fit_to_dict(fit: Fit) -> dict[str, Any]:
         "candidates": list(decision.candidates) or None,
         "confidence": fit.confidence,
         "anytime": fit.anytime,
+        **({} if fit.looks is None else {"looks": fit.looks.to_dict(1.0 - fit.confidence)}),
         "direction": fit.direction,
         "variance": fit.variance,
         "prior": fit.prior,

@@ -26,6 +26,7 @@ from tideproof.analysis.arm_comparisons import (
     Contrast,
     Decision,
     Doubt,
+    RepeatedBounds,
     anytime_critical_values,
     best_probabilities,
     compare_arms,
@@ -54,7 +55,7 @@ from tideproof.analysis.scale_choice import (
 from tideproof.analysis.scales.scale_protocol import ScaleFit
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.within_label_test import WithinLabelTest
-from tideproof.analysis.words.decision_text import groups_text
+from tideproof.analysis.words.decision_text import groups_text, validity_text
 from tideproof.analysis.words.fit_text import summary, verdict
 from tideproof.checks import Direction, Prior
 from tideproof.core.kernel_state_arrays import Floats
@@ -67,6 +68,9 @@ from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
+from tideproof.stats.looks.look_bounds import LookBounds
+from tideproof.stats.looks.look_plan import Looks, check_looks
+from tideproof.stats.looks.past_information import pair_errors, past_information
 from tideproof.stats.pairs.between_environment_pairs import (
     environments_needed,
     for_similar_environments,
@@ -105,6 +109,8 @@ class Fit:
         Prior distribution behind `p_best`, as in `fit`.
     anytime
         Whether candidates, comparisons and contrasts hold at all looks together, as in `fit`.
+    looks
+        Planned looks at which they hold together, as in `fit`; None without a plan.
     tide
         Estimate of a hidden tide, for a log without environments; else None.
     bins
@@ -132,6 +138,7 @@ class Fit:
     groups : lists of arms; only arms of the same list can be compared.
     about, about_requested : which environments the comparisons are about, and were requested to be about.
         With few environments and with some models only statements about these are possible.
+    looks : planned looks; None without a plan.
     uninformative : number of environments with a single arm. They are allowed, but contribute nothing to
         comparisons.
     """
@@ -153,8 +160,10 @@ class Fit:
         robust: Robust | None = None,
         about: About = "similar",
         winsorized: bool = False,
+        looks: Looks | None = None,
     ) -> None:
         self.winsorized = winsorized
+        self.looks = None if looks is None else check_looks(looks, anytime, adaptive)
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
         if robust is not None:
@@ -181,8 +190,9 @@ class Fit:
         self.scale: ScaleName = self.choice.name
         self._estimate, self.lifts = self._on.found, SCALE_PROPERTIES[self.scale].lifts
         mixed = self._estimate.mixed
-        if mixed is not None and anytime:
-            raise InputError(f"anytime=True is not supported with variance={variance!r}; use variance='auto'")
+        if mixed is not None and self.repeated:
+            asked = "anytime=True" if anytime else "looks="
+            raise InputError(f"{asked} is not supported with variance={variance!r}; use variance='auto'")
         self.sigma = finite_or_none(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
         self._groups = [group for _, group in group_members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
@@ -212,6 +222,7 @@ class Fit:
         anytime: bool = False,
         robust: Robust | None = None,
         about: About = "similar",
+        looks: Looks | None = None,
     ) -> Fit:
         """Estimate the arm means from three sequences: arm, environment and reward of each observation."""
         found = cells_from_arrays(arm, environment, reward, logs=scale == "log")
@@ -226,7 +237,18 @@ class Fit:
             anytime=anytime,
             robust=robust,
             about=about,
+            looks=looks,
         )
+
+    @property
+    def repeated(self) -> bool:
+        """Whether comparisons of arms hold at several looks together, planned ones or any."""
+        return self.anytime or self.looks is not None
+
+    @property
+    def validity(self) -> str:
+        """The looks at which comparisons of arms hold together, as text; empty if there is only one."""
+        return validity_text(self.anytime, self.looks)
 
     def _possible_scope(self, about: About, variance: Variance) -> About:
         """Return which environments the comparisons are about: the requested ones, if that is possible.
@@ -244,9 +266,9 @@ class Fit:
 
     def _is_bounded(self, found: Estimate) -> bool:
         """Return whether the intervals are finite: with `anytime` they need more environments."""
-        always = self._ever(self.scale)
-        if always is None:
+        if not self.anytime:
             return True
+        always = AnytimeBounds(mixture_variance(self.scale, self.cells, self._sigma), self.adaptive)
         groups = [group for group in self._groups if group.size > 1]
         return all(
             bool(np.all(np.isfinite(always.with_best(*found.of_group(group), 1.0 - self.confidence))))
@@ -524,10 +546,10 @@ class Fit:
         """Number of further environments that would probably show that the leader is the best in others.
 
         It assumes that the estimated leads over the other candidates are the true ones. None if the best arm
-        of the observed environments is unknown, with `anytime`, and if more than 20 times as many as observed
-        were needed.
+        of the observed environments is unknown, with `anytime` or `looks`, and if more than 20 times as many
+        as observed were needed.
         """
-        if self.anytime or self.about == "these":
+        if self.repeated or self.about == "these":
             return None
         if self.decision.doubt not in ("other environments", "unequal differences"):
             return None
@@ -609,9 +631,9 @@ class Fit:
 
         The confidence level of the interval is that of the fit, unless `confidence` is given. The interval is
         for two arms that were chosen in advance; pass `picked=True` if they are the best arm and its
-        runner-up. With `anytime` it holds at all looks: without `confidence` for all contrasts at once, with
-        `confidence` for this contrast alone. `about="these"` makes it a statement about the observed
-        environments only.
+        runner-up. With `anytime` or `looks` it holds at all looks: without `confidence` for all contrasts at
+        once, with `confidence` for this contrast alone. `about="these"` makes it a statement about the
+        observed environments only.
 
         Raises
         ------
@@ -691,11 +713,22 @@ class Fit:
         each = list(zip(others, rest, strict=True))
         return compare_leader((decision.best, i), each, self._on, found, critical, self.adaptive)
 
-    def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
-        """Return anytime-valid confidence bounds of differences of arms; None if they were not requested."""
-        if not self.anytime:
+    @cached_property
+    def _look_bounds(self) -> LookBounds | None:
+        """Confidence bounds of differences of arms that hold at all planned looks; None without a plan."""
+        if self.looks is None:
             return None
+        return LookBounds(self.looks, past_information(self.looks, self._estimate, self.cells))
+
+    def _ever(self, scale: ScaleName) -> RepeatedBounds | None:
+        """Return confidence bounds of differences of arms that hold at several looks; None for one look."""
+        if not self.anytime:
+            return self._look_bounds
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
+
+    def pair_variances(self) -> dict[tuple[str, str], float]:
+        """Return the variance of the difference of each pair of arms, for a file of planned looks."""
+        return pair_errors(self._estimate, self.cells)
 
     def gaps(self, a: Any, b: Any) -> Table:
         """Return the difference or lift of two arms in each environment that contains both.

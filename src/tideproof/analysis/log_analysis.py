@@ -18,6 +18,7 @@ from tideproof.analysis.arm_lookup import find_arm, match_arm
 from tideproof.analysis.fit_result import Fit
 from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
 from tideproof.analysis.log_without_environments import TideEstimate, fit_tide_or_bins, most_rows
+from tideproof.analysis.look_record import LookRecord
 from tideproof.analysis.time_bins import TimeBins
 from tideproof.analysis.within_label_test import MOST, WithinLabelTest, compare_with_shorter
 from tideproof.data.cell_reader import CellReading, ReadOptions, columns_in_name, read_cells
@@ -28,6 +29,7 @@ from tideproof.data.date_order import split_date_order
 from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
+from tideproof.stats.looks.look_plan import without_record
 from tideproof.text import format_count, quote_if_needed
 
 if TYPE_CHECKING:
@@ -330,11 +332,25 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
     low, reward = options.comparisons.low, reading.columns.reward
     lower = options.statistics.direction == "minimize" or reward in low
     with observer.working(f"comparing {format_count(len(reading.found.cells.arms), 'arm')}"):
+        options = _record_look(reading, options, lower)
         fit = _fit_cells(reading.found.cells, options, lower, reading)
         guardrails = {
             name: _fit_cells(cells, options, name in low) for name, cells in reading.guardrails.items()
         }
     return LogAnalysis(options, reading, fit, guardrails)
+
+
+def _record_look(reading: LogReading, options: AnalysisOptions, lower: bool) -> AnalysisOptions:
+    """Return the options with the past looks that the file of the plan holds; add this look to the file."""
+    asked = options.statistics
+    if asked.looks is None or asked.looks.file is None:
+        return options
+    once = replace(options, statistics=replace(asked, looks=None))
+    variances = _fit_cells(reading.found.cells, once, lower, reading).pair_variances()
+    record = LookRecord.open(asked.looks, asked.confidence)
+    plan = record.resolve(asked.looks, variances)
+    record.with_look(plan, variances).save(asked.looks.file)
+    return replace(options, statistics=replace(asked, looks=plan))
 
 
 def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: LogReading | None = None) -> Fit:
@@ -358,5 +374,6 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         inside=None if reading is None else reading.inside,
         robust=asked.robust,
         about=options.about,
+        looks=asked.looks if reading is not None or asked.looks is None else without_record(asked.looks),
         winsorized=reading is not None and reading.found.winsorizing is not None,
     )

@@ -17,6 +17,7 @@ from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.checks import Direction, Prior, require_prior
 from tideproof.data import Decimal, Missing
 from tideproof.errors import InputError, UnknownName
+from tideproof.stats.looks.look_plan import Looks, check_looks
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
 from tideproof.text import join_names
 
@@ -76,6 +77,7 @@ class StatisticsOptions:
     robust: Robust | None = None
     winsorize: float | None = None
     about: About = "similar"
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,8 @@ class AnalysisOptions:
                 robust, by = self.spell("robust"), self.spell("by")
                 raise InputError(f"{robust} cannot be combined with {by}: analyze the segments one by one")
         require_prior(statistics.prior)
+        if statistics.looks is not None:
+            check_looks(statistics.looks, statistics.anytime, statistics.adaptive)
         if columns.hidden_tide:
             self._check_hidden_tide()
         _ = self.variance
@@ -171,6 +175,7 @@ class AnalysisOptions:
             "by": comparisons.by,
             "robust": statistics.robust,
             "anytime": statistics.anytime,
+            "looks": statistics.looks,
         }
         given = [self.spell(name) for name, value in asked.items() if value]
         given += ["several rewards"] if comparisons.guardrails else []

@@ -27,6 +27,7 @@ from tideproof.data.cell_reader import CellReading
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
+from tideproof.stats.looks.look_plan import Looks, without_record
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
 from tideproof.stats.variance.variance_models import Variance
@@ -47,7 +48,7 @@ class Segments:
     left_out : segments without a fit, each with the reason.
     confidence : probability that all statements about winners hold.
     heterogeneity : test of the hypothesis that arms differ by the same amount in all segments. None where it
-        cannot be made, and with `anytime`, because the test is valid for one inspection only.
+        cannot be made, and with `anytime` or `looks`, because the test is valid for one inspection only.
     """
 
     by: str
@@ -96,7 +97,7 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: which arm wins in which segments, and whether arms differ equally in all segments."""
-        sure = confidence_text(self.confidence, self.pooled.anytime, "for all segments together")
+        sure = confidence_text(self.confidence, self.pooled.validity, "for all segments together")
         return f"{segments_text(self.winners, len(self.fits), sure)}{self._alike}"
 
     @property
@@ -156,6 +157,7 @@ def segments(
     adaptive: bool = False,
     winsorize: float | None = None,
     about: About = "similar",
+    looks: Looks | None = None,
     **options: Unpack[LogOptions],
 ) -> Segments:
     """Estimate the arm means of a log separately in each segment, such as each country or device.
@@ -167,7 +169,7 @@ def segments(
     ----------
     data, arm, environment, reward, direction, confidence, variance, scale, anytime, adaptive
         As in `fit`.
-    winsorize, about
+    winsorize, about, looks
         As in `fit`, whose other options are accepted, too. Every segment has environments of its own. A log
         of an adaptive run needs `anytime`.
     by
@@ -191,6 +193,7 @@ def segments(
             adaptive=adaptive,
             winsorize=winsorize,
             about=about,
+            looks=looks,
         ),
         comparisons=ComparisonOptions(by=by),
     )
@@ -224,14 +227,22 @@ def fit_segments(
         raise InputError(f"no segment of {by!r} has two arms to compare")
     each = 1.0 - (1.0 - confidence) / len(used) if adaptive else confidence ** (1.0 / len(used))
     made = partial(
-        Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive, about=asked.about
+        Fit,
+        direction=direction,
+        variance=variance,
+        anytime=anytime,
+        adaptive=adaptive,
+        about=asked.about,
+        looks=None if asked.looks is None else without_record(asked.looks),
     )
     pooled = made(found.cells, confidence=confidence, scale=scale, about=options.about)
     fits = {}
     for segment, part in used.items():
         seen = part.seen()
         fits[segment] = made(seen, confidence=each, scale=_segment_scale(seen, scale, variance, pooled.scale))
-    return Segments(by, fits, pooled, apart, confidence, None if anytime else _test_heterogeneity(used))
+    return Segments(
+        by, fits, pooled, apart, confidence, None if pooled.repeated else _test_heterogeneity(used)
+    )
 
 
 def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:

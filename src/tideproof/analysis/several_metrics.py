@@ -22,6 +22,7 @@ from tideproof.analysis.scale_choice import ScaleChoice
 from tideproof.analysis.versus_control import against, read_interval
 from tideproof.analysis.words.decision_text import guardrails_text, leading_control_text, metric_text
 from tideproof.analysis.words.fit_text import contrast_format
+from tideproof.stats.looks.look_plan import Looks
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html
 
@@ -117,6 +118,7 @@ def metrics(
     anytime: bool = False,
     winsorize: float | None = None,
     about: About = "similar",
+    looks: Looks | None = None,
     **options: Unpack[LogOptions],
 ) -> Metrics:
     """Estimate the arm means of a log in each of several metrics (reward columns) of the same rows.
@@ -125,7 +127,7 @@ def metrics(
 
     Parameters
     ----------
-    data, arm, environment, confidence, variance, scale, winsorize, about
+    data, arm, environment, confidence, variance, scale, winsorize, about, looks
         As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `winsorize` applies
         to the first metric only.
     rewards
@@ -154,6 +156,7 @@ def metrics(
             anytime=anytime,
             winsorize=winsorize,
             about=about,
+            looks=looks,
         ),
         comparisons=ComparisonOptions(guardrails=rewards[1:], low=low),
     )

@@ -81,7 +81,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
             continue
         found = fit.contrast(arm, control, confidence=confidence, about=fit.sure_about)
         low, high = found.low, found.high
-        lift = _lift(found, rows[arm], rows[control], confidence, fit.lifts, fit.anytime)
+        lift = _lift(found, rows[arm], rows[control], confidence, fit.lifts, fit.repeated)
         p = None if found.p is None else _sidak(count, found.p)
         values = (found.estimate, low, high, p, *lift, read_interval(low, high, fit.direction))
         for name, value in zip(_COLUMNS[1:], values, strict=True):
@@ -120,7 +120,7 @@ def _lift(
     control: dict[str, Any],
     confidence: float,
     lifts: bool,
-    anytime: bool,
+    repeated: bool,
 ) -> tuple[float | None, float | None, float | None]:
     """Return the lift of an arm over the control arm, with the bounds of its confidence interval.
 
@@ -137,11 +137,11 @@ def _lift(
         return lift, None, None
     xx, yy = arm["se"] ** 2, control["se"] ** 2
     xy = 0.5 * (xx + yy - found.se**2)
-    if anytime and found.low is not None and found.high is not None:  # confidence level of one look as wide
+    if repeated and found.low is not None and found.high is not None:  # confidence level of one look as wide
         confidence = 1.0 - f_tail(
             (0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.degrees_of_freedom
         )
-    elif anytime:
+    elif repeated:
         return lift, None, None
     low, high = fieller_interval(
         arm["mean"], control["mean"], xx, xy, yy, found.degrees_of_freedom, confidence

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.option_types import parse_number, read_expected, read_share, spell_option
+from tideproof.commands.option_types import (
+    parse_number,
+    read_expected,
+    read_numbers,
+    read_share,
+    spell_option,
+)
 from tideproof.errors import InputError
 from tideproof.files import check_writable, write_text_atomically
 from tideproof.text import public_url
+
+if TYPE_CHECKING:
+    from tideproof.stats.looks.look_plan import Looks
 
 EXIT_CODES = {"winner": 0, "winner_on_these": 5, "open": 3, "not_comparable": 4}
 EXITS = {
@@ -102,6 +111,18 @@ def analyze_command(
     anytime: Annotated[
         bool, _statistic("Intervals stay valid at every repeated analysis.", "--anytime")
     ] = False,
+    looks: Annotated[
+        float | None,
+        _statistic("Planned number of looks (above).", metavar="NUMBER", parser=parse_number),
+    ] = None,
+    look: Annotated[
+        float | None, _statistic("Which of them this is, from 1.", metavar="NUMBER", parser=parse_number)
+    ] = None,
+    spending: Annotated[str | None, _choice("pocock or obrien-fleming.")] = None,
+    past_looks: Annotated[
+        str | None, _statistic("Looks made before, such as 1,2,4.", metavar="NUMBERS")
+    ] = None,
+    look_file: Annotated[Path | None, _statistic("File of the plan and its looks.", metavar="PATH")] = None,
     about: Annotated[str, _choice("similar or these environments (above).")] = "similar",
     robust: Annotated[
         str | None, _statistic("'cells' excludes outlying arm-environment pairs.", metavar="cells")
@@ -136,6 +157,9 @@ def analyze_command(
       own-interaction+by-arm
     * --about is similar (default): a winner is the best on average over environments like these, future ones
       included; or these: a winner is the best in the observed environments
+    * --looks 14 --look 5: this is the fifth of 14 planned looks; the results of all looks hold together.
+      --spending pocock (default) ends tests earliest; obrien-fleming spends the error mostly on the last
+      looks. --look-file plan.json stores the looks that were made
     * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
       normal distribution; shown only if one arm is clearly the best) or flat (all differences are equally
       likely)
@@ -183,6 +207,7 @@ def analyze_command(
             robust=cast(Any, robust),
             winsorize=None if winsorize is None else read_share(winsorize),
             about=cast(Any, about),
+            looks=_read_looks(looks, look, spending, past_looks, look_file),
         ),
         comparisons=ComparisonOptions(
             control=control,
@@ -211,6 +236,29 @@ def analyze_command(
     asked_for = about == "these" and report.standing == "winner_on_these"
     if (code := EXIT_CODES[report.standing]) and not asked_for:
         raise typer.Exit(code)
+
+
+def _read_looks(
+    looks: float | None, look: float | None, spending: str | None, past: str | None, file: Path | None
+) -> Looks | None:
+    """Return the planned looks that the options describe; None if no option is about looks."""
+    from tideproof.analysis.look_record import read_record
+    from tideproof.stats.looks.look_plan import Looks
+
+    check_writable(file)
+    if looks is None and file is not None and file.exists():
+        stored = read_record(file)
+        looks, spending = stored.looks, spending or stored.spending
+    if looks is None:
+        given = {"--look": look, "--spending": spending, "--past-looks": past, "--look-file": file}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(
+                    f"{option} needs a plan: give the number of planned looks, such as --looks 14"
+                )
+        return None
+    before = None if past is None else read_numbers("--past-looks", past)
+    return Looks(looks, look=look, spending=cast(Any, spending or "pocock"), past=before, file=file)
 
 
 COMMAND = Command(

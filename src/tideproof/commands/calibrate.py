@@ -75,6 +75,7 @@ def calibrate_command(
     * stops: stopping rules; by default in 200 worlds, or in 20 for the budget 5000
     * ends: final intervals of adaptive runs; by default in the worlds of the paper and 40 more
     * looks: intervals that stay valid however often a growing log is analyzed
+    * planned_looks: the same for a planned number of looks, some of them missed or early
     * chances: probabilities of being the best
     * plans: error rates of the tests that tideproof plan suggests
     * interactions: intervals if environments shift some arms more than others

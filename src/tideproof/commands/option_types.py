@@ -66,6 +66,20 @@ def read_budgets(text: str) -> list[int]:
     return found
 
 
+def read_numbers(option: str, text: str) -> list[float]:
+    """Parse numbers that are separated by commas, as the value of an option.
+
+    >>> read_numbers("--past-looks", "1, 2,4.5")
+    [1.0, 2.0, 4.5]
+    """
+    try:
+        return [float(part) for part in text.split(",") if text.strip()]
+    except ValueError:
+        raise InputError(
+            f"{option} must be numbers separated by commas, such as 1,2,4, not {text!r}"
+        ) from None
+
+
 def read_whole(text: Any) -> int | None:
     """Parse a whole number, or return None if the text is not a whole number.
 

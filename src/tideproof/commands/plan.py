@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from tideproof.plans.look_costs import LookCosts
     from tideproof.plans.pilot_study import Pilot
     from tideproof.plans.plan_result import Plan
 
@@ -49,6 +50,7 @@ def plan_command(
     lift: Annotated[
         float | None, number_option("Relative lift over the other arms: 0.1 means 10 %.", "Conversions")
     ] = None,
+    looks: Annotated[int | None, whole_option("Costs of so many planned looks.", "Test")] = None,
     log: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +86,9 @@ def plan_command(
     The test is simulated in the least favourable case: one best arm, and all others equal. The probability
     that the test selects a wrong arm is then at most --error. By default, there are as many replications as a
     few seconds allow.
+
+    With --looks 14 the test has an even split and ends after at most 14 environments. The result says how
+    long it lasts if it is analyzed once, after each environment as planned, or at any time.
     """
     from rich.console import Console
 
@@ -96,6 +101,27 @@ def plan_command(
         raise InputError(
             "--arm, --environment, --reward and --table can be used only with --from FILE, the pilot log"
         )
+    if looks is not None:
+        if log is not None:
+            raise InputError("--looks cannot be combined with --from: give the parameters of the test")
+        from tideproof.plans.look_costs import plan_looks_with_names
+
+        costs = plan_looks_with_names(
+            spell_option,
+            looks,
+            arms=arms,
+            gap=gap,
+            sigma=sigma,
+            rate=rate,
+            lift=lift,
+            per_environment=per_environment,
+            error=error,
+            replications=replications,
+            seed=seed,
+        )
+        _show_look_costs(Console(), costs, as_json)
+        _save(costs, csv, plot, as_json)
+        return
     pilot = None if log is None else _read_pilot(log, arm, environment, reward, table)
     found = plan_with_names(
         spell_option,
@@ -115,6 +141,11 @@ def plan_command(
         typer.echo(json.dumps(found.to_dict()))
     else:
         show(Console(), found)
+    _save(found, csv, plot, as_json)
+
+
+def _save(found: Plan | LookCosts, csv: Path | None, plot: Path | None, as_json: bool) -> None:
+    """Write the curve and the picture of a plan to the given files."""
     if csv is not None:
         found.curve.to_csv(csv)
     if plot is not None:
@@ -124,12 +155,43 @@ def plan_command(
             typer.echo(f"{what}: {path}", err=as_json)
 
 
+def _show_look_costs(console: Console, found: LookCosts, as_json: bool) -> None:
+    """Print how long a test lasts with one look, planned looks and looks at any time."""
+    from rich.text import Text
+
+    from tideproof.report.table_layout import Column, make_tables
+
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+        return
+    rows = found.table.to_dicts()
+    named = {
+        look: [f"{100 * row['named']:.1f}" for row in found.curve if row["look"] == look]
+        for look in sorted({round(share * found.looks) for share in (0.25, 0.5, 0.75, 1.0)} - {0})
+    }
+    columns = [
+        Column("mean\nduration", [f"{row['mean_looks']:.1f}" for row in rows]),
+        Column("mean pulls", [f"{row['pulls']:,}" for row in rows]),
+        *(Column(f"% named\nby look {look}", shares) for look, shares in named.items()),
+        Column("width of the\nlast interval", [f"{row['width']:.2f}" for row in rows]),
+    ]
+    console.print(Text(found.sentence))
+    console.print(Text(found.advice))
+    console.print()
+    caption = "Durations are in environments. Widths are relative to those of one look."
+    for table in make_tables(
+        Column("looks", [row["design"] for row in rows], left=True), columns, console.width, caption=caption
+    ):
+        console.print(table)
+
+
 COMMAND = Command(
     "plan",
     plan_command,
     examples=(
         "tideproof plan --arms 5 --gap 0.3 --sigma 1 --per-environment 200",
         "tideproof plan --arms 3 --rate 0.03 --lift 0.1 --per-environment 20000",
+        "tideproof plan --arms 2 --gap 0.1 --per-environment 200 --looks 14",
         "tideproof plan --from pilot.csv --gap 0.3 --plot plan.png",
     ),
     hint="tideproof serve runs the test as a web service, tp.Experiment in a Python program",

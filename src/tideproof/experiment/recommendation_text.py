@@ -15,6 +15,7 @@ from tideproof.analysis.words.decision_text import (
     leader_text,
     level_text,
     no_selection_text,
+    validity_text,
     winner_text,
 )
 from tideproof.experiment.reward_kinds import REWARD_KINDS
@@ -125,7 +126,7 @@ def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> 
     difference, low, high = found.margin or 0.0, found.low, found.high
     if found.direction == "minimize":
         difference, low, high = -difference, _negated(high), _negated(low)
-    interval = interval_name(0.95, found.anytime) if with_interval else ""
+    interval = interval_name(0.95, validity_text(found.anytime)) if with_interval else ""
     rival = quote_if_needed(found.runner_up)
     return lead_text(figures, found.direction, rival, difference, (low, high), interval)
 

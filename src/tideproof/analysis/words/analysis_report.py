@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from tideproof.analysis.segments import Segments
     from tideproof.analysis.several_metrics import Metrics
     from tideproof.analysis.versus_control import ControlComparison
+    from tideproof.stats.looks.look_plan import Looks
 
 _TESTED = (None, "several candidates", "other environments")  # doubts of a decision by tests
 _WARNINGS = 3  # largest number of sentences of warnings
@@ -221,6 +222,8 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
             "Comparisons of arms are valid however often the results are inspected; intervals of single "
             "means are valid for one inspection only."
         )
+    if fit.looks is not None:
+        notes.append(_looks_note(fit.looks, fit.confidence))
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")
@@ -236,6 +239,20 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
     return notes
+
+
+def _looks_note(plan: Looks, confidence: float) -> str:
+    """Return the note on the planned looks: what is spent, what holds, and what an early stop does."""
+    spent = plan.error_spent(1.0 - confidence)
+    share = f"{100 * spent[-1]:.2g} of {100 * (1 - confidence):.2g} % of error probability are spent"
+    last = plan.made[-1] >= plan.looks
+    after = "this is the last look" if last else "you may stop at any look"
+    return (
+        f"{plan.text.capitalize()} ({plan.spending} spending; {share}): comparisons of arms hold at all "
+        f"planned looks together, and {after}. If a test is stopped because an arm was named, its estimated "
+        "lead is on average too large; the interval still covers. Intervals of single means are valid for "
+        "one look only."
+    )
 
 
 def _scope_note(fit: Fit) -> list[str]:
@@ -329,7 +346,7 @@ def _gain_of_weights(fit: Fit) -> tuple[float, float]:
 def _two_arms_note(fit: Fit) -> list[str]:
     """Return a note with the one-sided p-value of the best arm if there are only two arms; else no note."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
-    if fit.anytime or len(fit.cells.arms) != 2 or doubt not in _TESTED:
+    if fit.repeated or len(fit.cells.arms) != 2 or doubt not in _TESTED:
         return []
     found = fit.lead_contrast
     if (p := found.p) is None:

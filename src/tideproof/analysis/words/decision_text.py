@@ -24,6 +24,7 @@ from tideproof.text import (
 
 if TYPE_CHECKING:
     from tideproof.analysis.arm_comparisons import About, Doubt
+    from tideproof.stats.looks.look_plan import Looks
 
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
 IS_BEST, CANNOT_BE_EXCLUDED, TO_NAME_BEST = "is best", "cannot be excluded", "to name a best arm"
@@ -53,22 +54,32 @@ def level_text(confidence: float, digits: int = 6) -> str:
     return f"{100 * confidence:.{digits}g} %"
 
 
-def confidence_text(confidence: float, anytime: bool = False, scope: str = "", digits: int = 6) -> str:
-    """Return the confidence of a statement as text; `scope` names the statements for which it holds.
+def confidence_text(confidence: float, validity: str = "", scope: str = "", digits: int = 6) -> str:
+    """Return the confidence of a statement as text.
 
-    >>> confidence_text(0.95, anytime=True), confidence_text(0.9, scope="for all segments together")
+    `scope` names the statements for which it holds together, and `validity` the looks.
+
+    >>> confidence_text(0.95, validity_text(True)), confidence_text(0.9, scope="for all segments together")
     ('95 % confidence, valid at every inspection', '90 % confidence for all segments together')
     """
-    return f"{level_text(confidence, digits)} confidence{scope and f' {scope}'}{_anytime_suffix(anytime)}"
+    return f"{level_text(confidence, digits)} confidence{scope and f' {scope}'}{validity and f', {validity}'}"
 
 
-def interval_name(confidence: float, anytime: bool = False) -> str:
+def interval_name(confidence: float, validity: str = "") -> str:
     """Return the name of a confidence interval, such as "95 % confidence interval"."""
-    return f"{level_text(confidence)} confidence interval{_anytime_suffix(anytime)}"
+    return f"{level_text(confidence)} confidence interval{validity and f', {validity}'}"
 
 
-def _anytime_suffix(anytime: bool) -> str:
-    return ", valid at every inspection" if anytime else ""
+def validity_text(anytime: bool, looks: Looks | None = None) -> str:
+    """Return the looks at which statements hold together as text; empty if there is only one look.
+
+    >>> from tideproof.stats.looks.look_plan import Looks
+    >>> validity_text(False, Looks(14, look=5))
+    'valid at all planned looks'
+    """
+    if looks is not None:
+        return "valid at all planned looks"
+    return "valid at every inspection" if anytime else ""
 
 
 def winner_text(arm: Any, sure: str = "", where: str = "") -> str:

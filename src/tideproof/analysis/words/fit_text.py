@@ -93,7 +93,7 @@ def verdict(fit: Fit) -> str:
         return too_few_units_text(fit, fit.unit_tests, can_winsorize(fit))
     if decision.doubt == "too few events":
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
-    sure = confidence_text(fit.confidence, fit.anytime)
+    sure = confidence_text(fit.confidence, fit.validity)
     count = None if fit.cells.factors is not None else int(fit.cells.compares.sum())
     where, more, elsewhere = environments_text(fit.sure_about, count), None, ""
     if decision.doubt in ("other environments", "unequal differences"):
@@ -207,7 +207,7 @@ def summary(fit: Fit) -> str:
             f"environments with a single arm, which contribute nothing to comparisons of arms: "
             f"{fit.uninformative}"
         )
-    if fit.adaptive and not fit.anytime:
+    if fit.adaptive and not fit.repeated:
         lines.append(ADAPTIVE)
     return "\n".join(lines)
 

@@ -235,7 +235,7 @@ def _additivity_advice(fit: Fit) -> str:
     said, c = [], fit.cells
     if c.factors is not None or c.slope is not None:
         return ""
-    if fit.variance not in ("clustered", "by-unit") and not fit.anytime and fit.about_requested == "similar":
+    if fit.variance not in ("clustered", "by-unit") and not fit.repeated and fit.about_requested == "similar":
         python, terminal = "variance='interaction'", "--variance interaction"
         if fit.choice.requested and fit.lifts:
             python, terminal = f"{python} with scale='difference'", f"{terminal} --scale difference"

@@ -15,6 +15,7 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
     "stops": "wrong_stops",
     "ends": "final_interval_coverage",
     "looks": "repeated_looks",
+    "planned_looks": "planned_look_errors",
     "chances": "p_best_reliability",
     "plans": "plan_promises",
     "interactions": "interaction_coverage",

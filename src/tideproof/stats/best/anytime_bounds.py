@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.kernel_state_arrays import Floats
+from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.student_inference import normal_tail, pair_variances, student_from_normal
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
@@ -51,6 +51,10 @@ class AnytimeBounds(NamedTuple):
 
     usual: float
     joint: bool
+
+    def of_group(self, group: Ints) -> AnytimeBounds:
+        """Return the bounds of the pairs of arms in a group: the same for all groups."""
+        return self
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
         """Return the anytime-valid critical z-score for testing each pair of arms on its own: (k, k).

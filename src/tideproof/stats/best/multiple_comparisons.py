@@ -144,7 +144,8 @@ class ArmGroup:
         the tests of one arm against several are correlated.
     freedom : (k,) degrees of freedom of the comparisons with each arm.
     confidence : confidence level of all statements together.
-    always : (k, k) critical z-scores of each pair that hold at all looks; None if there is only one look.
+    always : (k, k) critical z-scores that hold at all looks, with a row for each arm that may be excluded and
+        a column for each other arm; None if there is only one look.
     allowance : standard errors to add to the critical z-scores of one look after an adaptive run.
     """
 
@@ -278,7 +279,7 @@ def beaten_by_leader(field: ArmGroup) -> NDArray[np.bool_]:
     if not field.known:
         return beaten
     leader = int(np.argmax(field.mu))
-    most: float | Floats = _largest_bar(field) if field.always is None else field.always[leader]
+    most: float | Floats = _largest_bar(field) if field.always is None else field.always[:, leader]
     lead = _roughly(field, most)
     arms = field.arms.tolist()
     close = [
@@ -291,7 +292,7 @@ def beaten_by_leader(field: ArmGroup) -> NDArray[np.bool_]:
         lead[close] = np.where(np.isnan(found), -np.inf, found)
     lead[leader] = -np.inf
     if field.always is not None:
-        return np.asarray(lead > field.always[leader])
+        return np.asarray(lead > field.always[:, leader])
     return _beyond_bars(field, lead, float(most))
 
 
@@ -354,11 +355,11 @@ def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
     An arm is excluded if another arm exceeds it by more than the critical z-score of the pair.
     """
     arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
-    behind = _roughly(field, bars[leader])
-    candidate: NDArray[np.bool_] = ~(behind > bars[leader])
+    behind = _roughly(field, bars[:, leader])
+    candidate: NDArray[np.bool_] = ~(behind > bars[:, leader])
     for i in np.flatnonzero(np.isnan(behind)).tolist():
         rivals = (r for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
-        candidate[i] = not any(field.pairs.deviate(arms[r], arms[i]) > bars[r, i] for r in rivals)
+        candidate[i] = not any(field.pairs.deviate(arms[r], arms[i]) > bars[i, r] for r in rivals)
     candidate[field.mu == field.mu.max()] = True  # The leader is always a candidate.
     return candidate
 

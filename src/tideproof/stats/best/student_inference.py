@@ -220,7 +220,7 @@ def dunnett_constants(C: Floats, freedom: Floats, confidence: float, which: Ints
     if K > _MANY:
         return np.asarray(bonferroni)
     found = np.full(K, np.nan)
-    for i, chance in _dunnett_functions(C, freedom, np.arange(K) if which is None else which):
+    for i, chance in dunnett_functions(C, freedom, np.arange(K) if which is None else which):
         found[i] = root_between(float(single[i]), float(bonferroni[i]), partial(_excess, chance, confidence))
     return found
 
@@ -245,12 +245,12 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
     if len(C) > _MANY:
         found[which] = 1.0 - (len(C) - 1.0) * stdtr(freedom[which], -d[which])
         return found
-    for i, chance in _dunnett_functions(C, freedom, which):
+    for i, chance in dunnett_functions(C, freedom, which):
         found[i] = chance(float(d[i]))
     return found
 
 
-def _dunnett_functions(
+def dunnett_functions(
     C: Floats, freedom: Floats, which: Ints
 ) -> Iterator[tuple[int, Callable[[float], float]]]:
     """Yield, for each arm as the control, the distribution function of the other arms' largest t statistic.

@@ -1,0 +1,1 @@
+"""Planned looks: spending functions, group-sequential boundaries, and bounds for several arms."""
