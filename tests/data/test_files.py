@@ -125,7 +125,7 @@ def test_text_in_a_parquet_file(tmp_path):
 
 def test_progress_is_reported(tmp_path, monkeypatch):
     """Of the group-by, from a thread that ends with it. How far DuckDB says it is depends on the machine."""
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_connection, "PROGRESS_PAUSE", 1e-4)
     path = write(tmp_path / "log.csv", log(200_000), "csv")
     seen = []
     before = threading.active_count()
@@ -137,7 +137,7 @@ def test_progress_is_reported(tmp_path, monkeypatch):
 
 
 def test_progress_is_never_negative(monkeypatch):
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_connection, "PROGRESS_PAUSE", 1e-4)
     told, seen, enough = iter([-1.0, 0.25, 62.5, *[99.0] * 10**6]), [], threading.Event()
 
     class Connection:
@@ -155,7 +155,7 @@ def test_progress_is_never_negative(monkeypatch):
 
 
 def test_no_progress_is_reported_after_the_end(monkeypatch):
-    monkeypatch.setattr(duckdb_connection, "_PAUSE", 1e-4)
+    monkeypatch.setattr(duckdb_connection, "PROGRESS_PAUSE", 1e-4)
     seen, begun = [], threading.Event()
 
     class Slow:
@@ -220,8 +220,8 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     data = {"id": [f"u{i:04}" for i in range(rows)], "day": ["mon"] * rows, "sales": [1.0] * rows}
     path = write(tmp_path / "log.csv", data, "csv")
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 299)
-    monkeypatch.setattr(group_by_sql, "_SAMPLE", 300)
-    monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size - 1)
+    monkeypatch.setattr(group_by_sql, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", path.stat().st_size - 1)
     with pytest.raises(
         InputError, match=r"^the log has 300 or more different arms \('u0000', 'u0299', …\), but at most"
     ):
@@ -230,12 +230,12 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 300)  # of the sample just so many
     with pytest.raises(InputError, match=r"^the log has 1,000 different arms"):
         cells(path, "id", "day", "sales")
-    monkeypatch.setattr(duckdb_files, "_LONG", path.stat().st_size)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", path.stat().st_size)
     with pytest.raises(
         InputError, match=r"^the log has 1,000 different arms \('u0000', 'u0001', 'u0002', …\), but at most"
     ):
         cells(path, "id", "day", "sales")
-    monkeypatch.setattr(duckdb_files, "_LONG", 0)
+    monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", 0)
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
     assert len(cells(path, "id", "day", "sales").arms) == rows
 

@@ -98,7 +98,7 @@ def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monk
         return [pairs.lower(2, 0, 1.96), pairs.upper(2, 0, 1.96)]
 
     exactly = limits()
-    monkeypatch.setattr(scale_union, "_MANY", 0)
+    monkeypatch.setattr(scale_union, "MOST_SCORE_CELLS", 0)
     width = exactly[1] - exactly[0]
     assert limits() != exactly
     assert limits() == pytest.approx(exactly, abs=0.05 * width)

@@ -211,3 +211,32 @@ def test_a_constant_that_is_read_on_import_is_tested_by_what_imports_it(tiny):
 def ids(tiny, change):
     shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
     return [line.split()[0] for line in shown if line.endswith(change)]
+
+
+def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_changed(tiny):
+    measured = "Running 1 test files once"
+    before = run(tiny, "--count", "0", "--patience", "0.5")
+    assert measured in before.stdout
+    (tiny / "src/tiny/arithmetic.py").write_text("LIMIT = None\n" + SOURCE.replace("max(x, y)", "max(y, x)"))
+    after = run(tiny, "--count", "0", "--patience", "0.5")
+    assert measured not in after.stdout
+    assert survivors(before.stdout) == {"max(x, y)  ->  min(x, y)", "row[i]  ->  row[i - 1]"}
+    assert survivors(after.stdout) == {"max(y, x)  ->  min(y, x)", "row[i]  ->  row[i - 1]"}
+    (tiny / "tests/test_tiny.py").write_text(TESTS.replace("[1.0, 2.0]) == 3.0", "[]) == 0.0"))
+    weaker = run(tiny, "--count", "0", "--patience", "0.5")
+    assert measured in weaker.stdout
+    assert len(survivors(weaker.stdout)) > 2
+
+
+def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(tiny):
+    (tiny / "tests/far").mkdir()
+    (tiny / "tests/far/test_far.py").write_text(
+        "from tiny.arithmetic import unseen\n\ndef test_unseen():\n    assert unseen(1, 2) == 2\n"
+    )
+    (tiny / "targets.toml").write_text(TARGETS.replace('["tests"]', '["tests", "tests/far"]'))
+    near = run(tiny, "--count", "0", "--patience", "0.5", "--near")
+    assert survivors(near.stdout) == {"max(x, y)  ->  min(x, y)", "row[i]  ->  row[i - 1]"}
+    assert "test_far" not in near.stdout
+    both = run(tiny, "--count", "0", "--patience", "0.5")
+    assert survivors(both.stdout) == {"row[i]  ->  row[i - 1]"}
+    assert "The other tests of 2 mutants" in both.stdout

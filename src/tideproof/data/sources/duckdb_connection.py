@@ -13,7 +13,7 @@ from tideproof.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-_PAUSE = 0.2  # seconds between two progress reports
+PROGRESS_PAUSE = 0.2  # seconds between two progress reports
 
 
 class FileGuard(NamedTuple):
@@ -119,7 +119,7 @@ def report_progress(connection: duckdb.DuckDBPyConnection, progress: Progress | 
 
     def report() -> None:
         """Call `progress` with the percentage done, a few times per second until the query ends."""
-        while not done.wait(_PAUSE):
+        while not done.wait(PROGRESS_PAUSE):
             progress(max(0.0, connection.query_progress()))
 
     thread = threading.Thread(target=report, daemon=True)

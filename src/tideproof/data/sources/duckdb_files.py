@@ -43,7 +43,7 @@ _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json":
 _PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 UPLOAD_KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")  # accepted by the web page
-_LONG = 2**24  # bytes; larger files are sampled before all rows are read
+MOST_UNSAMPLED_BYTES = 2**24  # bytes; larger files are sampled before all rows are read
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES = 100  # number of first lines that are searched for the header
 _SAMPLE = 20_480  # rows from which DuckDB infers types
@@ -274,7 +274,14 @@ class FileSource:
             elif sql_type == "JSON":  # values of several types; removes the quotes around text
                 rows = f"(SELECT * REPLACE ({quote_name(name)} ->> '$' AS {quote_name(name)}) FROM {rows})"
                 types = types | {name: "VARCHAR"}
-        return SqlRows(self.run, rows, types, compensated_mean_sql, sampled=files.bytes > _LONG, quick=True)
+        return SqlRows(
+            self.run,
+            rows,
+            types,
+            compensated_mean_sql,
+            sampled=files.bytes > MOST_UNSAMPLED_BYTES,
+            quick=True,
+        )
 
 
 def _fetch_file_types(run: Query, files: Files) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tideproof.stats.scales.scale_properties import SCALE_PROPERTIES, ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
 _AGREE = 0.2  # Differences between scales below this many standard errors are ignored.
-_MANY = 20_000  # With more cells, Wald tests replace the slower score tests.
+MOST_SCORE_CELLS = 20_000  # With more cells, Wald tests replace the slower score tests.
 _FAR = 50.0  # A log ratio that is practically infinite without overflow in exp.
 
 
@@ -118,7 +118,7 @@ def quick_tests(found: Estimate) -> Pairs:
 
     For very large data these are the quicker Wald tests.
     """
-    many = _scale(found).cells.n.size > _MANY
+    many = _scale(found).cells.n.size > MOST_SCORE_CELLS
     return WaldPairs(found.mu, found.covariance, found.freedom) if many else found.pairs
 
 
