@@ -79,7 +79,7 @@ def _test_mutants(
                 print(f"The other tests of {len(left)} mutants:", flush=True)
                 units = {package: tests[package] for package in {package_of_file[m.file] for m in left}}
             else:
-                units = {package: tests[package][:1] for package in {package_of_file[m.file] for m in left}}
+                units = {package: tests[package][:2] for package in {package_of_file[m.file] for m in left}}
             found = maps.measure({unit for some in units.values() for unit in some}, options.jobs)
             _run_mutants(copy, left, units, package_of_file, found, options, results)
     known = [
@@ -101,7 +101,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="list the mutants without testing them")
     parser.add_argument(
-        "--near", action="store_true", help="run only the first tests of each package: more seem to survive"
+        "--near", action="store_true", help="run only the first two entries of the tests of each package: more survive"
     )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument(
