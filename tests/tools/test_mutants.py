@@ -240,3 +240,24 @@ def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(t
     both = run(tiny, "--count", "0", "--patience", "0.5")
     assert survivors(both.stdout) == {"row[i]  ->  row[i - 1]"}
     assert "The other tests of 2 mutants" in both.stdout
+
+
+UNNOTICED = """
+def run(work, limit):
+    thread = Thread(target=work, daemon=True, name=token_hex(4))
+    while time.monotonic() < limit:
+        time.sleep(0.1 * random.random())
+    thread.join(3.0)
+    return time.time() == limit
+"""
+
+
+def test_what_no_user_can_notice_is_left_out(tiny):
+    """Pauses, the length of random text, daemon threads, and clocks that hit a limit exactly."""
+    (tiny / "src/tiny/arithmetic.py").write_text(UNNOTICED)
+    shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
+    assert sorted(line.split("  ", 1)[1] for line in shown[:-1]) == [
+        "thread.join(3.0)  ->  (nothing)",
+        "time.monotonic() < limit  ->  time.monotonic() >= limit",
+        "time.time() == limit  ->  time.time() != limit",
+    ]

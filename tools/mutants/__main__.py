@@ -101,7 +101,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="list the mutants without testing them")
     parser.add_argument(
-        "--near", action="store_true", help="run only the first two entries of the tests of each package: more survive"
+        "--near",
+        action="store_true",
+        help="run only the first two entries of the tests of each package: more survive",
     )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument(
