@@ -7,7 +7,18 @@ import pytest
 
 import tideproof as tp
 from store.stored_store import SQLITE_FILE
-from store.stores import ARMS, bytes_of, check_refold, log_of, memory_of, opened, play, url_of
+from store.stores import (
+    ARMS,
+    bytes_of,
+    check_refold,
+    connections_of,
+    database_of,
+    log_of,
+    memory_of,
+    opened,
+    play,
+    url_of,
+)
 from tideproof.experiment.events import event_records as e
 from tideproof.store import export_import, log_replay
 from tideproof.store.backend import ExperimentContents
@@ -106,6 +117,28 @@ def test_a_file_becomes_a_database(tmp_path, postgres):
     run = busy(tmp_path)
     tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"]).close()
     check_copy(run, url_of(tmp_path), postgres)
+
+
+def test_a_damaged_store_is_not_copied(tmp_path):
+    run = opened(tmp_path)
+    play(run, 3)
+    connection = database_of(run).connection
+    connection.execute("DROP TRIGGER events_stay")
+    connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
+    with pytest.raises(tp.errors.TideproofError, match="damaged: event 4"):
+        copied(url_of(tmp_path), url_of(tmp_path, "other.db"))
+    assert tp.experiments(url_of(tmp_path, "other.db"))["name"] == []
+
+
+def test_neither_import_nor_export_leaves_a_connection_open(postgres, tmp_path):
+    tp.Experiment(ARMS).save(tmp_path / "a.json")
+    export_import.import_file(tmp_path / "a.json", postgres, "prices")
+    assert connections_of(postgres) == 0
+    export_import.export(postgres, "prices", tmp_path / "b.json")
+    assert connections_of(postgres) == 0
+    with pytest.raises(tp.errors.InputError, match="already exists"):
+        export_import.import_file(tmp_path / "a.json", postgres, "prices")
+    assert connections_of(postgres) == 0
 
 
 def check_copy(run, url, other):
