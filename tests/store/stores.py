@@ -112,13 +112,3 @@ def in_threads(*works):
 
 def opened(place, **options):
     return tp.Experiment.open(url_of(place), "prices", ARMS, **({"budget": 5000, "seed": 3} | options))
-
-
-def connections_of(url):
-    """Return the number of connections that the server has with this URL."""
-    import psycopg
-
-    name = url.rpartition("application_name=")[2]
-    with psycopg.connect(url.replace(name, "observer")) as connection:
-        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
-        return connection.execute(sql, (name,)).fetchone()[0]

@@ -11,7 +11,6 @@ from store.stores import (
     ARMS,
     bytes_of,
     check_refold,
-    connections_of,
     database_of,
     log_of,
     memory_of,
@@ -128,17 +127,6 @@ def test_a_damaged_store_is_not_copied(tmp_path):
     with pytest.raises(tp.errors.TideproofError, match="damaged: event 4"):
         copied(url_of(tmp_path), url_of(tmp_path, "other.db"))
     assert tp.experiments(url_of(tmp_path, "other.db"))["name"] == []
-
-
-def test_neither_import_nor_export_leaves_a_connection_open(postgres, tmp_path):
-    tp.Experiment(ARMS).save(tmp_path / "a.json")
-    export_import.import_file(tmp_path / "a.json", postgres, "prices")
-    assert connections_of(postgres) == 0
-    export_import.export(postgres, "prices", tmp_path / "b.json")
-    assert connections_of(postgres) == 0
-    with pytest.raises(tp.errors.InputError, match="already exists"):
-        export_import.import_file(tmp_path / "a.json", postgres, "prices")
-    assert connections_of(postgres) == 0
 
 
 def check_copy(run, url, other):

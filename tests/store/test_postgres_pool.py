@@ -6,10 +6,18 @@ import psycopg
 import pytest
 
 import tideproof as tp
-from store.stores import ARMS, check_refold, connections_of, in_threads, log_of, opened, play
+from store.stores import ARMS, check_refold, in_threads, log_of, opened, play
 from tideproof.store import postgres_pool
 from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.store_urls import open_backend
+
+
+def connections_of(url):
+    """Return the number of connections that the server has with this URL."""
+    name = url.rpartition("application_name=")[2]
+    with psycopg.connect(url.replace(name, "observer")) as connection:
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+        return connection.execute(sql, (name,)).fetchone()[0]
 
 
 def test_more_experiments_are_open_than_the_server_has_connections(postgres):
