@@ -74,3 +74,15 @@ def test_without_units_there_is_no_note():
     del log["unit"]
     fit = tp.fit(log, arm="arm", environment="day", reward="reward", about="these")
     assert unit_notes(fit) == []
+
+
+def test_two_equal_units_are_enough():
+    log = {
+        "arm": ["A"] * 20 + ["B"] * 20,
+        "unit": ["a", "a", "b", "b"] * 5 + [f"u{number}" for number in range(20)],
+        "reward": np.random.default_rng(1).normal(size=40).tolist(),
+        "day": [0, 1] * 20,
+    }
+    fit = tp.fit(log, **NAMED)
+    assert fit.unit_tests.units[0] == 2.0
+    assert fit.decision.doubt == "several candidates"
