@@ -213,33 +213,56 @@ def ids(tiny, change):
     return [line.split()[0] for line in shown if line.endswith(change)]
 
 
-def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_changed(tiny):
+SMALL = """
+def larger(x, y):
+    return max(x, y)
+
+
+def double(x):
+    return 2 * x
+"""
+SMALL_TESTS = """
+from tiny.arithmetic import double
+
+def test_double():
+    assert double(2) == 4
+"""
+UNTESTED, WEAK = "max(x, y)  ->  min(x, y)", "2 * x  ->  3 * x"
+
+
+@pytest.fixture
+def small(tiny):
+    """A module with three mutants, of which the tests of one function kill two."""
+    (tiny / "src/tiny/arithmetic.py").write_text(SMALL)
+    (tiny / "tests/test_tiny.py").write_text(SMALL_TESTS)
+    return tiny
+
+
+def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_changed(small):
     measured = "Running 1 test files once"
-    before = run(tiny, "--count", "0", "--patience", "0.5")
-    assert measured in before.stdout
-    (tiny / "src/tiny/arithmetic.py").write_text("LIMIT = None\n" + SOURCE.replace("max(x, y)", "max(y, x)"))
-    after = run(tiny, "--count", "0", "--patience", "0.5")
-    assert measured not in after.stdout
-    assert survivors(before.stdout) == {"max(x, y)  ->  min(x, y)", "row[i]  ->  row[i - 1]"}
-    assert survivors(after.stdout) == {"max(y, x)  ->  min(y, x)", "row[i]  ->  row[i - 1]"}
-    (tiny / "tests/test_tiny.py").write_text(TESTS.replace("[1.0, 2.0]) == 3.0", "[]) == 0.0"))
-    weaker = run(tiny, "--count", "0", "--patience", "0.5")
-    assert measured in weaker.stdout
-    assert len(survivors(weaker.stdout)) > 2
+    before = run(small, "--count", "0")
+    assert (measured in before.stdout, survivors(before.stdout)) == (True, {UNTESTED})
+    (small / "src/tiny/arithmetic.py").write_text("LIMIT = None\n" + SMALL)
+    after = run(small, "--count", "0")
+    assert (measured in after.stdout, survivors(after.stdout)) == (False, {UNTESTED})
+    (small / "tests/test_tiny.py").write_text(SMALL_TESTS.replace("double(2) == 4", "double(0) == 0"))
+    weaker = run(small, "--count", "0")
+    assert (measured in weaker.stdout, survivors(weaker.stdout)) == (True, {UNTESTED, WEAK})
 
 
-def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(tiny):
-    (tiny / "tests/far").mkdir()
-    (tiny / "tests/far/test_far.py").write_text(
-        "from tiny.arithmetic import unseen\n\ndef test_unseen():\n    assert unseen(1, 2) == 2\n"
-    )
-    (tiny / "targets.toml").write_text(TARGETS.replace('["tests"]', '["tests", "tests/far"]'))
-    near = run(tiny, "--count", "0", "--patience", "0.5", "--near")
-    assert survivors(near.stdout) == {"max(x, y)  ->  min(x, y)", "row[i]  ->  row[i - 1]"}
+def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(small):
+    for folder, test in (("other", "pass"), ("far", "assert larger(1, 2) == 2")):
+        (small / "tests" / folder).mkdir()
+        (small / "tests" / folder / f"test_{folder}.py").write_text(
+            f"from tiny.arithmetic import larger\n\ndef test_larger():\n    {test}\n"
+        )
+    (small / "targets.toml").write_text(TARGETS.replace('["tests"]', '["tests", "tests/other", "tests/far"]'))
+    near = run(small, "--count", "0", "--near")
+    assert survivors(near.stdout) == {UNTESTED}
     assert "test_far" not in near.stdout
-    both = run(tiny, "--count", "0", "--patience", "0.5")
-    assert survivors(both.stdout) == {"row[i]  ->  row[i - 1]"}
-    assert "The other tests of 2 mutants" in both.stdout
+    both = run(small, "--count", "0")
+    assert "The other tests of 1 mutants" in both.stdout
+    assert "None survived" in both.stdout
 
 
 UNNOTICED = """
