@@ -53,7 +53,7 @@ def test_a_relation_is_asked_in_its_own_connection(database):
 
 def test_swapped_columns_of_a_table_are_noticed_in_its_first_rows(database, monkeypatch):
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 50)
-    monkeypatch.setattr(group_by_sql, "_SAMPLE", 100)
+    monkeypatch.setattr(group_by_sql, "SAMPLE_ROWS", 100)
     names = {"arm": "ts", "environment": "day", "reward": "sales"}
     with pytest.raises(InputError, match=r"^the log has \d\d\d? or more different arms \(datetime"):
         cells(database, **names)

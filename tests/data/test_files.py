@@ -220,7 +220,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     data = {"id": [f"u{i:04}" for i in range(rows)], "day": ["mon"] * rows, "sales": [1.0] * rows}
     path = write(tmp_path / "log.csv", data, "csv")
     monkeypatch.setattr(cell_assembly, "MOST_ARMS", 299)
-    monkeypatch.setattr(group_by_sql, "_SAMPLE", 300)
+    monkeypatch.setattr(group_by_sql, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(duckdb_files, "MOST_UNSAMPLED_BYTES", path.stat().st_size - 1)
     with pytest.raises(
         InputError, match=r"^the log has 300 or more different arms \('u0000', 'u0299', …\), but at most"

@@ -13,13 +13,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from golden import experiment_cases, fit_cases, state_cases, study_cases
+from golden import combined_cases, experiment_cases, fit_cases, state_cases, study_cases
 from golden.stored_values import read, write
 
 FOLDER = Path(__file__).parent
 # file: the names of its cases, and the function that returns what is stored of one.
 FILES: dict[str, tuple[list[str], Callable]] = {
     "fits": ([*fit_cases.FITS], fit_cases.stored_fit),
+    "combinations": ([*combined_cases.COMBINED, *combined_cases.BATCHES], combined_cases.stored_combination),
     "many_arms": ([*fit_cases.MANY], fit_cases.stored_fit),
     "other_forms": ([*fit_cases.FORMS], fit_cases.stored_form),
     "metrics": ([*fit_cases.SEVERAL], fit_cases.stored_metrics),

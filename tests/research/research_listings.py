@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,16 @@ from tideproof.research.paper.panels import panels
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.research.suite.policy_suite import COLLECTIONS
 from tideproof.research.trust import random_logs
+from tideproof.research.trust.combinations import (
+    adaptive_calibration,
+    combined_options,
+    covariate_calibration,
+    environment_calibration,
+    random_variations,
+    share_calibration,
+    tail_calibration,
+    unit_calibration,
+)
 from tideproof.research.trust.ledger_part import PartOptions
 from tideproof.research.trust.ledger_part_registry import PARTS, find_part
 from tideproof.research.trust.log_settings import POWER_SETTINGS, SETTINGS
@@ -149,6 +160,39 @@ def log(setting):
     return [cells.n.sum(), cells.n @ cells.mean, weighted.sum(), cells.squares.sum(), found.means.sum()]
 
 
+DRAWS = {
+    "unit_calibration": lambda setting: (
+        unit_calibration.draw_plates if setting.rewards == "plates" else unit_calibration.draw
+    ),
+    "share_calibration": lambda _: share_calibration.draw_traffic,
+    "covariate_calibration": lambda _: covariate_calibration.draw_log,
+    "adaptive_calibration": lambda _: adaptive_calibration.draw,
+    "environment_calibration": lambda _: environment_calibration.draw,
+    "tail_calibration": lambda _: tail_calibration.draw,
+}
+
+
+def combined_log(cell):
+    """Return sums of the columns or cells of a log with combined options, and what is counted of three."""
+    found = DRAWS[cell.module](cell.setting)(cell.setting, 1)
+    if isinstance(found, tuple):
+        found = {"selected": [found[0]], "arm": found[1][0], "day": found[1][1], "reward": found[1][2]}
+    elif not isinstance(found, dict):
+        names = ("arm", "environment", "n", "mean", "squares", "cubes", "fourths", "low")
+        found = {name: getattr(found, name) for name in names if getattr(found, name) is not None}
+    codes = {name: np.unique(column, return_inverse=True)[1] for name, column in found.items()}
+    values = {
+        name: codes[name] if np.asarray(column).dtype.kind in "UO" else np.asarray(column, float)
+        for name, column in found.items()
+    }
+    log = {
+        name: [column.size, column.sum(), np.arange(1, column.size + 1) @ column]
+        for name, column in values.items()
+    }
+    play = import_module(f"tideproof.research.trust.combinations.{cell.module}").play
+    return log | {"wrong": [play(cell.setting, number) for number in (1, 2, 3)]}
+
+
 PLAYED = {
     "stops": ([0, 7], 60, {"budgets": (40, 80)}),
     "ends": ([0, 20], 40, {}),
@@ -184,6 +228,11 @@ FILES: dict[str, Cases] = {
         "counts": lambda: [play(SETTINGS[i], 0, 2) for i in (0, 3, 45, 55, 70)],
         "tests": lambda: [run_paired_tests(POWER_SETTINGS[i], 0, 3) for i in (0, 6, 10)],
         **LOGS,
+    },
+    "combinations": {
+        "settings": combined_options.cells,
+        "variations": lambda: {kind.name: kind.settings for kind in random_variations.KINDS},
+        **{f"{cell.module}: {cell.name}": partial(combined_log, cell) for cell in combined_options.cells()},
     },
 }
 

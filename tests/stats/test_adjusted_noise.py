@@ -89,7 +89,7 @@ def test_coefficients_and_covariances_are_those_of_a_dense_fit(kind, seed):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("numbers", [1, 2**20])
 def test_expected_squares_are_those_of_the_projection_onto_residuals(kind, numbers, monkeypatch):
-    monkeypatch.setattr("tideproof.stats.solve.environment_factors._BLOCK", numbers)
+    monkeypatch.setattr("tideproof.stats.solve.environment_factors.BLOCK_NUMBERS", numbers)
     monkeypatch.setattr("tideproof.stats.cells.BLOCK_NUMBERS", numbers)
     log = Log(kind, 4)
     c = log.c

@@ -83,6 +83,27 @@ def test_these_days_are_those_of_hendersons_equations():
     assert np.all(pair_variances(ours.covariance)[0, 1:] < pair_variances(found.covariance)[0, 1:])
 
 
+def test_degrees_of_freedom_of_these_days_allow_for_the_errors_of_both_variances():
+    """Satterthwaite's 2 V^2/Var(V), with derivatives of V from Henderson's equations."""
+    cells, _ = balanced(seed=2, uneven=True)
+    found = reml(cells, solve(cells))
+    freedom, share = environment_averages(found).freedom, cells.sizes / cells.sizes.sum()
+
+    def variances(omega, sigma):
+        return pair_variances(dense_error(cells, omega * found.omega2[0], sigma * found.sigma2[0], share)[1])
+
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        slope = np.array(
+            [
+                (variances(*up)[pair] - variances(*down)[pair]) / 0.02
+                for up, down in (((1.01, 1.0), (0.99, 1.0)), ((1.0, 1.01), (1.0, 0.99)))
+            ]
+        )
+        assert abs(slope[0]) > 1e-5
+        expected = 2.0 * variances(1.0, 1.0)[pair] ** 2 / (slope @ found.scales @ slope)
+        assert freedom[pair] == pytest.approx(expected, rel=2e-2)  # derivatives of finite steps
+
+
 def test_these_days_of_a_balanced_table_have_the_noise_and_nothing_else():
     """2 sigma^2/(n J), with the degrees of freedom of sigma^2, 96."""
     cells, _ = balanced(seed=3)

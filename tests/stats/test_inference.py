@@ -180,7 +180,7 @@ def test_of_many_arms_those_without_a_chance_are_left_out(monkeypatch):
     mu = np.concatenate([[5.0, 4.6, 4.0, 3.0], np.linspace(-9.0, -4.0, 36)])
     C = 0.5 * np.eye(40) + 0.2
     every, error = probabilities_of_best(mu, 1.0, C, 30.0)
-    monkeypatch.setattr(student_inference, "_MANY", 10)
+    monkeypatch.setattr(student_inference, "MOST_JOINT_ARMS", 10)
     near, less = probabilities_of_best(mu, 1.0, C, 30.0)
     assert np.flatnonzero(near).tolist() == [0, 1, 2, 3]
     assert near == pytest.approx(every, abs=4.0 * (error + less) + 1e-4)

@@ -69,7 +69,7 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
     z = np.random.default_rng(1).uniform(0.5, 4.0, i.size)
     assert not pairs.quick
     alone = pairs.deviates(i, k), pairs.uppers(i, k, z)
-    monkeypatch.setattr(pair_tests, "_MANY", 5)
+    monkeypatch.setattr(pair_tests, "MOST_SINGLE_ARMS", 5)
     monkeypatch.setattr(pair_tests, "BLOCK_NUMBERS", 50 * ARMS)  # several blocks
     vars(pairs).pop("_grid")  # found before
     assert pairs.quick
@@ -89,7 +89,7 @@ def test_limits_of_many_pairs_are_searched_as_far_as_those_of_single_pairs(
     z = np.random.default_rng(1).uniform(-9.0, 9.0, i.size)
     monkeypatch.setattr(pair_tests, "_DOUBLINGS", doublings)
     alone = pairs.uppers(i, k, z)
-    monkeypatch.setattr(pair_tests, "_MANY", 5)
+    monkeypatch.setattr(pair_tests, "MOST_SINGLE_ARMS", 5)
     vars(pairs).pop("_grid")  # found before
     assert pairs.uppers(i, k, z) == pytest.approx(alone, rel=1e-5, abs=1e-7, nan_ok=True)
     assert np.isinf(alone).any()
@@ -118,8 +118,8 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
         return find_candidates(found, groups(found), sign, 0.95), best
 
     may, few = compared()
-    for module in (multiple_comparisons, pair_tests):
-        monkeypatch.setattr(module, "_MANY", 5)
+    monkeypatch.setattr(multiple_comparisons, "MOST_DETAILED_ARMS", 5)
+    monkeypatch.setattr(pair_tests, "MOST_SINGLE_ARMS", 5)
     still, many = compared()
     assert still.tolist() == may.tolist() == many.candidate.tolist()
     assert 0 < np.count_nonzero(may) < ARMS
@@ -130,7 +130,7 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
 def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
     found = ESTIMATES["odds"](log("clicks"))
     exact = compare_with_group_best(found, groups(found), 1.0, 0.95)
-    monkeypatch.setattr(multiple_comparisons, "_MANY", 5)
+    monkeypatch.setattr(multiple_comparisons, "MOST_DETAILED_ARMS", 5)
     rough = compare_with_group_best(found, groups(found), 1.0, 0.95)
     assert rough.candidate.tolist() == exact.candidate.tolist()
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))
@@ -176,8 +176,8 @@ def test_many_differences_are_those_of_single_pairs_where_arms_meet_rarely(kind,
     pairs = ESTIMATES["difference"](cells).pairs
     i, k = np.array([(i, k) for i in range(ARMS) for k in range(ARMS) if i != k]).T
     want = pairs.deviates(i, k)
-    monkeypatch.setattr(pair_tests, "_MANY", 5)
-    monkeypatch.setattr(difference_grid, "_BLOCK_NUMBERS", 50 * ARMS)
+    monkeypatch.setattr(pair_tests, "MOST_SINGLE_ARMS", 5)
+    monkeypatch.setattr(difference_grid, "BLOCK_NUMBERS", 50 * ARMS)
     vars(pairs).pop("_grid")  # found before
     assert pairs.deviates(i, k) == pytest.approx(want, abs=1e-8, nan_ok=True)
     assert pairs.deviates(k[:9], i[:9]) == pytest.approx(-want[:9], abs=1e-8, nan_ok=True)

@@ -216,7 +216,7 @@ def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
     cells = Cells(list(range(60)), list(range(9)), arm, environment, n, mean, np.ones(arm.size))
     middle = meat(cells, n * random.uniform(1.0, 2.0, n.size))
     direct = solve(cells)
-    monkeypatch.setattr(least_squares, "_MANY", 10)
+    monkeypatch.setattr(least_squares, "MOST_DENSE_ARMS", 10)
     found = solve(cells)
     assert direct.short is None
     assert found.short is not None
@@ -234,7 +234,7 @@ def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
 def test_covariances_are_factored_from_four_arms_for_each_environment_on(
     arms, environments, factored, monkeypatch
 ):
-    monkeypatch.setattr(least_squares, "_MANY", 10)
+    monkeypatch.setattr(least_squares, "MOST_DENSE_ARMS", 10)
     design = Cells.design(np.ones((environments, arms)))
     assert (least_squares.factor_inverse(design) is not None) == factored
 
@@ -247,7 +247,7 @@ def test_ratios_of_many_arms_in_few_environments(monkeypatch):
     mean = random.poisson(0.4 * n) / n
     cells = Cells(list(range(60)), list(range(8)), arm, environment, n, mean, np.ones(arm.size))
     direct = solve_ratio(cells)
-    monkeypatch.setattr(least_squares, "_MANY", 10)
+    monkeypatch.setattr(least_squares, "MOST_DENSE_ARMS", 10)
     found = solve_ratio(cells)
     assert found.short is not None
     assert found.component.tolist() == direct.component.tolist()

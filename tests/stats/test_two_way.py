@@ -108,7 +108,7 @@ def test_arms_that_two_factors_do_not_connect_are_named():
 def test_blocks_of_levels_do_not_change_the_solution(numbers, monkeypatch):
     columns = draw(5)
     whole = Fit(cells_of(*columns))
-    monkeypatch.setattr("tideproof.stats.solve.environment_factors._BLOCK", numbers)
+    monkeypatch.setattr("tideproof.stats.solve.environment_factors.BLOCK_NUMBERS", numbers)
     found = Fit(cells_of(*columns))
     assert found.contrast(0, 1).estimate == pytest.approx(whole.contrast(0, 1).estimate, rel=1e-9)
     assert found.contrast(0, 1).se == pytest.approx(whole.contrast(0, 1).se, rel=1e-9)

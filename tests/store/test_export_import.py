@@ -7,7 +7,17 @@ import pytest
 
 import tideproof as tp
 from store.stored_store import SQLITE_FILE
-from store.stores import ARMS, bytes_of, check_refold, log_of, memory_of, opened, play, url_of
+from store.stores import (
+    ARMS,
+    bytes_of,
+    check_refold,
+    database_of,
+    log_of,
+    memory_of,
+    opened,
+    play,
+    url_of,
+)
 from tideproof.experiment.events import event_records as e
 from tideproof.store import export_import, log_replay
 from tideproof.store.backend import ExperimentContents
@@ -106,6 +116,17 @@ def test_a_file_becomes_a_database(tmp_path, postgres):
     run = busy(tmp_path)
     tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"]).close()
     check_copy(run, url_of(tmp_path), postgres)
+
+
+def test_a_damaged_store_is_not_copied(tmp_path):
+    run = opened(tmp_path)
+    play(run, 3)
+    connection = database_of(run).connection
+    connection.execute("DROP TRIGGER events_stay")
+    connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
+    with pytest.raises(tp.errors.TideproofError, match="damaged: event 4"):
+        copied(url_of(tmp_path), url_of(tmp_path, "other.db"))
+    assert tp.experiments(url_of(tmp_path, "other.db"))["name"] == []
 
 
 def check_copy(run, url, other):

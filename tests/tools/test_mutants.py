@@ -211,3 +211,76 @@ def test_a_constant_that_is_read_on_import_is_tested_by_what_imports_it(tiny):
 def ids(tiny, change):
     shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
     return [line.split()[0] for line in shown if line.endswith(change)]
+
+
+SMALL = """
+def larger(x, y):
+    return max(x, y)
+
+
+def double(x):
+    return 2 * x
+"""
+SMALL_TESTS = """
+from tiny.arithmetic import double
+
+def test_double():
+    assert double(2) == 4
+"""
+UNTESTED, WEAK = "max(x, y)  ->  min(x, y)", "2 * x  ->  3 * x"
+
+
+@pytest.fixture
+def small(tiny):
+    """A module with three mutants, of which the tests of one function kill two."""
+    (tiny / "src/tiny/arithmetic.py").write_text(SMALL)
+    (tiny / "tests/test_tiny.py").write_text(SMALL_TESTS)
+    return tiny
+
+
+def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_changed(small):
+    measured = "Running 1 test files once"
+    before = run(small, "--count", "0")
+    assert (measured in before.stdout, survivors(before.stdout)) == (True, {UNTESTED})
+    (small / "src/tiny/arithmetic.py").write_text("LIMIT = None\n" + SMALL)
+    after = run(small, "--count", "0")
+    assert (measured in after.stdout, survivors(after.stdout)) == (False, {UNTESTED})
+    (small / "tests/test_tiny.py").write_text(SMALL_TESTS.replace("double(2) == 4", "double(0) == 0"))
+    weaker = run(small, "--count", "0")
+    assert (measured in weaker.stdout, survivors(weaker.stdout)) == (True, {UNTESTED, WEAK})
+
+
+def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(small):
+    for folder, test in (("other", "pass"), ("far", "assert larger(1, 2) == 2")):
+        (small / "tests" / folder).mkdir()
+        (small / "tests" / folder / f"test_{folder}.py").write_text(
+            f"from tiny.arithmetic import larger\n\ndef test_larger():\n    {test}\n"
+        )
+    (small / "targets.toml").write_text(TARGETS.replace('["tests"]', '["tests", "tests/other", "tests/far"]'))
+    near = run(small, "--count", "0", "--near")
+    assert survivors(near.stdout) == {UNTESTED}
+    assert "test_far" not in near.stdout
+    both = run(small, "--count", "0")
+    assert "The other tests of 1 mutants" in both.stdout
+    assert "None survived" in both.stdout
+
+
+UNNOTICED = """
+def run(work, limit):
+    thread = Thread(target=work, daemon=True, name=token_hex(4))
+    while time.monotonic() < limit:
+        time.sleep(0.1 * random.random())
+    thread.join(3.0)
+    return time.time() == limit
+"""
+
+
+def test_what_no_user_can_notice_is_left_out(tiny):
+    """Pauses, the length of random text, daemon threads, and clocks that hit a limit exactly."""
+    (tiny / "src/tiny/arithmetic.py").write_text(UNNOTICED)
+    shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
+    assert sorted(line.split("  ", 1)[1] for line in shown[:-1]) == [
+        "thread.join(3.0)  ->  (nothing)",
+        "time.monotonic() < limit  ->  time.monotonic() >= limit",
+        "time.time() == limit  ->  time.time() != limit",
+    ]

@@ -1,17 +1,16 @@
 """Mutation tester: change the code at one place at a time and run the tests: `python tools/mutants`.
 
 For each mutant, the tests that run the changed line are executed, the quickest first. A test that fails or
-runs too long kills the mutant. Which tests run which line is measured once per test file and stored in
-`.mutants/` until a file that it imports changes. Exit code: 0 if at most 5 % of the mutants survive and each
-survivor has an entry in `equivalent.toml`, otherwise 1.
+runs too long kills the mutant. Mutants first face the nearest tests of their package, and only those that
+survive face the others, so that the others are often not needed. Exit code: 0 if at most 5 % of the mutants
+survive and each survivor has an entry in `equivalent.toml`, otherwise 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import hashlib
-import json
+import itertools
 import os
 import shutil
 import signal
@@ -26,10 +25,13 @@ from typing import Any
 
 import mutations
 import trial
+from coverage_maps import CoverageMaps, test_files
 from mutations import Mutant
 
 ALLOWED = 0.05
 LEAST = 8  # smallest number of mutants of a package
+
+Results = dict[Mutant, dict[str, Any]]  # the test that killed each mutant, or None, as `by`; its `tests`
 
 
 def main() -> int:
@@ -66,13 +68,20 @@ def _test_mutants(
 ) -> int:
     started = time.monotonic()
     trial.prepare(copy, heavy)
-    needed = {package for package in packages if any(m in chosen for m in mutants_by_package[package])}
-    tests = {test for package in needed for test in packages[package]["tests"]}
-    maps = _coverage_maps(copy, root / ".mutants", tests, options.jobs)
     package_of_file = {m.file: package for package, found in mutants_by_package.items() for m in found}
-    results = _run_mutants(
-        copy, chosen, {r: packages[r]["tests"] for r in packages}, package_of_file, maps, options
-    )
+    tests = {package: table["tests"] for package, table in packages.items()}
+    maps = CoverageMaps(copy, root / ".mutants", _run_in_parallel)
+    results: Results = {}
+    for deeper in (False, True):
+        left = [m for m in chosen if m not in results or results[m]["by"] is None]
+        if left and not (deeper and options.near):
+            if deeper:
+                print(f"The other tests of {len(left)} mutants:", flush=True)
+                units = {package: tests[package] for package in {package_of_file[m.file] for m in left}}
+            else:
+                units = {package: tests[package][:2] for package in {package_of_file[m.file] for m in left}}
+            found = maps.measure({unit for some in units.values() for unit in some}, options.jobs)
+            _run_mutants(copy, left, units, package_of_file, found, options, results)
     known = [
         e for e in _equivalents(options.equivalent) if not options.files or _matches(e["file"], options.files)
     ]
@@ -91,6 +100,11 @@ def _options() -> argparse.Namespace:
         "--only", nargs="+", default=[], metavar="ID", help="test only these mutants, as --list names them"
     )
     parser.add_argument("--list", action="store_true", help="list the mutants without testing them")
+    parser.add_argument(
+        "--near",
+        action="store_true",
+        help="run only the first two entries of the tests of each package: more survive",
+    )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument(
         "--timeout", type=float, default=300.0, help="seconds after which a mutant that hangs is killed"
@@ -142,70 +156,6 @@ def _copy_of_repository(root: Path) -> Iterator[Path]:
         yield Path(folder) / "copy"
 
 
-def _coverage_maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
-    """Return, for each test file, the lines and times of its tests, as `trial.reach` returns them.
-
-    A stored map is used until a file that its tests import has changed.
-    """
-    helpers = [path for path in root.glob("tests/**/*.py") if not path.name.startswith("test_")]
-    common = _digest(root, [*helpers, root / "pyproject.toml"])
-    kept.mkdir(exist_ok=True)
-    maps: dict[str, Any] = {}
-    missing: list[tuple[str, Path]] = []
-    for file in _files(root, tests):
-        path = kept / f"{file.replace('/', '.').removesuffix('.py')}.json"
-        stored = json.loads(path.read_text()) if path.exists() else {"lines": {}, "digest": ""}
-        if stored["digest"] == common + _digest(root, _read_by(root, file, stored)):
-            maps[file] = stored
-        else:
-            missing.append((file, path))
-    if missing:
-        print(f"Running {len(missing)} test files once to see which lines they run ...", flush=True)
-
-    def ended(item: tuple[str, Path], found: Any, _: float, folder: Path) -> None:
-        file, path = item
-        if found is None:
-            print(f"  {file} could not be run:\n{(folder / 'log').read_text()[-2000:]}")
-            found = {"seconds": {}, "failed": [], "lines": {}}
-        else:
-            found["digest"] = common + _digest(root, _read_by(root, file, found))
-            path.write_text(json.dumps(found))
-        if found["failed"]:
-            print(f"  not used, because they fail or are skipped here: {' '.join(found['failed'])}")
-        maps[file] = found
-
-    _run_in_parallel(
-        missing, lambda item: lambda folder: trial.reach(root, item[0], folder), ended, jobs, 1800.0
-    )
-    return maps
-
-
-def _read_by(root: Path, unit: str, found: dict[str, Any]) -> list[Path]:
-    """Return the files that the tests of a unit consist of or import."""
-    own = [root / unit] if unit.endswith(".py") else [*(root / unit).glob("**/*.py")]
-    return [*own, *(root / file for file in found["lines"])]
-
-
-def _digest(root: Path, files: Iterable[Path]) -> str:
-    """Return a checksum of names and contents of files, of which some may have been deleted."""
-    digest = hashlib.sha256()
-    for path in sorted(set(files)):
-        text = path.read_text() if path.exists() else ""
-        digest.update(f"{path.relative_to(root)}\n{text}\n".encode())
-    return digest.hexdigest()
-
-
-def _files(root: Path, tests: Iterable[str]) -> list[str]:
-    """Return the units of test runs: test files, and folders of sources with doctests."""
-    found = set()
-    for test in tests:
-        if test.startswith("tests") and (root / test).is_dir():
-            found |= {str(path.relative_to(root)) for path in (root / test).glob("test_*.py")}
-        elif (root / test).exists():
-            found.add(test)
-    return sorted(found)
-
-
 def _stages(
     root: Path, mutant: Mutant, tests: list[str], maps: dict[str, Any], limit: float
 ) -> list[dict[str, float]]:
@@ -218,7 +168,7 @@ def _stages(
     importing: dict[str, float] = {}
     for unit in tests:
         stage: dict[str, float] = {}
-        for file in _files(root, [unit]):
+        for file in test_files(root, [unit]):
             found = maps[file]
             lines = found["lines"].get(mutant.file, {})
             usable = {t: s for t, s in found["seconds"].items() if t not in found["failed"]}
@@ -259,21 +209,29 @@ def _run_mutants(
     package_of_file: dict[str, str],
     maps: dict[str, Any],
     options: argparse.Namespace,
-) -> dict[Mutant, dict[str, Any]]:
-    results: dict[Mutant, dict[str, Any]] = {}
+    results: Results,
+) -> None:
+    """Run the tests of the lines of mutants and store in `results` which test killed each of them.
+
+    Tests that an earlier call has run against a mutant are not run again.
+    """
+    number = itertools.count(1)
+    planned: dict[Mutant, set[str]] = {}
 
     def begin(mutant: Mutant) -> Callable[[Path], Any]:
+        done = results[mutant]["tests"] if mutant in results else set()
         stages = _stages(root, mutant, tests[package_of_file[mutant.file]], maps, options.limit)
+        planned[mutant] = done.union(*stages)
+        stages = [{t: s for t, s in stage.items() if t not in done} for stage in stages]
         return lambda folder: trial.trial(root, mutant, stages, options.patience, folder)
 
     def ended(mutant: Mutant, found: Any, seconds: float, _: Path) -> None:
-        results[mutant] = found or {"by": "(crash or time)", "played": 0}
+        results[mutant] = (found or {"by": "(crash or time)", "played": 0}) | {"tests": planned[mutant]}
         by = results[mutant]["by"]
-        after = f"survived {results[mutant]['played']} tests" if by is None else f"killed by {by}"
-        print(f"{len(results):4}/{len(chosen)} {seconds:5.1f} s  {_line(mutant)}\n{'':16}{after}", flush=True)
+        after = f"survived {len(planned[mutant])} tests" if by is None else f"killed by {by}"
+        print(f"{next(number):4}/{len(chosen)} {seconds:5.1f} s  {_line(mutant)}\n{'':16}{after}", flush=True)
 
     _run_in_parallel(chosen, begin, ended, options.jobs, options.timeout)
-    return results
 
 
 def _run_in_parallel(
@@ -324,7 +282,7 @@ def _equivalents(path: Path) -> list[dict[str, str]]:
 
 def _report(
     mutants_by_package: dict[str, list[Mutant]],
-    results: dict[Mutant, dict[str, Any]],
+    results: Results,
     package_of_file: dict[str, str],
     known: list[dict[str, str]],
     seconds: float,

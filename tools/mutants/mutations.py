@@ -46,6 +46,13 @@ _PICTURES = "src/tideproof/draw/"
 _CANVASES = {"axes", "figure", "inset", "above", "below", "legend", "spine"}  # methods of these draw
 _PRIMITIVES = {"element", "text", "line", "drawing", "scale", "new_figure", "new_subplots", "CurveStyle"}
 
+# Changes that no user can notice are not made: how long a thread sleeps before it tries again, and how long
+# it waits for another thread to end; the length of random identifiers and secrets; whether a background
+# thread is a daemon; and whether a limit of time is exceeded or reached, because clocks hit none exactly.
+_SLEEPS = {"sleep"}
+_LENGTHS = {"token_bytes", "token_hex", "token_urlsafe", "join"}
+_CLOCKS = {"time", "monotonic", "perf_counter"}
+
 
 class Mutant(NamedTuple):
     """One possible change to one file.
@@ -133,7 +140,7 @@ def _changes(tree: ast.Module) -> list[_Change]:
 
 def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
     """Yield the changes inside a node; `shown` is the surrounding expression or statement to print."""
-    if isinstance(node, ast.If) and _never_runs(node.test):
+    if (isinstance(node, ast.If) and _never_runs(node.test)) or _is_call_of(node, _SLEEPS):
         return
     yield from _own_changes(node)
     for field, value in ast.iter_fields(node):
@@ -141,7 +148,7 @@ def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
             continue
         parts = value if isinstance(value, list) else [value]
         for position, part in enumerate(parts):
-            if not isinstance(part, ast.AST) or _is_a_guard(part):
+            if not isinstance(part, ast.AST) or _is_a_guard(part) or _is_unnoticed(node, part):
                 continue
             where = position if isinstance(value, list) else None
             around = node if isinstance(node, (ast.expr, ast.stmt)) else shown
@@ -188,8 +195,10 @@ def _own_changes(node: ast.AST) -> Iterator[_Change]:
         if type(node.op) in _OPERATORS and not _is_text(node.value):
             yield _Change(node, "op", None, _OPERATORS[type(node.op)](), node)
     elif isinstance(node, ast.Compare):
+        has_clock = any(_is_call_of(each, _CLOCKS) for each in ast.walk(node))
         for position, op in enumerate(node.ops):
-            for other in _COMPARISONS[type(op)]:
+            others = _COMPARISONS[type(op)]
+            for other in others[1:] if has_clock and len(others) > 1 else others:
                 yield _Change(node, "ops", position, other(), node)
     elif isinstance(node, ast.BoolOp):
         yield _Change(node, "op", None, ast.Or() if isinstance(node.op, ast.And) else ast.And(), node)
@@ -246,6 +255,23 @@ def _is_a_guard(part: ast.AST) -> bool:
     return isinstance(part, (ast.Raise, ast.Assert)) or (
         isinstance(part, ast.keyword) and part.arg == "strict"
     )
+
+
+def _is_unnoticed(node: ast.AST, part: ast.AST) -> bool:
+    """Return whether a part of a node is a pause, the length of random text, or `daemon=True`."""
+    return (
+        (isinstance(part, ast.Expr) and _is_call_of(part.value, _SLEEPS))
+        or (isinstance(part, ast.Constant) and _is_call_of(node, _LENGTHS))
+        or (isinstance(part, ast.keyword) and part.arg == "daemon")
+    )
+
+
+def _is_call_of(node: ast.AST, names: set[str]) -> bool:
+    """Return whether a node calls a function or method with one of these names."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+    return name in names
 
 
 def _is_text(node: ast.AST) -> bool:

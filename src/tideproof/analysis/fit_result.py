@@ -538,7 +538,7 @@ class Fit:
 
     @property
     def narrowest_about(self) -> About:
-        """The narrowest statement that the model of the noise allows."""
+        """The environments of the narrowest statement that the variance model supports."""
         return self.about if self.variance in ABOUT_SIMILAR else "these"
 
     @property

@@ -67,7 +67,7 @@ Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
 _NUMBERS = 6  # columns after labels and range: rows, rewards, mean, squares, two sums of powers
-_SAMPLE = 20_000  # rows that are searched for swapped columns before a long query
+SAMPLE_ROWS = 20_000  # rows that are searched for swapped columns before a long query
 
 
 class Query(Protocol):
@@ -271,7 +271,7 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 
     Then the column of arms is probably swapped with another column.
     """
-    first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
+    first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {SAMPLE_ROWS}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
     if count > cell_assembly.MOST_ARMS:
         raise too_many_arms_error(f"{count:,} or more", [low, high])

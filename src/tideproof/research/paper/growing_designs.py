@@ -27,7 +27,7 @@ SETTLED = "one leader in all environments"
 _MEETINGS = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the halves meet
 
 
-class Design(NamedTuple):
+class GrowingDesign(NamedTuple):
     """Numbers of pulls of each arm in each environment, and the two arms whose difference is studied.
 
     `counts` is an array (environments, arms).
@@ -78,7 +78,7 @@ def designs(seed: int, replications: int) -> Table:
 
 
 @cache
-def fixed_designs(seed: int) -> dict[str, Design]:
+def fixed_designs(seed: int) -> dict[str, GrowingDesign]:
     """Return four designs (pulls by arm and environment): two from runs of policies, two constructed ones.
 
     The LinLUCB run is one with slippage, where all arms are played on and on. Poor arms of the MDM get
@@ -94,25 +94,25 @@ def fixed_designs(seed: int) -> dict[str, Design]:
         (LINLUCB, "linlucb", slippage, "general", 30 * ENVIRONMENTS[-1]),
     ):
         run = replay(world(5, scenario), name, seed, 0, pulls)
-        made[f"{label}, {scenario}"] = Design(count_pulls(run.environment, run.arm, 5))
+        made[f"{label}, {scenario}"] = GrowingDesign(count_pulls(run.environment, run.arm, 5))
     lengths = np.arange(2, ENVIRONMENTS[-1] + 2)
     in_turn = np.arange(lengths.sum()) % 5
-    made[GROWING] = Design(count_pulls(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
+    made[GROWING] = GrowingDesign(count_pulls(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
     made[HALVES] = _two_halves(2)
     return made
 
 
-def _two_halves(meetings: int) -> Design:
+def _two_halves(meetings: int) -> GrowingDesign:
     """Return numbers of pulls such that two halves of the arms share only the first `meetings` environments.
 
     From then on the halves have environments in turn, which grow longer.
     """
     more = range(1, ENVIRONMENTS[-1] - meetings + 1)
     apart = [[j, j, 0, 0] if j % 2 else [0, 0, j, j] for j in more]
-    return Design(np.array([*_MEETINGS[:meetings], *apart], float), (0, 2))
+    return GrowingDesign(np.array([*_MEETINGS[:meetings], *apart], float), (0, 2))
 
 
-def more_designs() -> dict[str, Design]:
+def more_designs() -> dict[str, GrowingDesign]:
     """Return three designs (pulls by arm and environment) whose variances are computed by formula only.
 
     They have alternating leaders, a lasting leader, or two halves of the arms that met only once. With a
@@ -127,8 +127,8 @@ def more_designs() -> dict[str, Design]:
         for j in range(1, ENVIRONMENTS[-1] + 1)
     ]
     return {
-        ALTERNATING: Design(np.array([*_MEETINGS, *in_turn[:-2]], float), (0, 2)),
-        SETTLED: Design(np.array(stays, float)),
+        ALTERNATING: GrowingDesign(np.array([*_MEETINGS, *in_turn[:-2]], float), (0, 2)),
+        SETTLED: GrowingDesign(np.array(stays, float)),
         ONCE: _two_halves(1),
     }
 

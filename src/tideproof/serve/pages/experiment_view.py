@@ -77,7 +77,7 @@ class ViewCache:
 
 
 def _moment(status: ExperimentStatus) -> tuple[str, str, int]:
-    """Return what tells the states of an experiment, and of others that had the same name, apart."""
+    """Return a key that changes with every event, and if another experiment takes the name."""
     return status.created.session, status.state, status.events
 
 

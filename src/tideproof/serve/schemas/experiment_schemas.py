@@ -147,7 +147,7 @@ class ExperimentBody(RequestBody):
     ] = None
 
 
-class Decision(BaseModel):
+class StopDecision(BaseModel):
     """Stop of an experiment: who decided it, when, why, and which arm was chosen for every visitor."""
 
     at: float = Field(description="Time, in seconds since 1970 (Unix time).")
@@ -204,7 +204,7 @@ class ExperimentInfo(BaseModel):
         description="Arm that every visitor gets because a person chose it or, without a choice, because the "
         "stopping rule found it to be the best; null if nothing is shipped."
     )
-    stop: Decision | None = Field(description="Decision that stopped the experiment; null before.")
+    stop: StopDecision | None = Field(description="Decision that stopped the experiment; null before.")
     archived_at: float | None = Field(
         description="Time at which it was archived, in seconds since 1970 (Unix time); null while it is not."
     )

@@ -46,7 +46,7 @@ class Inspection(NamedTuple):
 
 
 def inspect_experiment(run: Experiment, last_event_at: float) -> Inspection:
-    """Apply what time has changed in an experiment, and return its messages and when to look again."""
+    """Bring an experiment up to the present time; return its messages and the time of the next inspection."""
     found = run.internals.read()
     internals = run.internals
     with internals.lock:

@@ -41,7 +41,7 @@ from tideproof.stats.best.student_inference import (
     student_from_normal,
 )
 
-_MANY = 500  # With more arms, not all pairs are tested in detail.
+MOST_DETAILED_ARMS = 500  # With more arms, not all pairs are tested in detail.
 _FAR = 1.5  # Distance from the critical value at which standard errors suffice.
 _RIVALS = 3  # Number of strongest rivals tested in detail for each arm.
 # (number of arms, standard errors)
@@ -195,7 +195,7 @@ class ArmGroup:
 
         This is so if there are few arms, or if the test is quick.
         """
-        return self.size <= _MANY or self.pairs.quick
+        return self.size <= MOST_DETAILED_ARMS or self.pairs.quick
 
     @cached_property
     def se(self) -> Floats:

@@ -19,7 +19,7 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import sum_by_index
 
-_MANY = 500  # With more arms, the joint distribution is too expensive.
+MOST_JOINT_ARMS = 500  # With more arms, the joint distribution is too expensive.
 _FORGOTTEN = 1e-4  # Total probability that `probabilities_of_best` may neglect.
 _SYMMETRIC = 1e-5  # With less skewness the normal distribution is equal up to rounding.
 _END = 37.0  # Largest z-score: beyond it tail probabilities underflow.
@@ -121,7 +121,7 @@ def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -
         best = mu == mu.max()
         return best / best.sum(), 0.0
     K = mu.size
-    if K > _MANY and (near := _relevant_arms(mu, sigma, P, freedom)).size < K:
+    if K > MOST_JOINT_ARMS and (near := _relevant_arms(mu, sigma, P, freedom)).size < K:
         chance = np.zeros(K)
         chance[near], error = probabilities_of_best(mu[near], sigma, P[np.ix_(near, near)], freedom)
         return chance, error
@@ -217,7 +217,7 @@ def dunnett_constants(C: Floats, freedom: Floats, confidence: float, which: Ints
     K = len(C)
     single = stdtrit(freedom, confidence)  # Critical value of a single comparison.
     bonferroni = stdtrit(freedom, 1.0 - (1.0 - confidence) / (K - 1))
-    if K > _MANY:
+    if K > MOST_JOINT_ARMS:
         return np.asarray(bonferroni)
     found = np.full(K, np.nan)
     for i, chance in dunnett_functions(C, freedom, np.arange(K) if which is None else which):
@@ -242,7 +242,7 @@ def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) ->
     from scipy.special import stdtr
 
     found = np.full(len(C), np.nan)
-    if len(C) > _MANY:
+    if len(C) > MOST_JOINT_ARMS:
         found[which] = 1.0 - (len(C) - 1.0) * stdtr(freedom[which], -d[which])
         return found
     for i, chance in dunnett_functions(C, freedom, which):
@@ -350,7 +350,7 @@ def _root(C: Floats) -> Floats:
 
     R is (K, K - 1). It is computed from eigenvectors, or by Cholesky factorisation for many arms.
     """
-    if len(C) > _MANY:
+    if len(C) > MOST_JOINT_ARMS:
         R = np.zeros((len(C), len(C) - 1))
         with contextlib.suppress(np.linalg.LinAlgError):  # an arm without variance
             R[1:] = np.linalg.cholesky(C[1:, 1:] - C[1:, :1] - C[:1, 1:] + C[0, 0])

@@ -146,7 +146,7 @@ def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, 
     share = max(free / np.count_nonzero(checked), 1.0 / C)
     pull, tau2, ratio = np.ones(C), 0.0, np.zeros(C)
     for step in range(_STARTS):
-        v = noise + tau2 if step and tau2 + inside > 0.0 else 1.0 / cells.n
+        v = noise + tau2 if step else 1.0 / cells.n  # a variance of 0 has ended the loop
         weighted = cells.weighted(pull / v)
         r = weighted.centred(weighted.centred(cells.mean) - solve(weighted).mu[cells.arm])
         tau2 = _scatter(r[checked], share, noise[checked])

@@ -17,7 +17,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.vectorised_pair_tests import is_extreme
 from tideproof.stats.variance.cell_variances import CellVariances
 
-_BLOCK_NUMBERS = 2**19  # Numbers in a block of arms x pairs: 4 MB.
+BLOCK_NUMBERS = 2**19  # Numbers in a block of arms x pairs: 4 MB.
 
 
 class PairMoments(NamedTuple):
@@ -63,7 +63,7 @@ class DifferenceGrid:
         """Return the moments of the estimated differences of pairs of arms; each pair is computed once."""
         pairs = list(zip(np.minimum(i, k).tolist(), np.maximum(i, k).tolist(), strict=True))
         new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        rows = max(1, _BLOCK_NUMBERS // self._mu.size)
+        rows = max(1, BLOCK_NUMBERS // self._mu.size)
         for start in range(0, len(new), rows):
             some = new[start : start + rows]
             found = self._find_moments(*np.array(some).T)
@@ -101,5 +101,5 @@ class DifferenceGrid:
 
 
 def _error_weights(trust: Floats, freedom: Floats) -> Floats:
-    """Return how much the error of each own variance estimate adds to that of a sum: trust^2/freedom."""
+    """Return the weight of each own variance estimate in the error of their sum: trust^2/freedom."""
     return np.where(trust > 0.0, trust**2 / np.where(trust > 0.0, freedom, 1.0), 0.0)

@@ -43,7 +43,7 @@ _RARE_SHARE = 0.5  # Amounts with a larger effective share of rewards are not ra
 _ROUNDING = 1e-12  # Smaller variances of a rate are rounding.
 _DOUBLINGS = 30  # Doublings of a first step of z standard errors.
 _TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
-_MANY = 100  # With more arms, pairs are tested in batches.
+MOST_SINGLE_ARMS = 100  # With more arms, pairs are tested in batches.
 
 
 class Events(NamedTuple):
@@ -247,7 +247,7 @@ class PairTests(Pairs):
 
         They are None with few arms, or on a scale that does not support them.
         """
-        return self.scale.grid(self.law) if self.scale.cells.K > _MANY else None
+        return self.scale.grid(self.law) if self.scale.cells.K > MOST_SINGLE_ARMS else None
 
     @property
     def quick(self) -> bool:

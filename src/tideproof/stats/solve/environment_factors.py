@@ -14,10 +14,9 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import NotComparable
-from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.cells import BLOCK_NUMBERS, Cells, sum_by_index
 from tideproof.text import join_groups
 
-_BLOCK = 2**20  # Numbers in a dense block of levels x columns: 8 MB.
 _RANK = 1e-10  # Eigenvalues below this share of the largest count as 0.
 
 
@@ -144,7 +143,7 @@ def _blocks(
     are the arms, then the levels of the smaller factor.
     """
     order = np.argsort(large, kind="stable")
-    step = max(1, _BLOCK // columns)
+    step = max(1, BLOCK_NUMBERS // columns)
     for start in range(0, levels, step):
         first, last = np.searchsorted(large, [start, start + step], sorter=order)
         cells = order[first:last]

@@ -21,7 +21,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.environment_factors import fit_two_way, residual_variance
 
-_MANY = 500  # With more arms the factored inverse saves time.
+MOST_DENSE_ARMS = 500  # With more arms the factored inverse saves time.
 _ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per environment.
 
 
@@ -331,7 +331,7 @@ def factor_inverse(cells: Cells, component: Ints | None = None) -> FactoredInver
 
     The result is None unless there are many arms and few environments.
     """
-    if cells.K <= _MANY or _ARMS_PER_ENVIRONMENT * cells.J > cells.K:
+    if cells.K <= MOST_DENSE_ARMS or _ARMS_PER_ENVIRONMENT * cells.J > cells.K:
         return None
     w = np.zeros((cells.J, cells.K))
     w[cells.environment, cells.arm] = cells.weight

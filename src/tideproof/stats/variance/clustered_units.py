@@ -175,7 +175,7 @@ def fit_correlation(s: UnitScores) -> UnitModel:
         return UnitModel(rho, expected, kept)
 
     def excess(rho: float) -> float:
-        """Return a sum, increasing in the correlation, that is 0 where sizes agree with expectations."""
+        """Return a function that increases with the correlation and is 0 at its estimate."""
         at = model(rho)
         used = at.expected > _TINY
         slope = (s.joint - s.separate)[used] / at.expected[used]

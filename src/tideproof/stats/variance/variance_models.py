@@ -466,7 +466,7 @@ def _measured(c: Cells, s: Solution, adaptive: bool = False) -> Estimate:
 
 
 def _adjusted(c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects as `_measured` does, for a log with covariates or with two environment factors."""
+    """Estimate arm effects with measured noise, for logs with covariates or two environment factors."""
     pairs = adjusted_pairs(c, s)
     scale = pairs.adjusted
 

@@ -78,9 +78,7 @@ def settings() -> list[AdaptiveSetting]:
 
 def play(setting: AdaptiveSetting, number: int) -> bool | None:
     """Simulate and analyze one log; return whether the analysis was wrong, or None without comparisons."""
-    selected, rewards = (
-        _thompson_log(setting, number) if setting.policy == "thompson" else _run(setting, number)
-    )
+    selected, rewards = draw(setting, number)
     fit = Fit.from_arrays(*rewards, adaptive=True, scale="difference", about="these")
     means = np.array(setting.means)
     best = setting.noisy if means[setting.noisy] == means.max() else int(means.argmax())
@@ -100,6 +98,11 @@ def play(setting: AdaptiveSetting, number: int) -> bool | None:
     if found.low is None or found.high is None:
         return None
     return not found.low <= means[a] - means[b] <= found.high
+
+
+def draw(setting: AdaptiveSetting, number: int) -> tuple[int, Rewards]:
+    """Simulate one log; return the arm that the policy selected (0 for Thompson sampling) and the rewards."""
+    return _thompson_log(setting, number) if setting.policy == "thompson" else _run(setting, number)
 
 
 def _run(setting: AdaptiveSetting, number: int) -> tuple[int, Rewards]:

@@ -7,11 +7,12 @@ session, are those of a few rows in each cell.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import tideproof as tp
+from tideproof.analysis.arm_comparisons import Contrast
 from tideproof.analysis.fit_result import Fit
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.research.trust.random_logs import cell_moments
@@ -66,20 +67,13 @@ def settings() -> list[TailSetting]:
 
 def play(setting: TailSetting, number: int) -> bool | None:
     """Simulate and analyze one log; return whether its statement is wrong."""
-    random = np.random.default_rng((number, setting.rows, setting.environments))
+    log = draw(setting, number)
     if setting.kind == "quotients":
-        return _misses_quotient(setting, random)
-    arm = random.integers(0, 2, setting.rows)
-    environment = random.integers(0, setting.environments, setting.rows)
-    usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, setting.rows)
-    reward = usual * np.exp(_TIDE * random.normal(size=setting.environments))[environment]
+        found = tp.fit(log, arm="arm", environment="day", reward="revenue / sessions").contrast(1, 0)
+        return not _contains(found, 0.0)
+    arm, environment, reward = log["arm"], log["day"], log["reward"]
     if setting.kind == "small cells":
-        reward[arm == 1] *= 1.0 + _LIFT
-        found = Fit(_cells(arm, environment, reward), scale="ratio").contrast(1, 0)
-        return found.low is None or found.high is None or not found.low <= _LIFT <= found.high
-    late = (arm == 1) & (random.random(setting.rows) < _SHARE)
-    reward[late] *= setting.times
-    reward[arm == 1] /= 1.0 + _SHARE * (setting.times - 1.0)
+        return not _contains(Fit(_cells(arm, environment, reward), scale="ratio").contrast(1, 0), _LIFT)
     for last in np.linspace(0, setting.environments, setting.looks + 1)[1:]:
         seen = environment < last
         fit = Fit(_cells(arm[seen], environment[seen], reward[seen]), anytime=setting.looks > 1)
@@ -88,18 +82,39 @@ def play(setting: TailSetting, number: int) -> bool | None:
     return False
 
 
-def _misses_quotient(setting: TailSetting, random: np.random.Generator) -> bool:
-    """Simulate rows with equal quotients in both arms; return whether the interval of the difference misses.
+def _contains(found: Contrast, truth: float) -> bool:
+    """Return whether the confidence interval of a comparison contains its true value."""
+    return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
-    Every arm has equally many rows in each environment. The denominator is geometric.
+
+def draw(setting: TailSetting, number: int) -> dict[str, Any]:
+    """Draw one log, as columns: arm, day, and reward, or revenue and sessions for quotients."""
+    random = np.random.default_rng((number, setting.rows, setting.environments))
+    if setting.kind == "quotients":
+        return _draw_quotients(setting, random)
+    arm = random.integers(0, 2, setting.rows)
+    environment = random.integers(0, setting.environments, setting.rows)
+    usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, setting.rows)
+    reward = usual * np.exp(_TIDE * random.normal(size=setting.environments))[environment]
+    if setting.kind == "small cells":
+        reward[arm == 1] *= 1.0 + _LIFT
+    else:
+        late = (arm == 1) & (random.random(setting.rows) < _SHARE)
+        reward[late] *= setting.times
+        reward[arm == 1] /= 1.0 + _SHARE * (setting.times - 1.0)
+    return {"arm": arm, "day": environment, "reward": reward}
+
+
+def _draw_quotients(setting: TailSetting, random: np.random.Generator) -> dict[str, Any]:
+    """Draw rows whose quotients have the same distribution in both arms; the denominator is geometric.
+
+    Every arm has equally many rows in each environment.
     """
     arm, day = np.tile([0, 1], setting.rows // 2), np.arange(setting.rows) // 2 % setting.environments
     sessions = random.geometric(0.2, arm.size)
     factor = np.exp(_TIDE * random.normal(size=setting.environments))[day]
     usual = random.lognormal(-0.5 * setting.spread**2, setting.spread, arm.size)
-    log = {"arm": arm, "day": day, "revenue": factor * sessions * usual, "sessions": sessions}
-    found = tp.fit(log, arm="arm", environment="day", reward="revenue / sessions").contrast(1, 0)
-    return found.low is None or found.high is None or not found.low <= 0.0 <= found.high
+    return {"arm": arm, "day": day, "revenue": factor * sessions * usual, "sessions": sessions}
 
 
 def _cells(arm: Ints, environment: Ints, reward: Floats) -> Cells:
