@@ -13,6 +13,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -409,6 +410,37 @@ def skewed_deviate(z: float, skewness: float) -> float:
     longer, shorter = float(gammaincc(shape, at)), float(gammainc(shape, at))
     found = -ndtri(longer) if longer < shorter else ndtri(shorter)
     return math.copysign(1.0, skewness) * float(min(max(found, -_END), _END))
+
+
+def hall_transform(t: Any, skewness: Any) -> Any:
+    """Return a Student statistic, or an array of them, without the effect of the skewness of its numerator.
+
+    References
+    ----------
+    Hall (1992), On the removal of skewness by transformation.
+
+    >>> hall_transform(2.0, 0.0), round(hall_transform(-2.0, 0.3), 2)
+    (2.0, -1.58)
+    """
+    cubic = t + skewness * t * t / 3.0 + skewness * skewness * t**3 / 27.0
+    return cubic + skewness / 6.0
+
+
+def allow_for_own_shapes(z: Any, t: Any, skewness: Any, share: Any) -> Any:
+    """Return z-scores that allow for arms whose rewards are distributed differently.
+
+    A z-score `z` takes the variance of the score for known. If the arms' own rewards determine the variance,
+    the standardized score `t` is a Student statistic instead: a skewed arm with few large rewards seems to
+    have both a small mean and little noise. `skewness` is that of the score, by each arm's own rewards. If
+    the z-score without its effect is nearer to 0, the result moves there, by the `share` of the variance
+    that is due to the arms' own estimates.
+
+    >>> round(float(allow_for_own_shapes(-2.4, -2.4, 0.3, 1.0)), 2), float(allow_for_own_shapes(-2.4, -2.4, 0.3, 0.0))
+    (-1.81, -2.4)
+    """
+    own = hall_transform(t, skewness)
+    own = np.where(z * own < 0.0, 0.0, own)
+    return np.where(np.abs(own) < np.abs(z), z + share * (own - z), z)
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:

@@ -48,6 +48,8 @@ class CellVariances(NamedTuple):
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     environment_factor : (J,) factor of the variance in each environment.
+    own_skewness : (C,) skewness of a reward by the rewards of its arm alone; `skewness` is that of all rewards
+        together. None if no arm has a shape of its own, as after an adaptive policy.
     """
 
     variance: Floats
@@ -58,11 +60,16 @@ class CellVariances(NamedTuple):
     arm_freedom: Floats
     environment_freedom: Floats
     environment_factor: Floats
+    own_skewness: Floats | None = None
 
     @property
     def third(self) -> Floats:
         """Third central moment of a single reward in each cell: (C,)."""
         return np.asarray(self.skewness * self.variance**1.5)
+
+    def own_share(self, cells: Cells, parts: Floats) -> float:
+        """Return the share of a sum of variances that the arms' own estimates determine, from 0 to 1."""
+        return float(np.dot(self.arm_trust, cells.by_arm(parts)) / parts.sum())
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
         """Return Satterthwaite's degrees of freedom of a sum of variances estimated by arm and environment.
@@ -118,11 +125,16 @@ def measure_variances(
     of_arm = arm.value[cells.arm]
     environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
-    skewness = np.zeros(variance.size)
+    skewness, own_skewness = np.zeros(variance.size), None
     if cells.cubes is not None:
         seen = used & (variance > 0.0)
         sd = np.sqrt(variance[seen])
         skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
+        if not adaptive:
+            usual = np.sqrt(np.where(seen, common * unit * of_arm, np.inf))  # in an average environment
+            rewards = np.maximum(cells.by_arm(np.where(seen, cells.n, 0.0)), 1.0)
+            of_one = cells.by_arm(cells.cubes / usual / usual / usual) / rewards
+            own_skewness = of_one[cells.arm] * (usual / np.sqrt(np.where(seen, variance, np.inf))) ** 3
     variance = np.where(used, variance, 0.0)
     return CellVariances(
         variance,
@@ -133,6 +145,7 @@ def measure_variances(
         arm.freedom,
         environment.freedom,
         environment.value,
+        own_skewness,
     )
 
 
