@@ -432,15 +432,16 @@ def allow_for_own_shapes(z: Any, t: Any, skewness: Any, share: Any) -> Any:
     A z-score `z` takes the variance of the score for known. If the arms' own rewards determine the variance,
     the standardized score `t` is a Student statistic instead: a skewed arm with few large rewards seems to
     have both a small mean and little noise. `skewness` is that of the score, by each arm's own rewards. If
-    the z-score without its effect is nearer to 0, the result moves there, by the `share` of the variance
-    that is due to the arms' own estimates.
+    the z-score without its effect is nearer to 0, the result moves there: hardly if the `share` of the
+    variance that is due to the arms' own estimates is small, and almost the whole way if it is large.
 
-    >>> round(float(allow_for_own_shapes(-2.4, -2.4, 0.3, 1.0)), 2), float(allow_for_own_shapes(-2.4, -2.4, 0.3, 0.0))
-    (-1.81, -2.4)
+    >>> [round(float(allow_for_own_shapes(-2.4, -2.4, 0.3, share)), 2) for share in (0.0, 0.3, 1.0)]
+    [-2.4, -2.31, -1.82]
     """
     own = hall_transform(t, skewness)
     own = np.where(z * own < 0.0, 0.0, own)
-    return np.where(np.abs(own) < np.abs(z), z + share * (own - z), z)
+    weight = share * share / (share * share + (1.0 - share) ** 2)
+    return np.where(np.abs(own) < np.abs(z), z + weight * (own - z), z)
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:

@@ -48,8 +48,8 @@ class CellVariances(NamedTuple):
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     environment_factor : (J,) factor of the variance in each environment.
-    own_skewness : (C,) skewness of a reward by the rewards of its arm alone; `skewness` is that of all rewards
-        together. None if no arm has a shape of its own, as after an adaptive policy.
+    own_skewness : (C,) skewness of a reward by the rewards of its arm alone; `skewness` is that of all
+        rewards together. None if it is not used, as after an adaptive policy.
     """
 
     variance: Floats
@@ -123,7 +123,10 @@ def measure_variances(
     else:
         arm = shrink_variances(cells.arm, relative, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
-    environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
+    remaining = relative / of_arm
+    # The shrunk factors of arms do not explain all squares; environments must not absorb what they leave.
+    remaining *= left.sum() / remaining.sum()
+    environment = shrink_variances(cells.environment, remaining, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
     skewness, own_skewness = np.zeros(variance.size), None
     if cells.cubes is not None:
