@@ -23,6 +23,7 @@ from tideproof.stats.cells import sum_by_index
 _MANY = 500  # With more arms, the joint distribution is too expensive.
 _FORGOTTEN = 1e-4  # Total probability that `probabilities_of_best` may neglect.
 _SYMMETRIC = 1e-5  # With less skewness the normal distribution is equal up to rounding.
+_BEYOND = 1e6  # Numbers this far out are certain, and their cubes do not overflow.
 _END = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
@@ -438,7 +439,7 @@ def allow_for_own_shapes(z: Any, t: Any, skewness: Any, share: Any) -> Any:
     >>> [round(float(allow_for_own_shapes(-2.4, -2.4, 0.3, share)), 2) for share in (0.0, 0.3, 1.0)]
     [-2.4, -2.31, -1.82]
     """
-    own = hall_transform(t, skewness)
+    own = hall_transform(np.clip(t, -_BEYOND, _BEYOND), np.clip(skewness, -_BEYOND, _BEYOND))
     own = np.where(z * own < 0.0, 0.0, own)
     weight = share * share / (share * share + (1.0 - share) ** 2)
     return np.where(np.abs(own) < np.abs(z), z + weight * (own - z), z)

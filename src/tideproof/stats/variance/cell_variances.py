@@ -134,10 +134,11 @@ def measure_variances(
         sd = np.sqrt(variance[seen])
         skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
         if not adaptive:
-            usual = np.sqrt(np.where(seen, common * unit * of_arm, np.inf))  # in an average environment
+            usual = np.sqrt(np.where(seen, common * unit * of_arm, 1.0))  # in an average environment
+            cubes = np.where(seen, cells.cubes / usual / usual / usual, 0.0)
             rewards = np.maximum(cells.by_arm(np.where(seen, cells.n, 0.0)), 1.0)
-            of_one = cells.by_arm(cells.cubes / usual / usual / usual) / rewards
-            own_skewness = of_one[cells.arm] * (usual / np.sqrt(np.where(seen, variance, np.inf))) ** 3
+            of_one = (cells.by_arm(cubes) / rewards)[cells.arm]
+            own_skewness = of_one * (usual / np.sqrt(np.where(seen, variance, np.inf))) ** 3
     variance = np.where(used, variance, 0.0)
     return CellVariances(
         variance,
