@@ -19,7 +19,7 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs.difference_pairs import additive_pairs, clip_rates, move_apart
 from tideproof.stats.pairs.odds_pairs import estimate_odds
-from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, BinaryRewards, PairTests
+from tideproof.stats.pairs.pair_tests import FEWEST_EVENTS, BinaryRewards, MeasuredRewards, PairTests
 from tideproof.stats.pairs.ratio_pairs import ratio_pairs
 from tideproof.stats.solve.adjusted_means import wilson_intervals
 from tideproof.stats.solve.least_squares import solve
@@ -389,3 +389,48 @@ def test_moments_of_rewards_of_0_or_1_given_the_total_of_their_environment():
     variance, skewness, _ = BinaryRewards(c).moments(np.array([0.5, -0.25, 1.5, 1.0 - 1e-16, 0.5]))
     assert variance == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.25 * 0.25])
     assert skewness == pytest.approx(np.zeros(5))
+
+
+def shaped(shift, sizes=(3000, 3000), late=0.01):
+    """Rewards of two arms in one environment: even ones, and others with a few that are very large."""
+    random = np.random.default_rng(9)
+    even, uneven = (random.normal(size=n) for n in sizes)
+    uneven = uneven + shift + 40.0 * (random.random(sizes[1]) < late)
+    return even, uneven
+
+
+@pytest.mark.parametrize("high", ["even", "uneven"])
+def test_an_arm_with_a_few_large_rewards_is_tested_by_its_own_skewness(high):
+    """Where variances differ clearly, the z-score is at most Hall's transform of Welch's statistic."""
+    even, uneven = shaped(0.0)
+    uneven = uneven - uneven.mean() + even.mean() + (1.0 if high == "uneven" else -1.0) * 0.19
+    cells = cells_from_arrays([0] * 3000 + [1] * 3000, [0] * 6000, np.concatenate([even, uneven]))
+    found = additive_pairs(cells, solve(cells))
+    assert isinstance(found.law, MeasuredRewards)
+    t = stats.ttest_ind(uneven, even, equal_var=False).statistic
+    parts = [np.var(x, ddof=1) / x.size for x in (even, uneven)]
+    thirds = [stats.moment(x, 3) / x.size**2 for x in (even, uneven)]
+    skewness = (thirds[1] - thirds[0]) / sum(parts) ** 1.5
+    hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+    assert abs(t) > 2.2
+    assert skewness > 0.1
+    if high == "even":
+        assert abs(hall) < abs(t) - 0.25
+        assert found.deviate(1, 0) == pytest.approx(hall, rel=0.03)
+    else:  # Hall's transform is further from 0 than the z-score for known variances, which stays.
+        assert found.deviate(1, 0) < hall
+    assert found.deviate(0, 1) == pytest.approx(-found.deviate(1, 0), rel=1e-12)
+
+
+def test_arms_of_one_shape_keep_their_skewness_in_common():
+    """Equal variances: nothing is taken from the arms' own rewards."""
+    random = np.random.default_rng(3)
+    reward = random.exponential(size=400)
+    cells = cells_from_arrays([0] * 200 + [1] * 200, [0] * 400, reward)
+    found = additive_pairs(cells, solve(cells))
+    spreads = found.law.moments(found.scale.fitted).spreads
+    assert not spreads.arm_trust.any()
+    common = spreads._replace(own_skewness=None)
+    assert found.deviate(1, 0) == PairTests(
+        found.scale, MeasuredRewards(common, None), found.covariance
+    ).deviate(1, 0)

@@ -11,6 +11,8 @@ from scipy import stats
 
 import tideproof as tp
 from tideproof.analysis import Fit
+from tideproof.analysis.log_analysis import read_log
+from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.research.trust.combinations.unit_calibration import UnitSetting, play
@@ -89,6 +91,36 @@ def test_scores_against_statsmodels(seed, block, monkeypatch):
         row = np.zeros(X.shape[1])
         row[i], row[0] = 1.0, -1.0
         assert pair_variance(C, i, 0) == pytest.approx(row @ ols.cov_params() @ row, rel=1e-8)
+
+
+def with_covariate(seed, level):
+    """A covariate of rows, or of units, that the arms do not share evenly."""
+    random = np.random.default_rng(seed)
+    arm, day, unit, reward = draw(seed)
+    x = random.normal(size=40)[unit] if level == "units" else random.normal(size=unit.size)
+    x = x + 1.5 * arm
+    log = {"arm": arm, "day": day, "unit": unit, "x": x, "reward": reward + 2.0 * x}
+    columns = ColumnOptions(arm="arm", environment="day", reward="reward", unit="unit", covariates=["x"])
+    return log, read_log(log, AnalysisOptions(columns=columns)).found.cells
+
+
+@pytest.mark.parametrize("level", ["rows", "units"])
+@pytest.mark.parametrize("block", [2**20, 30])
+def test_scores_contain_the_error_of_slopes(level, block, monkeypatch):
+    """The sandwich with a covariate, against statsmodels; the model without correlation, against OLS."""
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
+    log, c = with_covariate(1, level)
+    arm, dummies = log["arm"], np.eye(8)[log["day"]][:, 1:]
+    X = np.column_stack([np.array([[a == label for label in c.arms] for a in arm], float), dummies, log["x"]])
+    model = sm.OLS(log["reward"], X)
+    robust = model.fit(cov_type="cluster", cov_kwds={"groups": log["unit"], "use_correction": False})
+    scores, s = scores_of(c)
+    covariances = [s.P @ x.sum(axis=0) @ s.P for x in (scores.observed_sums, scores.separate_sums)]
+    for C, want in zip(covariances, (robust.cov_params(), model.fit().cov_params()), strict=True):
+        for i in range(1, 3):
+            row = np.zeros(X.shape[1])
+            row[i], row[0] = 1.0, -1.0
+            assert pair_variance(C, i, 0) == pytest.approx(row @ want @ row, rel=1e-8)
 
 
 def test_expected_sizes_by_brute_force():

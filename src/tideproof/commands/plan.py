@@ -229,6 +229,8 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
     ]
     budget = f"{found.calibrated_stop.budget:,} pulls"
     caption = f"In the simulation, tests with early stopping had a budget of {budget}."
+    if found.question.interaction > 0.0:
+        caption += " All designs of the table find only the best arm of their own environments."
     first = Column("design", [row["design"] for row in rows], left=True)
     return list(make_tables(first, columns, width, caption=caption))
 

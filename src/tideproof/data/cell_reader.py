@@ -33,7 +33,7 @@ from tideproof.data.dataset import Dataset
 from tideproof.data.group_by_sql import Progress
 from tideproof.errors import InputError
 from tideproof.garbage_collection import pause_garbage_collection
-from tideproof.stats.cells import Cells, UnitRewards, sum_by_index
+from tideproof.stats.cells import Cells, UnitCovariates, UnitRewards, sum_by_index
 from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates
 from tideproof.stats.solve.ratio_metric import ratio_cells
 
@@ -392,7 +392,7 @@ def _make_units(
     """Return the rewards of each unit, such as a user, in each arm-by-environment cell."""
     c = fine.cells
     _, of = index_labels([label[-1] for label in c.environments], ordered=True)
-    mean = c.mean
+    mean, covariates = c.mean, None
     if shape.per:  # delta method: (y - R x) / mean of x
         R, x = made.mean, found.mean[1]
         mean = R[cell] + (fine.mean[0] - R[cell] * fine.mean[1]) / x[cell]
@@ -402,7 +402,13 @@ def _make_units(
             + (fine.mean[0] - found.mean[0][cell])
             - made.slope.by @ (fine.mean[1:] - found.mean[1:, cell])
         )
-    return UnitRewards(of[c.environment], cell, c.n, mean)
+        inside = fine.products[1:, 1:]
+        covariates = UnitCovariates(
+            fine.mean[1:] - found.mean[1:, cell] + made.slope.residual[:, cell],
+            fine.products[1:, 0] - np.einsum("i,ijc->jc", made.slope.by, inside),
+            inside,
+        )
+    return UnitRewards(of[c.environment], cell, c.n, mean, covariates=covariates)
 
 
 def _with_factors(c: Cells, shape: LabelStructure) -> Cells:

@@ -106,11 +106,12 @@ class Plan:
         )
         if count is None:
             return f"{why}No feasible number of environments finds this lead. In the environments of a test: "
+        each = ", for each other arm" if self.question.arms > 2 else ""
         return (
             f"{why}To find the best arm for environments like these, plan for "
             f"{format_count(count, 'environment')} of about {size:,.4g} pulls ({round(count * size):,} "
-            f"pulls; {100.0 * POWER:g} % power of a paired t-test by environment). To find only which arm is "
-            f"the best in the environments of the test: "
+            f"pulls; {100.0 * POWER:g} % power of a paired t-test by environment{each}). To find only "
+            f"which arm is the best in the environments of the test: "
         )
 
     @property

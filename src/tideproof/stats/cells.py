@@ -24,6 +24,25 @@ _SPARSE = (
 )
 
 
+class UnitCovariates(NamedTuple):
+    """Covariates of the rewards of each unit in each cell, from which the errors of slopes follow by unit.
+
+    Attributes
+    ----------
+    residual : (p, parts) mean of each covariate, minus what arms and environments explain.
+    cross : (p, parts) sums of products of covariates and adjusted rewards, as deviations from their means.
+    products : (p, p, parts) the same sums for two covariates.
+    """
+
+    residual: Floats
+    cross: Floats
+    products: Floats
+
+    def of(self, parts: Ints) -> UnitCovariates:
+        """Select the covariates of the given parts, each a unit in a cell."""
+        return UnitCovariates(*(values[..., parts] for values in self))
+
+
 class UnitRewards(NamedTuple):
     """Rewards by unit (for example, a user) and cell (an arm in an environment), as parallel arrays.
 
@@ -32,6 +51,7 @@ class UnitRewards(NamedTuple):
     unit, cell : (parts,) index of the unit, and index of the cell.
     n, mean : (parts,) number of rewards of the unit in the cell, and their mean.
     rows : whether units are aggregated rows, not named by a column of units.
+    covariates : covariates of the same rewards; None without covariates.
     """
 
     unit: Ints
@@ -39,6 +59,7 @@ class UnitRewards(NamedTuple):
     n: Floats
     mean: Floats
     rows: bool = False
+    covariates: UnitCovariates | None = None
 
     @property
     def single(self) -> bool:
@@ -50,8 +71,9 @@ class UnitRewards(NamedTuple):
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
-        kept = at >= 0
-        return UnitRewards(self.unit[kept], at[kept], self.n[kept], self.mean[kept], self.rows)
+        kept = np.flatnonzero(at >= 0)
+        x = None if self.covariates is None else self.covariates.of(kept)
+        return UnitRewards(self.unit[kept], at[kept], self.n[kept], self.mean[kept], self.rows, x)
 
 
 class CovariateSlope(NamedTuple):

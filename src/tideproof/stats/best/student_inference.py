@@ -13,6 +13,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tideproof.stats.cells import sum_by_index
 MOST_JOINT_ARMS = 500  # With more arms, the joint distribution is too expensive.
 _FORGOTTEN = 1e-4  # Total probability that `probabilities_of_best` may neglect.
 _SYMMETRIC = 1e-5  # With less skewness the normal distribution is equal up to rounding.
+_BEYOND = 1e6  # Numbers this far out are certain, and their cubes do not overflow.
 _END = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
@@ -409,6 +411,38 @@ def skewed_deviate(z: float, skewness: float) -> float:
     longer, shorter = float(gammaincc(shape, at)), float(gammainc(shape, at))
     found = -ndtri(longer) if longer < shorter else ndtri(shorter)
     return math.copysign(1.0, skewness) * float(min(max(found, -_END), _END))
+
+
+def hall_transform(t: Any, skewness: Any) -> Any:
+    """Return a Student statistic, or an array of them, without the effect of the skewness of its numerator.
+
+    References
+    ----------
+    Hall (1992), On the removal of skewness by transformation.
+
+    >>> hall_transform(2.0, 0.0), round(hall_transform(-2.0, 0.3), 2)
+    (2.0, -1.58)
+    """
+    cubic = t + skewness * t * t / 3.0 + skewness * skewness * t**3 / 27.0
+    return cubic + skewness / 6.0
+
+
+def allow_for_own_shapes(z: Any, t: Any, skewness: Any, share: Any) -> Any:
+    """Return z-scores that allow for arms whose rewards are distributed differently.
+
+    A z-score `z` takes the variance of the score for known. If the arms' own rewards determine the variance,
+    the standardized score `t` is a Student statistic instead: a skewed arm with few large rewards seems to
+    have both a small mean and little noise. `skewness` is that of the score, by each arm's own rewards. If
+    the z-score without its effect is nearer to 0, the result moves there: hardly if the `share` of the
+    variance that is due to the arms' own estimates is small, and almost the whole way if it is large.
+
+    >>> [round(float(allow_for_own_shapes(-2.4, -2.4, 0.3, share)), 2) for share in (0.0, 0.3, 1.0)]
+    [-2.4, -2.31, -1.82]
+    """
+    own = hall_transform(np.clip(t, -_BEYOND, _BEYOND), np.clip(skewness, -_BEYOND, _BEYOND))
+    own = np.where(z * own < 0.0, 0.0, own)
+    weight = share * share / (share * share + (1.0 - share) ** 2)
+    return np.where(np.abs(own) < np.abs(z), z + weight * (own - z), z)
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:

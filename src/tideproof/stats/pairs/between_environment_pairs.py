@@ -36,6 +36,7 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import (
+    hall_transform,
     normal_from_student,
     normal_quantile,
     pair_variances,
@@ -121,16 +122,6 @@ class DifferenceError(NamedTuple):
     se: float
     freedom: float
     skewness: float
-
-
-def hall_transform(t: float, skewness: float) -> float:
-    """Return a Student statistic without the effect of the skewness of the sum in its numerator.
-
-    >>> hall_transform(2.0, 0.0), round(hall_transform(-2.0, 0.3), 2)
-    (2.0, -1.58)
-    """
-    cubic = t + skewness * t * t / 3.0 + skewness * skewness * t**3 / 27.0
-    return cubic + skewness / 6.0
 
 
 def inverse_hall_transform(x: float, skewness: float) -> float:

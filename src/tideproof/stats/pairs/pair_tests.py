@@ -24,6 +24,7 @@ import numpy as np
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import (
+    allow_for_own_shapes,
     normal_from_student,
     pair_variances,
     root_between,
@@ -276,15 +277,19 @@ class PairTests(Pairs):
         moments, direction = self.law.moments(null.mean), null.direction
         noise = direction * np.sqrt(moments.variance)
         parts = self.scale.cells.n * noise * noise
-        z, sd = 0.0, math.sqrt(float(parts.sum()))
+        z, sd, spreads = 0.0, math.sqrt(float(parts.sum())), moments.spreads
         if not sd <= 0.0:  # Noise is divided before it is cubed, because tiny cubes underflow.
             relative = noise / sd
             cubes = relative * relative * relative  # Quicker than a power.
             skewness = float(np.sum(self.scale.cells.n * cubes * moments.skewness))
             z = skewed_deviate(null.statistic / sd, skewness)
-        if moments.spreads is None:
+            if spreads is not None and spreads.own_skewness is not None:
+                own = float(np.sum(self.scale.cells.n * cubes * spreads.own_skewness))
+                share = spreads.own_share(self.scale.cells, parts)
+                z = float(allow_for_own_shapes(z, null.statistic / sd, own, share))
+        if spreads is None:
             return z
-        freedom = moments.spreads.freedom_of(self.scale.cells, parts)
+        freedom = spreads.freedom_of(self.scale.cells, parts)
         return normal_from_student(z, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:

@@ -10,14 +10,14 @@ all gaps. For each gap only numbers for each environment remain to be computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
-from tideproof.stats.best.student_inference import deviates, normals_from_student
+from tideproof.stats.best.student_inference import allow_for_own_shapes, deviates, normals_from_student
 from tideproof.stats.cells import Cells
 from tideproof.stats.variance.cell_variances import CellVariances
 
@@ -71,12 +71,15 @@ class RewardVariation(NamedTuple):
     Attributes
     ----------
     variance, third : for other arms, pairs of an index into the power sums and coefficients (B, J).
-    of_pair : for the two arms of each pair, variance and third moment of a reward: (B, J) each.
+    of_pair : for the two arms of each pair, variance and third moment of a reward: (B, J) each; and the third
+        moment by the arm's own rewards, if it is known.
+    own : as `third`, by the arms' own rewards; empty if they are unknown.
     """
 
     variance: list[tuple[int, Floats]]
     third: list[tuple[int, Floats]]
-    of_pair: tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
+    of_pair: tuple[tuple[Floats, ...], tuple[Floats, ...]]
+    own: Sequence[tuple[int, Floats]] = ()
 
 
 class BatchStatistics(NamedTuple):
@@ -169,42 +172,60 @@ class PairBatchTests:
         case = self._grid.case(self._batch, self._sums, gap)
         centre, varying = case.centre, case.varying
         parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
-        thirds = sum(c * self._sums.third(x, centre) for x, c in varying.third)
+        thirds = [
+            sum(c * self._sums.third(x, centre) for x, c in each) for each in (varying.third, varying.own)
+        ]
         own = []
-        for n, w, (v, t) in zip(
+        for n, w, (v, *third) in zip(
             self._batch.of_pair(self._grid.n), self._batch.own, varying.of_pair, strict=True
         ):
             direction = w - centre
             squares = direction * direction
             own.append(n * v * squares)
-            parts, thirds = parts + own[-1], thirds + n * t * squares * direction
+            parts = parts + own[-1]
+            for number, t in enumerate(third):
+                thirds[number] = thirds[number] + n * t * squares * direction
         parts = np.maximum(np.asarray(parts), 0.0)
         variance = parts.sum(axis=1)
-        z = deviates(case.statistic, variance, np.asarray(thirds).sum(axis=1))
-        z[is_extreme(variance)] = np.nan
+        z = deviates(case.statistic, variance, np.asarray(thirds[0]).sum(axis=1))
         spreads = self._grid.spreads
         if spreads is None:
+            z[is_extreme(variance)] = np.nan
             return z
-        return normals_from_student(z, self._freedom(spreads, centre, varying, parts, own))
+        of_arm = self._of_arm(spreads, centre, varying, own)
+        if varying.own and of_arm is not None:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                sd, total = np.sqrt(variance), np.asarray(thirds[1]).sum(axis=1)
+                share = of_arm @ spreads.arm_trust / variance
+                moved = allow_for_own_shapes(z, case.statistic / sd, total / sd / sd / sd, share)
+                z = np.where(variance > 0.0, moved, z)
+        z[is_extreme(variance)] = np.nan
+        return normals_from_student(z, self._freedom(spreads, parts, of_arm))
 
-    def _freedom(
-        self, s: CellVariances, centre: Floats, varying: RewardVariation, parts: Floats, own: list[Floats]
-    ) -> Floats:
+    def _of_arm(
+        self, s: CellVariances, centre: Floats, varying: RewardVariation, own: list[Floats]
+    ) -> Floats | None:
+        """Return the variance of each pair's statistic by arm, (B, K); None if all arms vary equally."""
+        if not np.any(s.arm_trust > 0.0):
+            return None
+        w, of_arm = self._batch.w, np.zeros_like(self._batch.w)
+        for x, c in varying.variance:
+            each = self._grid.x[x]
+            of_arm += w * (w * (c @ each) - 2.0 * ((c * centre) @ each)) + (c * centre**2) @ each
+        rows = np.arange(self._batch.i.size)
+        of_arm[rows, self._batch.i], of_arm[rows, self._batch.k] = (part.sum(axis=1) for part in own)
+        return of_arm
+
+    def _freedom(self, s: CellVariances, parts: Floats, of_arm: Floats | None) -> Floats:
         """Return the degrees of freedom of each pair's test, by Satterthwaite's formula; 0 if unknown."""
-        batch, total = self._batch, parts.sum(axis=1)
+        total = parts.sum(axis=1)
         if not s.freedom > 0.0:
             return np.zeros(total.size)
         with np.errstate(divide="ignore", invalid="ignore"):
             error = 1.0 / s.freedom + _satterthwaite_terms(
                 s.environment_trust, s.environment_freedom, parts, total
             )
-            if np.any(s.arm_trust > 0.0):
-                w, of_arm = batch.w, np.zeros_like(batch.w)
-                for x, c in varying.variance:
-                    each = self._grid.x[x]
-                    of_arm += w * (w * (c @ each) - 2.0 * ((c * centre) @ each)) + (c * centre**2) @ each
-                rows = np.arange(batch.i.size)
-                of_arm[rows, batch.i], of_arm[rows, batch.k] = (part.sum(axis=1) for part in own)
+            if of_arm is not None:
                 error = error + _satterthwaite_terms(s.arm_trust, s.arm_freedom, of_arm, total)
             return np.where(total > 0.0, 1.0 / error, 0.0)
 
@@ -256,7 +277,9 @@ class RatioGrid:
             )
             self.x += [exposure * self._f, exposure * self._f**2]
         else:
-            self._each = to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)
+            self._each = [to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)]
+            if spreads.own_skewness is not None:
+                self._each.append(to_matrix(cells, spreads.own_skewness * spreads.variance**1.5))
             self.x += [self.n * each for each in self._each]
 
     def test_pairs(self, i: Ints, k: Ints) -> Callable[[Floats], Floats]:
@@ -305,8 +328,10 @@ class RatioGrid:
         of_pair = [batch.of_pair(each) for each in self._each]
         for arm, (at, f) in enumerate(zip((batch.i, batch.k), moved, strict=True)):
             own = np.where(fitted > 0.0, more * f / self._f[at][:, None], 1.0)
-            pair.append((of_pair[0][arm] * own, of_pair[1][arm] * own**1.5))
-        return RewardVariation([(1, more)], [(2, more**1.5)], (pair[0], pair[1]))
+            thirds = [each[arm] * own**1.5 for each in of_pair[1:]]
+            pair.append((of_pair[0][arm] * own, *thirds))
+        shapes = [(3, more**1.5)] if len(self._each) > 2 else []
+        return RewardVariation([(1, more)], [(2, more**1.5)], (pair[0], pair[1]), shapes)
 
 
 def upper_bounds(

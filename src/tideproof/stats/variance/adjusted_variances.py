@@ -101,6 +101,8 @@ def measure_adjusted_variances(
     for level in levels:
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.where(expected > 0.0, squares * left / expected, 0.0)
+        if relative.any():  # Shrunk factors do not explain all squares; levels must not absorb the rest.
+            relative *= left.sum() / relative.sum()
         here = shrink_variances(level, relative, left, int(level.max()) + 1, 2.0)
         found.append(LabelFactors(level, here))
         factor, expected = factor * here.value[level], expected * here.value[level]

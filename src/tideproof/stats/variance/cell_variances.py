@@ -61,6 +61,8 @@ class CellVariances(NamedTuple):
     arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
     arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     environment_factor : (J,) factor of the variance in each environment.
+    own_skewness : (C,) skewness of a reward by the rewards of its arm alone; `skewness` is that of all
+        rewards together. None if it is not used, as after an adaptive policy.
     """
 
     variance: Floats
@@ -71,11 +73,16 @@ class CellVariances(NamedTuple):
     arm_freedom: Floats
     environment_freedom: Floats
     environment_factor: Floats
+    own_skewness: Floats | None = None
 
     @property
     def third(self) -> Floats:
         """Third central moment of a single reward in each cell: (C,)."""
         return np.asarray(self.skewness * self.variance**1.5)
+
+    def own_share(self, cells: Cells, parts: Floats) -> float:
+        """Return the share of a sum of variances that the arms' own estimates determine, from 0 to 1."""
+        return float(np.dot(self.arm_trust, cells.by_arm(parts)) / parts.sum())
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
         """Return Satterthwaite's degrees of freedom of a sum of variances estimated by arm and environment.
@@ -129,13 +136,22 @@ def measure_variances(
     else:
         arm = shrink_variances(cells.arm, relative, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
-    environment = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
+    remaining = relative / of_arm
+    # The shrunk factors of arms do not explain all squares; environments must not absorb what they leave.
+    remaining *= left.sum() / remaining.sum()
+    environment = shrink_variances(cells.environment, remaining, left, cells.J, 2.0)
     variance = common * unit * of_arm * environment.value[cells.environment]
-    skewness = np.zeros(variance.size)
+    skewness, own_skewness = np.zeros(variance.size), None
     if cells.cubes is not None:
         seen = used & (variance > 0.0)
         sd = np.sqrt(variance[seen])
         skewness[used] = np.sum(cells.cubes[seen] / sd / sd / sd) / np.sum(cells.n[used])
+        if not adaptive:
+            usual = np.sqrt(np.where(seen, common * unit * of_arm, 1.0))  # in an average environment
+            cubes = np.where(seen, cells.cubes / usual / usual / usual, 0.0)
+            rewards = np.maximum(cells.by_arm(np.where(seen, cells.n, 0.0)), 1.0)
+            of_one = (cells.by_arm(cubes) / rewards)[cells.arm]
+            own_skewness = of_one * (usual / np.sqrt(np.where(seen, variance, np.inf))) ** 3
     variance = np.where(used, variance, 0.0)
     return CellVariances(
         variance,
@@ -146,6 +162,7 @@ def measure_variances(
         arm.freedom,
         environment.freedom,
         environment.value,
+        own_skewness,
     )
 
 

@@ -5,6 +5,10 @@ shares of the arms in the environment; the estimated arm effects are P times the
 of a unit have variance v and correlation rho, the covariance of its score is (1 - rho) A + rho B, with A the
 sum of v g g' over its rewards and B = G G', where G is the sum of sqrt(v) g. Sizes of units are measured in
 the metric of the contrasts: trace(P A) and G'P G.
+
+With covariates, the estimated slopes have errors, too: the effects of the arms change with the slopes by
+their imbalance, P A_x for A_x = sum of g x. So a reward with covariate residuals x has the coefficients
+g - A_x R^-1 x in place of g, with R the sums of squares and products of these residuals.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
-from tideproof.stats.cells import BLOCK_NUMBERS, Cells, UnitRewards, sum_by_index
+from tideproof.stats.cells import BLOCK_NUMBERS, Cells, UnitCovariates, UnitRewards, sum_by_index
 from tideproof.stats.solve.least_squares import meat
 
 _MANY = 64  # With more arms, all units share one pool: a pool for each arm would take K^3 numbers.
@@ -33,6 +37,7 @@ class UnitParts(NamedTuple):
     unit : (parts,) index of the unit, 0, 1, ...
     pool : (units,) index of the arm of a unit; K for a unit with several arms. 0 with many arms.
     pools : number of pools.
+    covariates : covariates of the rewards; None without covariates.
     """
 
     cell: Ints
@@ -41,6 +46,7 @@ class UnitParts(NamedTuple):
     unit: Ints
     pool: Ints
     pools: int
+    covariates: UnitCovariates | None = None
 
     @classmethod
     def of(cls, c: Cells, u: UnitRewards, fitted: Floats) -> UnitParts:
@@ -58,7 +64,8 @@ class UnitParts(NamedTuple):
         many = c.K > _MANY
         pool = np.zeros_like(pool) if many else pool
         residual = n * (u.mean[used] - fitted[cell])
-        return cls(cell, n, residual, unit, pool, 1 if many else c.K + 1)
+        x = None if u.covariates is None or c.slope is None else u.covariates.of(used)
+        return cls(cell, n, residual, unit, pool, 1 if many else c.K + 1, x)
 
     @property
     def units(self) -> int:
@@ -114,19 +121,27 @@ class UnitScores:
         sizes = np.zeros((4, units))
         sums = np.zeros((3, parts.pools, c.K, c.K))
         root, weight = np.sqrt(variance), c.weight / c.n
+        slopes = None if parts.covariates is None else _SlopeErrors.of(c, parts.covariates)
         for here in _blocks(parts.unit, c.K):
             cell = parts.cell[here]
             environment, unit = c.environment[cell], parts.unit[here]
             g = -b[environment]
             g[np.arange(cell.size), c.arm[cell]] += 1.0
             n = parts.n[here]
+            own = n * np.sum((g @ P) * g, axis=1)
+            leverage = own * weight[cell]
+            products = parts.residual[here, None] * g
+            if slopes is not None:
+                g = g - slopes.shifts(here)
+                own = n * np.sum((g @ P) * g, axis=1)
+                leverage += slopes.leverage(here, n)
+                products = parts.residual[here, None] * g - slopes.cross(here)
             first = np.flatnonzero(np.diff(unit, prepend=-1))
             visits = np.flatnonzero((np.diff(unit, prepend=-1) > 0) | (np.diff(environment, prepend=-1) != 0))
-            z = np.add.reduceat(parts.residual[here, None] * g, first, axis=0)
+            z = np.add.reduceat(products, first, axis=0)
             G = np.add.reduceat((n * root[cell])[:, None] * g, first, axis=0)
             inside = np.add.reduceat((n * root[cell] * np.sqrt(weight[cell]))[:, None] * g, visits, axis=0)
             lost = np.sum((inside @ P) * inside, axis=1) / c.totals[environment[visits]]
-            own = n * np.sum((g @ P) * g, axis=1)
             at = unit[first]
             sizes[0, at] = np.sum((z @ P) * z, axis=1)
             sizes[1, at] = np.add.reduceat(own * variance[cell], first)
@@ -134,16 +149,59 @@ class UnitScores:
             relative = np.add.reduceat(lost, np.searchsorted(visits, first)) / np.maximum(
                 sizes[1, at], 1e-300
             )
-            sizes[3, at] = relative + np.add.reduceat(own * weight[cell], first)
+            sizes[3, at] = relative + np.add.reduceat(leverage, first)
             for pool in np.unique(parts.pool[at]):
                 mine = parts.pool[at] == pool
                 sums[0, pool] += z[mine].T @ z[mine]
                 sums[2, pool] += G[mine].T @ G[mine]
-        for pool in range(parts.pools):
+                if slopes is not None:
+                    rows = np.flatnonzero(parts.pool[unit] == pool)
+                    sums[1, pool] += (g[rows] * (n * variance[cell])[rows, None]).T @ g[rows]
+                    sums[1, pool] += slopes.inside(rows + here.start, variance[cell[rows]])
+        for pool in range(parts.pools if slopes is None else 0):
             mine = parts.pool[parts.unit] == pool
             count = sum_by_index(parts.cell[mine], parts.n[mine], c.n.size)
             sums[1, pool] = meat(c, count * variance)
         return cls(*sizes, *sums)
+
+
+class _SlopeErrors(NamedTuple):
+    """What errors of the covariates' slopes add to the scores of units.
+
+    Attributes
+    ----------
+    covariates : covariates of the rewards of each unit and cell.
+    inverse : (p, p) R^-1.
+    tilts : (K, p) A_x R^-1.
+    """
+
+    covariates: UnitCovariates
+    inverse: Floats
+    tilts: Floats
+
+    @classmethod
+    def of(cls, c: Cells, x: UnitCovariates) -> _SlopeErrors:
+        """Find by how much the scores of the arms change with the covariates."""
+        assert c.slope is not None
+        return cls(x, c.slope.inverse, meat(c, c.weight) @ c.slope.imbalance @ c.slope.inverse)
+
+    def shifts(self, here: slice) -> Floats:
+        """Return what the coefficients g of rewards lose, (parts, K)."""
+        return np.asarray((self.tilts @ self.covariates.residual[:, here]).T)
+
+    def cross(self, here: slice) -> Floats:
+        """Return what scores lose because covariates and rewards vary together inside units and cells."""
+        return np.asarray((self.tilts @ self.covariates.cross[:, here]).T)
+
+    def leverage(self, here: slice, n: Floats) -> Floats:
+        """Return the shares of rewards in the fit of their own means that are due to the slopes."""
+        x = self.covariates.residual[:, here]
+        return np.asarray(n * np.sum((self.inverse @ x) * x, axis=0))
+
+    def inside(self, parts: Ints, variance: Floats) -> Floats:
+        """Return the sum of products of coefficients due to covariates that vary inside units and cells."""
+        middle = self.covariates.products[:, :, parts] @ variance
+        return np.asarray(self.tilts @ middle @ self.tilts.T)
 
 
 def _blocks(unit: Ints, arms: int) -> Iterator[slice]:

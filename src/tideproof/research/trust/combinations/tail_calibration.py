@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tideproof as tp
-from tideproof.analysis.arm_comparisons import Contrast
+from tideproof.analysis.arm_comparisons import About, Contrast
 from tideproof.analysis.fit_result import Fit
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.research.trust.random_logs import cell_moments
@@ -34,6 +34,7 @@ class TailSetting(NamedTuple):
     spread : standard deviation of the logarithm of a usual reward.
     times : how many times as large as usual a timeout is.
     looks : number of analyses of the growing log; with several, they use `anytime`.
+    about : which environments a winner is about, as in `fit`.
     """
 
     kind: str
@@ -42,12 +43,14 @@ class TailSetting(NamedTuple):
     spread: float
     times: float = 1.0
     looks: int = 1
+    about: About = "similar"
 
     @property
     def name(self) -> str:
         """Name of the setting."""
         said = f"{self.kind}, {self.rows} rows, {self.environments} environments, spread {self.spread:g}"
         said += f", timeouts x {self.times:g}" if self.times > 1.0 else ""
+        said += ", these days" if self.about == "these" else ""
         return said if self.looks == 1 else f"{said}, {self.looks} looks"
 
 
@@ -58,6 +61,9 @@ def settings() -> list[TailSetting]:
         TailSetting("timeouts", 4_000, 14, 1.0, 20.0),
         TailSetting("timeouts", 10_000, 14, 0.5, 30.0),
         TailSetting("timeouts", 4_000, 14, 0.5, 20.0, looks=14),
+        TailSetting("timeouts", 4_000, 14, 0.5, 20.0, about="these"),
+        TailSetting("timeouts", 10_000, 14, 0.5, 30.0, about="these"),
+        TailSetting("timeouts", 4_000, 14, 0.5, 20.0, looks=14, about="these"),
         TailSetting("small cells", 900, 300, 0.3),
         TailSetting("small cells", 900, 300, 0.6),
         TailSetting("quotients", 112, 14, 1.0),
@@ -76,8 +82,9 @@ def play(setting: TailSetting, number: int) -> bool | None:
         return not _contains(Fit(_cells(arm, environment, reward), scale="ratio").contrast(1, 0), _LIFT)
     for last in np.linspace(0, setting.environments, setting.looks + 1)[1:]:
         seen = environment < last
-        fit = Fit(_cells(arm[seen], environment[seen], reward[seen]), anytime=setting.looks > 1)
-        if fit.decision.standing == "winner":
+        cells = _cells(arm[seen], environment[seen], reward[seen])
+        fit = Fit(cells, anytime=setting.looks > 1, about=setting.about)
+        if fit.decision.standing == ("winner" if setting.about == "similar" else "winner_on_these"):
             return True
     return False
 
