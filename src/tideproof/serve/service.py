@@ -38,7 +38,8 @@ class Service:
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
     sweeper : the thread that deletes archived experiments after the retention time.
-    rate_limiter, failure_limiter : rate limits per API key, and per address without a valid key.
+    rate_limiter, address_limiter : rate limits per API key, and per address.
+    failure_limiter : rate limit per address without a valid key.
     notifier : wakes the streams that wait for events of an experiment.
     visitor_notifier : counts the streams on which browsers wait for changes of flags.
     metrics : counters for Prometheus.
@@ -58,6 +59,7 @@ class Service:
         self.sender = WebhookSender(self.experiments, self.webhooks)
         self.sweeper = RetentionSweeper(self.experiments, settings.retention_days)
         self.rate_limiter = RateLimiter(settings.requests_per_second)
+        self.address_limiter = RateLimiter(settings.address_requests_per_second)
         self.failure_limiter = RateLimiter(settings.failures_per_minute / 60.0, settings.failures_per_minute)
         self.notifier = Notifier(settings.event_streams)
         self.visitor_notifier = Notifier(settings.flag_streams)
