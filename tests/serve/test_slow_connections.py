@@ -13,7 +13,9 @@ from tideproof.serve.rate_limit import address_group
 
 SLOW_SOCKETS = int(os.environ.get("TIDEPROOF_SLOW_SOCKETS", "1200"))
 HEAD = b"GET /readyz HTTP/1.1\r\nHost: x\r\n"
-BODY = b"POST /v1/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+BODY = (
+    b"POST /v1/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+)
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,10 @@ def test_an_analysis_that_takes_too_long_leaves_no_process(begin):
     for _ in range(3):
         assert upload(here, rows(150, 30))[0] == 400
     assert not [each for each in psutil.Process().children(recursive=True) if each.is_running()]
-    assert upload_runner._slots._value == 2
+    assert upload_runner.SLOTS.acquire(blocking=False)
+    assert upload_runner.SLOTS.acquire(blocking=False)
+    for _ in range(2):
+        upload_runner.SLOTS.release()
 
 
 def test_the_process_has_no_credentials(begin, monkeypatch):

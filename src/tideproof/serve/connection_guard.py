@@ -1,9 +1,9 @@
 """Limits of connections: slow or idle clients can neither fill the service nor keep others out.
 
 A connection on which the service waits for its client (for the rest of a request, or for the next one) may be
-closed at any time: when its time is over, and earlier if there are too many connections. Those that have waited
-longest are closed first, and those of which nothing was read yet last, so that a client that sends its request
-at once is served.
+closed at any time: when its time is over, and earlier if there are too many connections. Those that have
+waited longest are closed first, and those of which nothing was read yet last, so that a client that sends its
+request at once is served.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ConnectionGuard:
         self._waiting_by_address: dict[str, WaitingConnections] = defaultdict(WaitingConnections)
 
     def address(self, host: str) -> str:
-        """Return the address for which connections are counted; "" for a trusted proxy, which has no limit."""
+        """Return the address for which connections are counted; "" for a trusted proxy."""
         return "" if self._is_proxy(host) else address_group(host)
 
     def add(self, connection: GuardedProtocol) -> bool:

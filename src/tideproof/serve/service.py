@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import Request
 
 from tideproof.serve.auth.api_keys import KeyStore
+from tideproof.serve.auth.visitor_limits import VisitorLimiter
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.feature_flags import FlagEvaluator
 from tideproof.serve.pages.experiment_view import ViewCache
@@ -20,6 +21,7 @@ from tideproof.serve.readiness_check import ReadinessCheck
 from tideproof.serve.retention import RetentionSweeper
 from tideproof.serve.service_settings import Settings
 from tideproof.serve.stream_notifier import Notifier
+from tideproof.serve.unit_evaluation import UnitEvaluator
 from tideproof.serve.webhooks.webhook_sender import WebhookSender
 from tideproof.serve.webhooks.webhook_store import WebhookStore
 
@@ -34,12 +36,13 @@ class Service:
     settings : settings of the service.
     experiments : the open experiments; its calls block, so routes make them through `call`.
     readiness : check of the store for `/readyz`; its calls block, too.
-    flags : feature flags; its calls block, too.
+    units, flags : assignment of arms to units, and feature flags; their calls block, too.
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
     sweeper : the thread that deletes archived experiments after the retention time.
     rate_limiter, address_limiter : rate limits per API key, and per address.
     failure_limiter : rate limit per address without a valid key.
+    visitor_limiter : limit of the new visitors that public keys bring; its calls do not block.
     notifier : wakes the streams that wait for events of an experiment.
     visitor_notifier : counts the streams on which browsers wait for changes of flags.
     metrics : counters for Prometheus.
@@ -51,7 +54,9 @@ class Service:
         self.settings = settings
         self.experiments = ExperimentCache(url, settings.open_experiments, settings.postgres_connections)
         self.readiness = ReadinessCheck(url)
-        self.flags = FlagEvaluator(self.experiments, settings)
+        self.visitor_limiter = VisitorLimiter(settings)
+        self.units = UnitEvaluator(settings, self.visitor_limiter)
+        self.flags = FlagEvaluator(self.experiments, settings, self.units)
         self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
         self.webhooks = WebhookStore(
             self.experiments.backend, self.experiments.store_lock, settings.webhook_targets == "any"

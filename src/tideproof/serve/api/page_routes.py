@@ -83,7 +83,8 @@ async def experiment(name: str, request: Request, key: Reader) -> HTMLResponse:
     """Return the web page of one experiment."""
     service = service_of(request)
     found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
-    return page("experiment", key, name=name, kinds=_KINDS, said="", **found)
+    warnings = [*service.visitor_limiter.warnings(name), *found["warnings"]]
+    return page("experiment", key, name=name, kinds=_KINDS, said="", **found | {"warnings": warnings})
 
 
 @router.get("/experiments/{name}/report")

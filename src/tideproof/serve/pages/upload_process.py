@@ -162,9 +162,7 @@ def run(request: UploadRequest) -> dict[str, Any]:
     It has the keys `title` and `result`, the HTML of a part of a page or of a report, or else `error`.
     """
     try:
-        found = analyze_file(
-            request.path, UploadForm(**request.form), SizeLimit(request.arms, request.cells)
-        )
+        found = analyze_file(request.path, UploadForm(**request.form), SizeLimit(request.arms, request.cells))
         analysis, columns = label_report(found.report), str(found.columns)
         if request.as_file:
             return {"title": analysis.verdict, "result": html_report(analysis, request.name, columns)}

@@ -22,7 +22,7 @@ _CHUNK = 2**20
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "HOME")  # no credentials
 
 # At most two files are analyzed at the same time
-_slots = threading.BoundedSemaphore(2)
+SLOTS = threading.BoundedSemaphore(2)
 
 
 def analyze_upload(
@@ -38,7 +38,7 @@ def analyze_upload(
             f"the file must be CSV, TSV, Parquet or JSON lines ({', '.join(UPLOAD_KINDS)}), "
             f"not {kind or name!r}"
         )
-    if not _slots.acquire(timeout=10.0):
+    if not SLOTS.acquire(timeout=10.0):
         raise Problem(
             503, "two other files are being analyzed, which is the maximum: retry later", "StoreError"
         )
@@ -58,7 +58,7 @@ def analyze_upload(
             )
             found = _run(request, settings.upload_seconds)
     finally:
-        _slots.release()
+        SLOTS.release()
     if "error" in found:
         raise InputError(found["error"])
     return found
