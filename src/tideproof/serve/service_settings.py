@@ -11,8 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tideproof.errors import InputError
+from tideproof.store.chain_key import read_secret
 
 PREFIX = "TIDEPROOF_"
+ADMIN_KEY_FILE = "TIDEPROOF_ADMIN_KEY_FILE"  # names a file with the admin key
 SECRET = 20  # minimum length of an admin key that the operator chooses
 
 # Variables that were renamed, and their present names, without the prefix. Names that are unknown for another
@@ -172,6 +174,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     found: dict[str, Any] = {}
     for each in fields(Settings):
         text = environment.get(PREFIX + each.name.upper(), "")
+        if each.name == "admin_key" and not text and (path := environment.get(ADMIN_KEY_FILE, "")):
+            text = read_secret(ADMIN_KEY_FILE, path)
         if not text:
             continue
         kind: Any = type(each.default)

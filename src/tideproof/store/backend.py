@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, StoreError, UnknownName
+from tideproof.store.chain_key import chain_key
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
@@ -98,7 +99,7 @@ MAX_SNAPSHOT_MARKS = 2  # number of code fingerprints whose snapshots are kept
 
 def snapshot_digest(snapshot: Snapshot) -> bytes:
     """Return the checksum of a snapshot, which is stored beside it so that damage is detected."""
-    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()
+    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash + chain_key()).digest()
 
 
 class Writer(NamedTuple):
