@@ -11,6 +11,7 @@ from fastapi import Request
 
 from tideproof.serve.auth.api_keys import KeyStore
 from tideproof.serve.auth.visitor_limits import VisitorLimiter
+from tideproof.serve.clock_keeper import ClockKeeper
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.feature_flags import FlagEvaluator
 from tideproof.serve.pages.experiment_view import ViewCache
@@ -39,6 +40,7 @@ class Service:
     units, flags : assignment of arms to units, and feature flags; their calls block, too.
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
+    clock_keeper : the thread that notices when the clock of the machine is set.
     sweeper : the thread that deletes archived experiments after the retention time.
     rate_limiter, address_limiter : rate limits per API key, and per address.
     failure_limiter : rate limit per address without a valid key.
@@ -62,6 +64,7 @@ class Service:
             self.experiments.backend, self.experiments.store_lock, settings.webhook_targets == "any"
         )
         self.sender = WebhookSender(self.experiments, self.webhooks)
+        self.clock_keeper = ClockKeeper(url)
         self.sweeper = RetentionSweeper(self.experiments, settings.retention_days)
         self.rate_limiter = RateLimiter(settings.requests_per_second)
         self.address_limiter = RateLimiter(settings.address_requests_per_second)

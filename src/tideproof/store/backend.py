@@ -18,7 +18,7 @@ from tideproof.store.chain_key import chain_key
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
-SCHEMA_VERSION = 4  # of the tables of every backend; raise it with every change to them
+SCHEMA_VERSION = 5  # of the tables of every backend; raise it with every change to them
 NO_TABLES = 0  # schema version of a database that contains no store
 
 
@@ -44,9 +44,9 @@ class LogEntry(NamedTuple):
     seq : number of the event: 1, 2, 3, without gaps.
     at : time of the event, in seconds since 1970.
     pulls : number of pulls that had been asked for after the command that wrote the event.
-    record : the event as JSON, without its salt.
-    salt : the salt that the event sets for hashing units, or an empty string. It is stored separately because
-    it may be deleted.
+    record : the event as JSON, without what may be deleted later.
+    erasable : what may be deleted later, and is therefore stored separately, or an empty string: the salt
+    that the event sets for hashing units, or the hash of a unit, after the random number of its commitment.
     writer : random identifier of the open experiment that wrote the event.
     hash : hash of this entry and of the hash before it.
     """
@@ -55,7 +55,7 @@ class LogEntry(NamedTuple):
     at: float
     pulls: int
     record: str
-    salt: str
+    erasable: str
     writer: bytes
     hash: bytes
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 
 from tideproof.errors import InputError
@@ -15,6 +16,7 @@ from tideproof.store.backend import LogEntry
 from tideproof.store.chain_key import VARIABLE, chain_key
 
 INITIAL_HASH = bytes(16)  # the hash before the first entry
+NONCE = 16  # characters of the random number of a commitment
 _PARSE_SIZE = 1000  # entries that are parsed as one JSON text, which is faster
 
 _to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
@@ -25,9 +27,30 @@ def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_has
 
     Its number is `seq`, and the hash of the entry before it is `previous_hash`.
     """
-    salt = event.salt if isinstance(event, e.Salted) else ""
-    record = _to_json(e.event_to_record(event._replace(salt="") if isinstance(event, e.Salted) else event))
-    return LogEntry(seq, event.at, pulls, record, salt, writer, _hash(previous_hash, seq, record, writer))
+    event, erasable = _separate(event)
+    record = _to_json(e.event_to_record(event))
+    return LogEntry(seq, event.at, pulls, record, erasable, writer, _hash(previous_hash, seq, record, writer))
+
+
+def _separate(event: e.Event) -> tuple[e.Event, str]:
+    """Return an event without what may be deleted later, and this part.
+
+    Instead of the hash of a unit, the event contains a commitment to it: a hash of the hash and a random
+    number. So a changed hash is noticed, and nobody can compute a deleted one from its commitment.
+    """
+    if isinstance(event, e.Salted):
+        return event._replace(salt=""), event.salt
+    if isinstance(event, e.UnitForgotten):
+        return event._replace(unit=""), event.unit
+    if isinstance(event, e.Asked) and event.unit:
+        erasable = secrets.token_hex(NONCE // 2) + event.unit
+        return event._replace(unit=_commit(erasable)), erasable
+    return event, ""
+
+
+def _commit(erasable: str) -> str:
+    """Return the commitment to the hash of a unit, which follows a random number."""
+    return hashlib.blake2b(erasable.encode(), digest_size=16, person=b"unit commitment").hexdigest()
 
 
 def _hash(previous_hash: bytes, seq: int, record: str, writer: bytes, key: bytes | None = None) -> bytes:
@@ -97,5 +120,16 @@ def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
         found += map(e.trusted_record_to_event, json.loads(f"[{','.join(records)}]"))
     for index, event in enumerate(found):
         if type(event) is e.Salted:
-            found[index] = event._replace(salt=entries[index].salt)
+            found[index] = event._replace(salt=entries[index].erasable)
+        elif type(event) is e.Asked and event.unit:
+            found[index] = event._replace(unit=_opened_unit(event.unit, entries[index]))
     return found
+
+
+def _opened_unit(commitment: str, entry: LogEntry) -> str:
+    """Return the hash of the unit in an entry of the log; it is empty if it was deleted."""
+    if entry.erasable and _commit(entry.erasable) != commitment:
+        raise InputError(
+            f"the store is damaged: the unit of event {entry.seq} was changed. Run tideproof fsck for details"
+        )
+    return entry.erasable[NONCE:]

@@ -155,14 +155,15 @@ class SqliteConnection:
         except (apsw.Error, UnicodeDecodeError) as error:
             return [f"{self.path!r} is damaged: {error}"]
 
-    def empty_write_ahead_log(self) -> None:
+    def empty_write_ahead_log(self) -> bool:
         """Copy the write-ahead log to the file and empty it, so that it contains no deleted data.
 
-        Nothing happens if other connections use it for longer than a second.
+        Nothing happens, and the result is False, if other connections use it for longer than a second.
         """
         self.connection.set_busy_timeout(1000)
         try:
-            self.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            is_busy: int = self.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+            return not is_busy
         finally:
             self.connection.set_busy_timeout(int(PATIENCE * 1000))
 
