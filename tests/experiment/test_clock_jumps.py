@@ -100,7 +100,11 @@ def test_a_jump_during_a_restart_is_noticed(clocks):
     after.resume(before)
     assert after.end_of(1.7e9 - 5.0, 60.0) == 1.7e9 - 5.0 + 60.0 + DAY
     assert after.end_of(clocks.at, 60.0) == clocks.at + 60.0
-    for other in (before._replace(boot="another"), before._replace(boot=""), ClockMark(1.0, 1e9, before.boot)):
+    for other in (
+        before._replace(boot="another"),
+        before._replace(boot=""),
+        ClockMark(1.0, 1e9, before.boot),
+    ):
         unknown = ClockJumps(clocks.now, lambda: clocks.steady)
         unknown.resume(other)
         assert unknown.end_of(1.7e9, 60.0) == 1.7e9 + 60.0

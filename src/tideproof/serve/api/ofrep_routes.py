@@ -102,14 +102,17 @@ async def evaluate_all(
     """
     service, context = service_of(request), body.context
     asked = UnitRequest("", caller, caller_address(request.scope), context.targetingKey, context.environment)
-    found, news = await service.call(service.flags.evaluate_all, asked)
+
+    def work() -> tuple[list[dict[str, Any]], list[str], list[dict[str, Any]]]:
+        return *service.flags.evaluate_all(asked), _streams(service, caller)
+
+    found, news, streams = await service.call(work)
     for name in news:
         service.notifier.notify(name)
     tag = f'"{hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag}
     if known is not None and tag in (each.strip().removeprefix("W/") for each in known.split(",")):
         return Response(status_code=304, headers=headers)
-    streams = await service.call(_streams, service, caller)
     return JSONResponse({"flags": found, "eventStreams": streams}, headers=headers)
 
 
