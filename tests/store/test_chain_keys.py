@@ -18,8 +18,8 @@ from tideproof.store.backend import LogEntry
 KEY = "a key of more than 20 characters"
 
 
-def command(*words, environment=None):
-    found = CliRunner().invoke(app, list(map(str, words)), env=environment)
+def command(*words):
+    found = CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "300"})
     error = found.exception
     said = "" if error is None or isinstance(error, SystemExit) else str(error)
     return found.exit_code, found.output + said

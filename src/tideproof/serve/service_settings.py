@@ -89,7 +89,7 @@ class Settings:
     body_bytes: int = 2**20
     upload_bytes: int = 2**25
     request_seconds: float = 30.0
-    upload_seconds: float = 20.0
+    upload_seconds: float = 25.0
     upload_memory_bytes: int = 2**30
     upload_arms: int = 200
     upload_cells: int = 20_000
