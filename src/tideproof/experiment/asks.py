@@ -115,20 +115,14 @@ class AskMethods(QueryMethods):
         if plan is None:
             return None
         self._start_session()
-        self._require_salt()
+        if not book.salt:
+            self._state.add(e.Salted(self._now(), None, new_salt()))
         arm = arm_at(unit_fraction(name, book.salt), plan.shares)
         if known is not None and (before := book.arms.index(book.pulls[known].arm)) in book.active:
             arm = before
         self._state.add(e.Asked(self._now(), by, label, (arm,), hash_unit(name, book.salt)))
         self._thread.label = label
         return book.pulls[-1]
-
-    @writes_events
-    def _require_salt(self) -> str:
-        """Return the salt with which identifiers of units are hashed; set one if there is none."""
-        if not self._state.book.salt:
-            self._state.add(e.Salted(self._now(), None, new_salt()))
-        return self._state.book.salt
 
     def _plan_shares(self, environment: Label | None) -> None:
         """Compute and record which share of the next units (such as visitors) each arm gets."""

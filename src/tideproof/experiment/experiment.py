@@ -369,7 +369,6 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             replace_state=self._replace_state,
             renew_lock=self._renew_lock,
             share=self._share,
-            require_salt=self._require_salt,
             forget_environment=self._forget_environment,
             is_deleted=self._shared is not None and self._shared.is_deleted,
         )

@@ -36,7 +36,6 @@ class ExperimentInternals(NamedTuple):
     replace_state : continues with another state of the same experiment, such as one loaded from a log.
     renew_lock : replaces the lock, in a child process that inherited it.
     share : lets the experiment read from and write to a log that processes share.
-    require_salt : returns the salt with which identifiers are hashed, and sets one if there is none.
     forget_environment : forgets the default environment of the current thread.
     is_deleted : whether a call noticed that the experiment was deleted from its store.
     """
@@ -56,6 +55,5 @@ class ExperimentInternals(NamedTuple):
     replace_state: Callable[[State], None]
     renew_lock: Callable[[], None]
     share: Callable[[Any], None]
-    require_salt: Callable[[], str]
     forget_environment: Callable[[], None]
     is_deleted: bool

@@ -247,8 +247,9 @@ def _new_rewards(
             continue
         stored = None if key is None else _stored_key(book, number, key)
         before = _recorded_reward(book, number)
-        if key is not None:  # older versions stored the key itself
-            before = book.added.get((number, stored), book.added.get((number, key)))
+        if key is not None and stored is not None:  # older versions stored the key itself
+            given = book.added.get((number, stored))
+            before = book.added.get((number, key)) if given is None else given
         known = told.get((number, stored), before)
         if known is not None and known != reward:
             with_key = "" if key is None else f" with the key {key!r}"

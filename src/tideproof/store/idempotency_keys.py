@@ -34,11 +34,11 @@ def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: 
         )
     hidden = {name for name in _PERSONAL.get(method.__name__, ()) if kwargs.get(name) is not None}
     if hidden:
-        salt = run.internals.require_salt()
+        salt = run.internals.state.book.salt
         kwargs = kwargs | {name: _hide(kwargs[name], salt) for name in hidden}
     name = method.__name__
     if name == "forget_unit":  # which would otherwise be stored with the answer
-        args = [_hide(each, run.internals.require_salt()) for each in args]
+        args = [_hide(each, run.internals.state.book.salt) for each in args]
     return json.dumps([name, args, kwargs], sort_keys=True, default=_plain)
 
 

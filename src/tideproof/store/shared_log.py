@@ -199,6 +199,8 @@ class SharedEventLog:
         if stored is not None:
             return idempotency_keys.decode_answer(run, stored, text)
         found = command(*args, **kwargs)
+        # encoded again, because the command may have set the salt with which its identifiers are hashed
+        text = idempotency_keys.encode_command(run, key, command, args, kwargs)
         group.answers[key] = idempotency_keys.encode_answer(run, key, text, found)
         return found
 
