@@ -101,6 +101,7 @@ CALLS = {
     "stop, archive and restore": lambda run: (run.stop(), run.archive(), run.restore(), run.archive("over")),
     "note": lambda run: run.note("hello"),
     "warm start": lambda run: run.warm_start(LOG, arm="arm", environment="day", reward="sales"),
+    "forget a unit": lambda run: (run.ask(unit="visitor 1", environment=1), run.forget_unit("visitor 1")),
     "forget units": lambda run: run.forget_units(),
     "recommend": lambda run: run.recommend().p_best,
     "fit": lambda run: run.fit().arms,

@@ -38,7 +38,7 @@ def test_every_command_works_and_a_backup_brings_everything_back(tmp_path):
         said = typed(tmp_path, served.url, commands)
         for line in (
             "et-cookie: __Host-tideproof=",
-            ": 1 experiment, 3 events, checked",
+            ": 1 experiment, 2 events, checked\nhead: ",
             "prices",
             '"name":"till 2"',
             '204\n{"status":"alive"',

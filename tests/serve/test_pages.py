@@ -559,8 +559,8 @@ def test_the_labels_cover_all_choices():
     from typing import get_args
 
     from tideproof.analysis.scale_choice import ScaleChoice
-    from tideproof.serve.pages.log_uploads import UploadForm
     from tideproof.serve.pages.option_labels import LABELS, SCALES, VARIANCES
+    from tideproof.serve.pages.upload_process import UploadForm
     from tideproof.stats.variance.variance_models import Variance
 
     assert list(SCALES) == list(get_args(ScaleChoice))

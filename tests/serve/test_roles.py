@@ -14,6 +14,7 @@ from tideproof.store.store_urls import sqlite_path
 # What a role may do, said once more by hand: whoever changes the rights must say so here, too
 ALLOWED = {
     "viewer": {"open", "any", "read"},
+    "public": {"open", "any", "evaluate"},
     "evaluator": {"open", "any", "evaluate"},
     "reporter": {"open", "any", "read", "evaluate", "report"},
     "editor": {"open", "any", "read", "evaluate", "report", "edit"},

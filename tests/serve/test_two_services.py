@@ -1,4 +1,7 @@
-"""Two processes with few connections serve many experiments on one PostgreSQL, and send each webhook message once."""
+"""Two processes with few connections serve many experiments on one PostgreSQL, and send each webhook message once.
+
+TIDEPROOF_TEST_EXPERIMENTS=500 TIDEPROOF_TEST_IDLE=9500 TIDEPROOF_TEST_CONNECTIONS=20 is the large version, for minutes.
+"""
 
 import json
 import os
@@ -15,7 +18,9 @@ from serve.service_clients import ADMIN, Served, bearer
 from serve.test_webhooks import Receiver
 
 EXPERIMENTS = int(os.environ.get("TIDEPROOF_TEST_EXPERIMENTS", "40"))
-CONNECTIONS, BUDGET = 5, 6
+IDLE = int(os.environ.get("TIDEPROOF_TEST_IDLE", "10"))  # experiments that are created, and not used
+CONNECTIONS = int(os.environ.get("TIDEPROOF_TEST_CONNECTIONS", "5"))
+BUDGET = 6
 
 
 class Shop:
@@ -46,10 +51,16 @@ class Shop:
             told |= {each["pull"]: each["reward"] for each in rewards}
         return told
 
+    def create(self, name):
+        """Create an experiment that is not used."""
+        made = self.post("/v1/experiments", {"name": name, "arms": ["A", "B"], "visitors": True})
+        assert made.status_code == 201, made.text
+
 
 def test_nothing_is_lost_and_nothing_doubled(postgres_server, tmp_path):
     url, receiver = postgres_server.database(), Receiver()
     settings = {"TIDEPROOF_POSTGRES_CONNECTIONS": str(CONNECTIONS), "TIDEPROOF_WEBHOOK_TARGETS": "any"}
+    settings["TIDEPROOF_ADDRESS_REQUESTS_PER_SECOND"] = "100000"
     for number in range(2):
         (tmp_path / str(number)).mkdir()
     names = [f"test {number}" for number in range(EXPERIMENTS)]
@@ -60,7 +71,10 @@ def test_nothing_is_lost_and_nothing_doubled(postgres_server, tmp_path):
         shop = Shop([one.url, other.url])
         for _ in range(2):
             assert shop.post("/v1/webhooks", {"url": receiver.url}).status_code == 201
+        begun = time.monotonic()
         with ThreadPoolExecutor(8) as clients:
+            list(clients.map(shop.create, [f"idle {number}" for number in range(IDLE)]))
+            print(f"{IDLE} experiments created in {time.monotonic() - begun:.0f} s")
             told = dict(zip(names, clients.map(shop.play, names), strict=True))
         with psycopg.connect(url) as connection:
             sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tideproof'"
@@ -74,6 +88,8 @@ def test_nothing_is_lost_and_nothing_doubled(postgres_server, tmp_path):
         shop.client.close()
         assert one.stop()[0] == other.stop()[0] == 0
     receiver.close()
+    print(f"{EXPERIMENTS} experiments played; {connections} connections; {time.monotonic() - begun:.0f} s")
+    assert len(tp.experiments(url)) == EXPERIMENTS + IDLE
     assert connections <= 2 * CONNECTIONS
     sent = Counter(headers["webhook-id"] for headers, _ in receiver.got)
     assert set(sent.values()) == {1}

@@ -42,7 +42,16 @@ def dump(url):
     with psycopg.connect(url) as connection:
         cursor = psycopg.ClientCursor(connection)
         lines = [postgres_schema.TABLES]
-        for table in ("store_version", "experiments", "events", "answers", "salts", "writers", "snapshots"):
+        for table in (
+            "store_version",
+            "experiments",
+            "events",
+            "answers",
+            "salts",
+            "unit_hashes",
+            "writers",
+            "snapshots",
+        ):
             rows = cursor.execute(f"SELECT * FROM tideproof.{table} ORDER BY 1, 2" if table == "events"
                                   else f"SELECT * FROM tideproof.{table}").fetchall()  # fmt: skip
             for row in rows:

@@ -60,7 +60,7 @@ def test_the_file_is_a_store_itself(tmp_path):
     (tmp_path / "shop.db").chmod(0o640)
     backup(url_of(tmp_path), str(tmp_path / "b.db"))
     assert sorted(os.listdir(tmp_path)) == ["b.db", "shop.db", "shop.db-shm", "shop.db-wal"]
-    assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o600
     copy = tp.Experiment.open(url_of(tmp_path, "b.db"), "prices")
     assert copy.history()["reward"] == run.history()["reward"]
     assert copy.ask(environment="x").id != run.ask(environment="x").id
@@ -68,7 +68,7 @@ def test_the_file_is_a_store_itself(tmp_path):
 
 
 def test_others_cannot_read_a_copy_that_is_being_made(tmp_path):
-    """Whatever a user's umask allows, a copy gets the permissions of the store only when it is whole."""
+    """Whatever a user's umask allows, nobody else may read a copy."""
     run = opened(tmp_path)
     play(run, 20)
     (tmp_path / "shop.db").chmod(0o640)
@@ -84,7 +84,7 @@ def test_others_cannot_read_a_copy_that_is_being_made(tmp_path):
         os.umask(before)
     assert {doing for doing, _ in seen} >= {"copying"}
     assert {mode for _, mode in seen} == {0o600}
-    assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_others_write_meanwhile(tmp_path):
@@ -177,7 +177,7 @@ def test_from_the_command_line_a_server_is_shown_without_its_user(postgres, tmp_
 
     said = tideproof("backup", url_of(tmp_path), postgres)
     assert said.startswith("postgresql:///")
-    assert said.endswith(": 1 experiment, 12 events, checked\n")
+    assert ": 1 experiment, 11 events, checked\nhead: " in said
     assert tideproof("experiments", postgres).splitlines()[1].split()[:6] == [
         "prices",
         "3",
@@ -187,4 +187,4 @@ def test_from_the_command_line_a_server_is_shown_without_its_user(postgres, tmp_
         "5,000",
     ]
     assert str(run.recommend()) in tideproof("show", postgres, "prices")
-    assert tideproof("fsck", postgres).endswith("no faults found\n")
+    assert "no faults found\nhead: " in tideproof("fsck", postgres)

@@ -11,7 +11,7 @@ from store.stores import database_of, opened, play, run_sql, url_of
 from tideproof.store.store_check import fsck
 from tideproof.store.store_urls import open_backend
 
-TABLES = ("events", "answers", "salts", "writers", "snapshots")
+TABLES = ("events", "answers", "salts", "unit_hashes", "writers", "snapshots")
 
 
 def faults(place):

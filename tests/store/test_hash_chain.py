@@ -70,11 +70,24 @@ def test_missing_entries_are_named(entries):
     assert fault.startswith("event 2 was changed")
 
 
-def test_a_salt_is_stored_beside_its_event(entries):
-    salted = [each for each in entries if each.salt]
-    assert len(salted) == 1
-    assert salted[0].salt not in salted[0].record
-    assert [each.salt for each in decode_events(entries) if isinstance(each, e.Salted)] == [salted[0].salt]
+def test_salt_and_hash_of_a_unit_are_stored_beside_their_events(entries):
+    salted, asked = (each for each in entries if each.erasable)
+    salt, unit = salted.erasable, asked.erasable[16:]
+    assert salt not in salted.record
+    assert unit not in asked.record
+    events = decode_events(entries)
+    assert [each.salt for each in events if isinstance(each, e.Salted)] == [salt]
+    assert [each.unit for each in events if isinstance(each, e.Asked)] == [unit, None]
+    deleted = decode_events([each._replace(erasable="") for each in entries])
+    assert [each.unit for each in deleted if isinstance(each, e.Asked)] == ["", None]
+
+
+def test_two_commitments_to_one_unit_differ():
+    """Otherwise somebody could find the pulls of a deleted unit by those of another experiment's copy."""
+    event = e.Asked(1.0, None, "x", (0,), "ab" * 16)
+    one, other = (hash_chain.make_entry(event, 1, 1, b"", INITIAL_HASH) for _ in range(2))
+    assert one.record != other.record
+    assert decode_events([one]) == decode_events([other]) == [event]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

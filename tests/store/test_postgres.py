@@ -232,9 +232,9 @@ def test_a_schema_of_something_else_is_left_alone(postgres):
 def test_another_schema_is_refused(postgres, version):
     opened(postgres).close()
     run_sql(postgres, f"UPDATE store_version SET version = {version}")
-    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 4"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 5"):
         tp.Experiment.open(postgres, "prices")
-    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 4"):
+    with pytest.raises(tp.errors.InputError, match=rf"has version {version} .* reads only version 5"):
         tp.experiments(postgres)
 
 

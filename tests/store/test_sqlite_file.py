@@ -106,7 +106,7 @@ def test_a_file_of_another_schema_is_refused(tmp_path):
             lambda: tp.experiments(url_of(tmp_path)),
         ):
             with pytest.raises(
-                tp.errors.InputError, match=rf"has version {version} .* only version 4: .*{remedy}"
+                tp.errors.InputError, match=rf"has version {version} .* only version 5: .*{remedy}"
             ):
                 opening()
         assert path.read_bytes() == before

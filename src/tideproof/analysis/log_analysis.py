@@ -97,6 +97,9 @@ class AnalysisObserver:
         """
         return nullcontext()
 
+    def check_cells(self, cells: Cells) -> None:
+        """Do nothing: subclasses override this method to refuse a log with too many arms or environments."""
+
     def working(self, message: str) -> AbstractContextManager[Any]:
         """Return a context manager for the duration of a long computation, which `message` describes."""
         return nullcontext(message)
@@ -129,6 +132,7 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
             timed = replace(request, environment=column, parts=(column,), dates=dates)
             ordered = rows.timed(timed, most_rows())
             cells, tide, bins = fit_tide_or_bins(ordered)
+            observer.check_cells(cells)
             return LogReading(columns, CellReading(cells, {}, None), tide=tide, bins=bins)
         wish = ReadOptions(
             asked.covariate_columns,
@@ -139,6 +143,7 @@ def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = S
         )
         with observer.reading() as progress:
             found = read_cells(rows, request, wish, progress)
+            observer.check_cells(found.cells)
             inside = _test_shorter_environments(rows, request, wish, found.cells, options)
             unchanged = replace(wish, winsorize=None)
             guardrails = {

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.commands.option_types import AsJson, flag_option
+from tideproof.commands.option_types import AsJson, flag_option, refuse_password
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store.", callback=refuse_password)]
 # Maps the headers of the numeric columns to keys of a row.
 _COUNTS = {"pulls": "pulls", "pending": "pending", "rewards": "recorded", "budget": "budget"}
 

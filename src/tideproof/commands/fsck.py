@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.commands.option_types import AsJson
+from tideproof.commands.option_types import AsJson, text_option
 from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ def fsck_command(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Experiment to check; by default all.")
     ] = None,
+    heads: Annotated[
+        str | None,
+        text_option("Earlier output of fsck --json or backup --json to compare with.", "Comparison", "FILE"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check whether the experiments in a store are damaged.
@@ -31,6 +36,9 @@ def fsck_command(
     snapshots are compared with this replay. Nothing is written or repaired, and other programs can use the
     store meanwhile.
 
+    The last line is a hash of the last events of all experiments. Keep the output of --json on another
+    machine: --heads later shows whether events at the end were removed, or the hashes computed anew.
+
     Choices and snapshots of another version of tideproof or of the policy are not compared, because that
     version may choose differently. Choices for units, such as users, are not recomputed,
     because they depend on a secret that may have been deleted.
@@ -38,6 +46,7 @@ def fsck_command(
     from rich.console import Console
 
     from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
+    from tideproof.store.chain_heads import compare_heads, read_heads
     from tideproof.store.store_check import fsck
     from tideproof.store.store_urls import open_backend
     from tideproof.table import to_json_values
@@ -46,10 +55,13 @@ def fsck_command(
     try:
         with progress_bar("checking", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
             found = fsck(backend, name, show_progress)
+        if heads is not None:
+            faults = compare_heads(backend, read_heads(heads), name)
+            found = replace(found, faults=(*found.faults, *faults))
     finally:
         backend.close()
     if as_json:
-        typer.echo(json.dumps(to_json_values(found)))
+        typer.echo(json.dumps(to_json_values(found) | {"head": found.head}))
     else:
         show(Console(), found)
     if found.all_faults:
@@ -98,3 +110,4 @@ def show(console: Console, found: StoreFindings) -> None:
     remedy = "restore a backup with tideproof backup BACKUP NEW-URL"
     verdict = f"{format_count(len(faults), 'fault')} found: {remedy}" if faults else "no faults found"
     console.print(Text(verdict, style="bold red" if faults else "bold green"))
+    console.print(f"head: {found.head}", highlight=False)

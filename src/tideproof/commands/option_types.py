@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
+from urllib.parse import parse_qs, urlsplit
 
 import typer
 
 from tideproof.errors import InputError
+from tideproof.text import public_url
 
 _DIGITS = 30  # more digits than any valid option has
 
@@ -53,6 +55,37 @@ NoProgress = Annotated[bool, flag_option("--no-progress", "Show no progress bar.
 Scheduler = Annotated[
     str | None, text_option("Address of a Dask scheduler to run on.", "Simulation", "ADDRESS")
 ]
+
+
+def refuse_password(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    """Raise an error if the URL of a store has a password and is an argument of the command.
+
+    Every user of the machine can see the arguments of a command, but not its environment.
+    """
+    source = context.get_parameter_source(str(parameter.name))
+    if source is not None and source.name == "COMMANDLINE" and has_password(value):
+        raise InputError(
+            f"the URL {public_url(value)!r} contains a password, which other users of this machine could see "
+            f"in the list of processes: leave it out, and set the environment variable PGPASSWORD, or "
+            f"PGPASSFILE to the path of a file with it (tideproof serve also takes the URL from "
+            f"TIDEPROOF_STORE or from the file that TIDEPROOF_STORE_FILE names)"
+        )
+    return value
+
+
+def has_password(url: str) -> bool:
+    """Return whether the URL of a database server contains a password.
+
+    >>> has_password("postgresql://me:secret@host/db"), has_password("postgresql://me@host/db")
+    (True, False)
+    """
+    if not url.startswith(("postgresql://", "postgres://")):
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.password is not None or "password" in parse_qs(parts.query)
+    except ValueError:
+        return False
 
 
 def read_budgets(text: str) -> list[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
@@ -11,6 +12,8 @@ from tideproof.errors import InputError, describe_value
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book
+
+EndOf = Callable[[float, float], float]
 
 VISITOR_LEASE, VISITOR_RESERVE = 86_400.0, 600.0  # seconds: a day and ten minutes
 
@@ -56,27 +59,32 @@ class Lease(NamedTuple):
     default: float | None = None
     reserve: float = math.inf
 
-    def unseen_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
+    def unseen_pulls(
+        self, book: Book, now: float, end_of: EndOf = operator.add
+    ) -> tuple[tuple[int, ...], float]:
         """Return the pulls whose arm was not shown to the visitor (or other unit) in time.
 
-        Also return when to check again, the earliest time at which another pull can be too late.
+        Also return when to check again, the earliest time at which another pull can be too late. `end_of`
+        returns the end of a time limit from its begin and its seconds.
         """
         unseen: list[int] = []
         for number in book.reserved:
-            end = book.asked_at[number] + self.reserve
+            end = end_of(book.asked_at[number], self.reserve)
             if end > now:
                 return tuple(unseen), end
             unseen.append(number)
         return tuple(unseen), now + self.reserve
 
-    def expired_pulls(self, book: Book, now: float) -> tuple[tuple[int, ...], float]:
+    def expired_pulls(
+        self, book: Book, now: float, end_of: EndOf = operator.add
+    ) -> tuple[tuple[int, ...], float]:
         """Return the pending pulls whose reward did not arrive within the time limit.
 
-        Also return the time at which to check again.
+        Also return the time at which to check again. `end_of` is as in `unseen_pulls`.
         """
         expired: list[int] = []
         for number in book.pending:
-            end = book.asked_at[number] + self.seconds
+            end = end_of(book.asked_at[number], self.seconds)
             if end > now:
                 return tuple(expired), end
             expired.append(number)

@@ -8,6 +8,7 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
+from tideproof.experiment.unit_assignments import checked_unit, hash_unit
 
 
 class ControlMethods(ExperimentBase):
@@ -110,7 +111,25 @@ class ControlMethods(ExperimentBase):
         """
         if self._state.book.salt:
             self._state.add(e.Salted(self._now(), by, ""))
-        self._state.events[:] = e.without_old_salts(self._state.events)
+        self._state.events[:] = e.without_forgotten(self._state.events)
+
+    def forget_unit(self, unit: str | int, by: str | None = None) -> None:
+        """Delete the hash of the ID of one unit (such as a visitor), so that nobody can link it to its pulls.
+
+        Its rewards stay in all results, and rewards of its pending pulls are still accepted by their pulls.
+        If it asks again, it is treated as a new unit.
+        """
+        self._forget_unit(unit, by)
+        if self._shared is None:  # in a store, the events must be stored first
+            self._state.events[:] = e.without_forgotten(self._state.events)
+
+    @writes_events
+    def _forget_unit(self, unit: str | int, by: str | None) -> None:
+        name, book = checked_unit(unit), self._state.book
+        hashed = hash_unit(name, book.salt) if book.salt else ""
+        if hashed not in book.units:
+            raise UnknownName(f"the unit {name!r} has no pull: there is nothing to delete")
+        self._state.add(e.UnitForgotten(self._now(), by, (book.units[hashed],), hashed))
 
 
 def _text(name: str, value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.pull import Label, Pull
 from tideproof.experiment.read_model import SingleRewards
+from tideproof.experiment.state.clock_jumps import SYSTEM_CLOCK
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.stopping.stop_rule import StopCheckSchedule, rule_of
@@ -107,7 +109,7 @@ class ExperimentBase:
 
     def _replace_state(self, state: State) -> None:
         """Replace the state, and reset everything that was derived from the previous state."""
-        self._state, self._next_lease_check = state, -math.inf
+        self._state, self._next_lease_check, self._known_jumps = state, -math.inf, 0
         self._usage_monitor = UsageMonitor()
         self._check_schedule = StopCheckSchedule()
         self._single_rewards = SingleRewards()
@@ -130,17 +132,26 @@ class ExperimentBase:
         Pulls whose arm was not seen in time are cancelled.
         """
         self._state.fold()
-        if self._lease.seconds < math.inf and (now := self._now()) >= self._next_lease_check:
-            unseen, next_unseen = self._lease.unseen_pulls(self._state.book, now)
+        if self._lease.seconds == math.inf:
+            return
+        now, jumps = self._now(), SYSTEM_CLOCK.count
+        if now >= self._next_lease_check or jumps != self._known_jumps:
+            book, end_of = self._state.book, operator.add
+            if self._clock == SYSTEM_CLOCK.clock:
+                end_of = SYSTEM_CLOCK.end_of
+            unseen, next_unseen = self._lease.unseen_pulls(book, now, end_of)
             if unseen:
                 self._state.add(e.Cancelled(now, None, unseen))
-            expired, next_expiry = self._lease.expired_pulls(self._state.book, now)
+            expired, next_expiry = self._lease.expired_pulls(book, now, end_of)
             if expired:
                 self._state.add(e.Expired(now, None, expired, self._lease.default))
-            self._next_lease_check = min(next_unseen, next_expiry)
+            self._next_lease_check, self._known_jumps = min(next_unseen, next_expiry), jumps
 
     def _now(self) -> float:
-        return now(self._clock)
+        found = now(self._clock)
+        if self._clock == SYSTEM_CLOCK.clock:
+            SYSTEM_CLOCK.observe(found)
+        return found
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -314,4 +314,4 @@ class QueryMethods(ExperimentBase):
     @locked
     def events(self) -> list[e.Event]:
         """Return the event records of the experiment, in order."""
-        return e.without_old_salts(self._state.events)
+        return e.without_forgotten(self._state.events)

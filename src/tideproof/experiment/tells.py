@@ -16,6 +16,7 @@ from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book, Summary
 from tideproof.experiment.tide_options import check_labelled
+from tideproof.experiment.unit_assignments import hash_outcome_key
 from tideproof.experiment.warm_start import cells_before
 from tideproof.text import join_names
 
@@ -244,8 +245,12 @@ def _new_rewards(
             continue
         if status == PullStatus.LATE and key is None:
             continue
-        before = _recorded_reward(book, number) if key is None else book.added.get((number, key))
-        known = told.get((number, key), before)
+        stored = None if key is None else _stored_key(book, number, key)
+        before = _recorded_reward(book, number)
+        if key is not None and stored is not None:  # older versions stored the key itself
+            given = book.added.get((number, stored))
+            before = book.added.get((number, key)) if given is None else given
+        known = told.get((number, stored), before)
         if known is not None and known != reward:
             with_key = "" if key is None else f" with the key {key!r}"
             replaced = "it" if key is None else "the sum of its rewards"
@@ -254,9 +259,22 @@ def _new_rewards(
                 f"correct(pull, reward) replaces {replaced}"
             )
         if known is None:
-            told[number, key] = reward
-            new.append((number, reward, key))
+            told[number, stored] = reward
+            new.append((number, reward, stored))
     return new
+
+
+def _stored_key(book: Book, number: int, key: str) -> str:
+    """Return the keyed hash of the key of a reward, which is stored instead of the key.
+
+    Raise `InputError` if the keys of earlier rewards of the pull cannot be recognized any more.
+    """
+    if not book.salt or number < book.salted_from:
+        raise InputError(
+            f"key={key!r} cannot be compared with keys of earlier rewards of pull {book.pulls[number].id}, "
+            f"because forget_units() deleted what they were hashed with: omit the key"
+        )
+    return hash_outcome_key(key, book.salt)
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:

@@ -42,6 +42,11 @@ def hash_unit(unit: str, salt: str) -> str:
     return _hash(unit, salt, b"unit", 16).hex()
 
 
+def hash_outcome_key(key: str, salt: str) -> str:
+    """Return the keyed hash of the key of an outcome, such as the number of an order."""
+    return _hash(key, salt, b"outcome", 16).hex()
+
+
 def unit_fraction(unit: str, salt: str) -> float:
     """Return a number between 0 and 1 that is computed from the hash of a unit ID.
 

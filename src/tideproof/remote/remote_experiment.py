@@ -202,6 +202,10 @@ class RemoteExperiment:
         """Delete the salt with which unit ids are hashed, so that units can no longer be recognized."""
         self._change("forget-units", by=by)
 
+    def forget_unit(self, unit: str | int, by: str | None = None) -> None:
+        """Delete the hash of the id of one unit; see `Experiment.forget_unit`."""
+        self._change("forget-unit", unit=unit, by=by)
+
     def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
         """Stop the experiment for good, and choose the arm that every visitor gets; see `Experiment.stop`."""
         self._post("stop", why=why, by=by, ship=ship)

@@ -227,6 +227,11 @@ def _describe_salt(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
     yield f"the salt for hashing unit IDs was {'created' if event.salt else 'deleted'}"
 
 
+def _describe_forgotten_unit(event: e.UnitForgotten, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a logged event in words: the hash of the ID of one unit was deleted."""
+    yield f"the hash of the ID of a unit was deleted: {_name_pulls(book, event.pulls)}"
+
+
 def _describe_exposure(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: users saw their assigned arms."""
     yield f"shown to users: {_name_pulls(book, event.pulls)}"
@@ -261,5 +266,6 @@ EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Warmed: _describe_warm_start,
     e.Salted: _describe_salt,
     e.Exposed: _describe_exposure,
+    e.UnitForgotten: _describe_forgotten_unit,
     e.Unlabelled: _describe_unlabelled,
 }

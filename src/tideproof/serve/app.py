@@ -64,12 +64,14 @@ def make_app(store: str, settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.stopping = False
+        service.clock_keeper.start()
         service.sender.start()
         service.sweeper.start()
         yield
         service.stop()
         service.sender.stop()
         service.sweeper.stop()
+        service.clock_keeper.stop()
         service.close()
 
     app = FastAPI(

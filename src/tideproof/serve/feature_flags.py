@@ -9,18 +9,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
-from tideproof.experiment.pull import Label, Pull, PullStatus
+from tideproof.experiment.pull import Pull, PullStatus
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.problem_details import Problem
-from tideproof.serve.service_settings import Settings, find_time_zone
-from tideproof.serve.unit_evaluation import evaluate_unit
+from tideproof.serve.service_settings import Settings
+from tideproof.serve.unit_evaluation import UnitEvaluator, UnitRequest
 from tideproof.store.backend import ExperimentListing
 from tideproof.store.shared_log import summary_text
 
@@ -46,8 +45,8 @@ class FlagEvaluator:
     Calls block, and are thread-safe.
     """
 
-    def __init__(self, experiments: ExperimentCache, settings: Settings) -> None:
-        self._experiments, self._settings = experiments, settings
+    def __init__(self, experiments: ExperimentCache, settings: Settings, units: UnitEvaluator) -> None:
+        self._experiments, self._settings, self._units = experiments, settings, units
         self._flags: dict[str, ListedFlag] = {}
         self._listed = -math.inf, -1  # when the list was read, and after how many changes
         self._changes = 0  # of the list, by this process
@@ -55,29 +54,22 @@ class FlagEvaluator:
         # Summaries of experiments whose stored one is from an older version, with their number of events
         self._old_summaries: dict[str, tuple[int, dict[str, Any]]] = {}
         self._versions: dict[str, tuple[float, str]] = {}
-        self._zone = find_time_zone(settings.time_zone)
 
-    def evaluate(
-        self, name: str, key: Key, unit: str, environment: Label | None
-    ) -> tuple[dict[str, Any], bool]:
+    def evaluate(self, asked: UnitRequest) -> tuple[dict[str, Any], bool]:
         """Return the arm that a feature flag gives to a unit, such as a visitor.
 
         The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
         """
+        name = asked.experiment
         run = self._experiments.get(name)
-        settings = run.internals.state.settings
-        if settings.reserve is None:
+        if run.internals.state.settings.reserve is None:
             raise InputError(
                 f"the experiment {name!r} cannot be a feature flag, because it was created without a "
                 f"reserve: create a new experiment with visitors=true"
             )
-        if environment is None and settings.time_zone is None:
-            environment = self.today()
-        return _evaluation(name, run, key, unit, environment, self._settings.reservations)
+        return self._evaluation(run, asked)
 
-    def evaluate_all(
-        self, key: Key, unit: str, environment: Label | None
-    ) -> tuple[list[dict[str, Any]], list[str]]:
+    def evaluate_all(self, asked: UnitRequest) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the arms that a unit, such as a visitor, gets from all feature flags of an API key.
 
         Each arm is part of an evaluation in the format of OFREP. Also return the names of the flags for which
@@ -86,7 +78,7 @@ class FlagEvaluator:
         """
         found: list[dict[str, Any]] = []
         news: list[str] = []
-        flags = self._flags_of(key)
+        flags = self._flags_of(asked.key)
         running = sum(flag.shipped is None for flag in flags)
         most = self._settings.flags_per_request
         if running > most:
@@ -100,7 +92,7 @@ class FlagEvaluator:
                 found.append(_as_evaluation(name, shipped, STATIC, {}))
                 continue
             try:
-                evaluation, is_new = self.evaluate(name, key, unit, environment)
+                evaluation, is_new = self.evaluate(asked._replace(experiment=name))
             except StoreError:
                 raise
             except UnknownName:  # another process has just deleted it
@@ -138,9 +130,23 @@ class FlagEvaluator:
         at, found = self._versions.get(key.id, (-math.inf, None))
         return found if time.monotonic() - at < FRESH else None
 
-    def today(self) -> str:
-        """Return the current date in the service's time zone, which is the default environment."""
-        return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
+    def _evaluation(self, run: Experiment, asked: UnitRequest) -> tuple[dict[str, Any], bool]:
+        """Return the arm that a feature flag gives to a unit, such as a visitor.
+
+        The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
+        """
+        is_new, name = False, asked.experiment
+        pull, over = _find_pull(run, str(asked.unit))
+        if pull is None and not over:
+            try:
+                pull, is_new = self._units.evaluate(run, asked, dated=True)
+            except Finished:
+                over = True
+        if pull is None or over:
+            arm = _arm_outside(run)
+            return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {}), False
+        metadata = {"pull": pull.id, "environment": pull.environment}
+        return _as_evaluation(name, pull.arm, SPLIT, metadata), is_new
 
     def forget_list(self) -> None:
         """Read the list of flags again at its next use, because an experiment began, ended or was deleted."""
@@ -185,26 +191,6 @@ class FlagEvaluator:
             raise
         except (TideproofError, ValueError, TypeError):  # damaged, or just deleted
             return {"flag": False, "archived_at": None}
-
-
-def _evaluation(
-    name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
-) -> tuple[dict[str, Any], bool]:
-    """Return the arm that a feature flag gives to a unit, such as a visitor.
-
-    The arm is part of an evaluation in the format of OFREP. Also return whether the unit is new.
-    """
-    is_new = False
-    pull, over = _find_pull(run, unit)
-    if pull is None and not over:
-        try:
-            pull, is_new = evaluate_unit(run, key, unit, environment, most)
-        except Finished:
-            over = True
-    if pull is None or over:
-        arm = _arm_outside(run)
-        return _as_evaluation(name, arm, DISABLED if arm is None else STATIC, {}), False
-    return _as_evaluation(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), is_new
 
 
 @locked

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tideproof.serve.json_logs import LOG
 from tideproof.serve.pages.page_rendering import is_for_people, problem_page
 from tideproof.serve.problem_details import Problem, response
+from tideproof.serve.rate_limit import caller_address, retry_after_header
 from tideproof.serve.service import Service
 
 CSP = (
@@ -58,8 +59,10 @@ class RequestMiddleware:
             await send(message)
 
         try:
+            self._check_rate(scope)
             body.check()
-            await self._app(scope, body.receive, answer)
+            if await body.read_ahead():
+                await self._app(scope, body.receive, answer)
         except Problem as problem:
             if answered:
                 raise
@@ -68,6 +71,18 @@ class RequestMiddleware:
             await reply(scope, receive, answer)
         finally:
             self._log(scope, status, request_id, time.perf_counter() - started)
+
+    def _check_rate(self, scope: Scope) -> None:
+        """Raise an HTTP error if an address sends too many requests; a proxy says for which address it is."""
+        service = self._service
+        wait = service.address_limiter.take(caller_address(scope))
+        if wait:
+            raise Problem(
+                429,
+                f"this address sends more than {service.settings.address_requests_per_second:g} requests per "
+                f"second: retry later",
+                headers=retry_after_header(wait),
+            )
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a response and its duration in the metrics of the service."""
@@ -94,10 +109,12 @@ class _LimitedBody:
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
         self._max_bytes = self._settings.body_bytes
-        if scope["path"] == UPLOADS:  # 64 KiB for the form fields around the file
+        self._is_upload = scope["path"] == UPLOADS
+        if self._is_upload:  # 64 KiB for the form fields around the file
             self._max_bytes = self._settings.upload_bytes + 2**16
         self._headers = dict(scope["headers"])
         self._read = 0
+        self._whole: Message | None = None
         self._deadline = time.monotonic() + service.settings.request_seconds
         self._is_complete = False
 
@@ -107,12 +124,33 @@ class _LimitedBody:
         if not length.isdigit() or int(length) > self._max_bytes:
             raise self._too_long()
 
+    async def read_ahead(self) -> bool:
+        """Read the whole body, unless it is a file, and return False if the client has disconnected.
+
+        So a client that sends its body slowly costs no more than its connection.
+        """
+        length, chunked = self._headers.get(b"content-length", b"0"), b"transfer-encoding" in self._headers
+        if self._is_upload or not (chunked or length != b"0"):
+            return True
+        parts: list[bytes] = []
+        while not self._is_complete:
+            message = await self.receive()
+            if message["type"] != "http.request":
+                return False
+            parts.append(message.get("body", b""))
+        self._whole = {"type": "http.request", "body": b"".join(parts), "more_body": False}
+        return True
+
     async def receive(self) -> Message:
         """Return the next part of the request body, or raise an HTTP error if it is too slow or large."""
+        if self._whole is not None:
+            message, self._whole = self._whole, None
+            return message
         if self._is_complete:  # after the body, the only message is that the client has disconnected
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
+            async with asyncio.timeout(max(0.0, self._deadline - time.monotonic())):
+                message = await self._receive()
         except TimeoutError:
             raise Problem(
                 408, f"the request body did not arrive completely within {self._settings.request_seconds:g} s"

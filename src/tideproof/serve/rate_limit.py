@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
 MAX_CALLERS = 10_000  # callers whose buckets are remembered; the least recent one is dropped
 
@@ -39,3 +42,29 @@ class RateLimiter:
 def retry_after_header(wait: float) -> dict[str, str]:
     """Return a Retry-After header for a wait in seconds."""
     return {"Retry-After": str(max(1, math.ceil(wait)))}
+
+
+def caller_address(scope: Mapping[str, Any]) -> str:
+    """Return the address for which the requests of a caller are counted, from the scope of a request.
+
+    Behind a trusted proxy it is the address that the proxy names.
+    """
+    client = scope.get("client")
+    return address_group(client[0]) if client else "nowhere"
+
+
+def address_group(host: str) -> str:
+    """Return the part of an IP address that identifies a caller: of IPv6 the network of 64 bits.
+
+    >>> address_group("192.0.2.7"), address_group("2001:db8::5:1"), address_group("testclient")
+    ('192.0.2.7', '2001:db8::/64', 'testclient')
+    """
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.IPv6Network((found, 64), strict=False))
+    return str(found)

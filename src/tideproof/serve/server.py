@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import socket
 import threading
@@ -16,6 +17,12 @@ from tideproof._version import __version__
 from tideproof.errors import InputError
 from tideproof.serve import json_logs
 from tideproof.serve.app import make_app
+from tideproof.serve.connection_guard import (
+    ACCEPTED_AT_ONCE,
+    ConnectionGuard,
+    allow_open_files,
+    guarded_protocol,
+)
 from tideproof.serve.service import Service
 from tideproof.serve.service_settings import Settings
 from tideproof.text import public_url
@@ -106,6 +113,12 @@ def address(host: str, found: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """Uvicorn server that ends open event streams when it stops."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept connections, and let the operating system queue more than are accepted at once."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_BACKLOG)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal to stop; after a second interrupt signal, do not wait for running requests."""
         self.config.app.state.service.stop()  # type: ignore[union-attr]
@@ -124,6 +137,10 @@ def make_server(app: Any, settings: Settings) -> _Server:
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies or None,
             timeout_graceful_shutdown=max(1, int(settings.request_seconds)),
+            timeout_keep_alive=max(1, math.ceil(settings.idle_seconds)),
+            http=guarded_protocol(ConnectionGuard(settings, allow_open_files(settings))),
+            ws="none",
+            backlog=ACCEPTED_AT_ONCE,
         )
     )
 

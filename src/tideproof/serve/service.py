@@ -10,6 +10,8 @@ import anyio.to_thread
 from fastapi import Request
 
 from tideproof.serve.auth.api_keys import KeyStore
+from tideproof.serve.auth.visitor_limits import VisitorLimiter
+from tideproof.serve.clock_keeper import ClockKeeper
 from tideproof.serve.experiment_cache import ExperimentCache
 from tideproof.serve.feature_flags import FlagEvaluator
 from tideproof.serve.pages.experiment_view import ViewCache
@@ -20,6 +22,7 @@ from tideproof.serve.readiness_check import ReadinessCheck
 from tideproof.serve.retention import RetentionSweeper
 from tideproof.serve.service_settings import Settings
 from tideproof.serve.stream_notifier import Notifier
+from tideproof.serve.unit_evaluation import UnitEvaluator
 from tideproof.serve.webhooks.webhook_sender import WebhookSender
 from tideproof.serve.webhooks.webhook_store import WebhookStore
 
@@ -34,11 +37,14 @@ class Service:
     settings : settings of the service.
     experiments : the open experiments; its calls block, so routes make them through `call`.
     readiness : check of the store for `/readyz`; its calls block, too.
-    flags : feature flags; its calls block, too.
+    units, flags : assignment of arms to units, and feature flags; their calls block, too.
     keys : API keys and sessions; its calls block, too.
     webhooks, sender : registered webhooks, whose calls block, and the thread that sends their messages.
+    clock_keeper : the thread that notices when the clock of the machine is set.
     sweeper : the thread that deletes archived experiments after the retention time.
-    rate_limiter, failure_limiter : rate limits per API key, and per address without a valid key.
+    rate_limiter, address_limiter : rate limits per API key, and per address.
+    failure_limiter : rate limit per address without a valid key.
+    visitor_limiter : limit of the new visitors that public keys bring; its calls do not block.
     notifier : wakes the streams that wait for events of an experiment.
     visitor_notifier : counts the streams on which browsers wait for changes of flags.
     metrics : counters for Prometheus.
@@ -50,14 +56,18 @@ class Service:
         self.settings = settings
         self.experiments = ExperimentCache(url, settings.open_experiments, settings.postgres_connections)
         self.readiness = ReadinessCheck(url)
-        self.flags = FlagEvaluator(self.experiments, settings)
+        self.visitor_limiter = VisitorLimiter(settings)
+        self.units = UnitEvaluator(settings, self.visitor_limiter)
+        self.flags = FlagEvaluator(self.experiments, settings, self.units)
         self.keys = KeyStore(self.experiments.backend, settings.admin_key, self.experiments.store_lock)
         self.webhooks = WebhookStore(
             self.experiments.backend, self.experiments.store_lock, settings.webhook_targets == "any"
         )
         self.sender = WebhookSender(self.experiments, self.webhooks)
+        self.clock_keeper = ClockKeeper(url)
         self.sweeper = RetentionSweeper(self.experiments, settings.retention_days)
         self.rate_limiter = RateLimiter(settings.requests_per_second)
+        self.address_limiter = RateLimiter(settings.address_requests_per_second)
         self.failure_limiter = RateLimiter(settings.failures_per_minute / 60.0, settings.failures_per_minute)
         self.notifier = Notifier(settings.event_streams)
         self.visitor_notifier = Notifier(settings.flag_streams)

@@ -11,8 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tideproof.errors import InputError
+from tideproof.store.chain_key import read_secret
 
 PREFIX = "TIDEPROOF_"
+ADMIN_KEY_FILE = "TIDEPROOF_ADMIN_KEY_FILE"  # names a file with the admin key
 SECRET = 20  # minimum length of an admin key that the operator chooses
 
 # Variables that were renamed, and their present names, without the prefix. Names that are unknown for another
@@ -51,7 +53,19 @@ class Settings:
     body_bytes : maximum size of a request in bytes.
     upload_bytes : maximum size of an uploaded file in bytes.
     request_seconds : maximum duration of a request in seconds.
+    upload_seconds : maximum duration of the analysis of an uploaded file in seconds.
+    upload_memory_bytes : maximum memory of the process that analyzes an uploaded file, in bytes.
+    upload_arms, upload_cells : maximum number of arms in an uploaded file, and of pairs of an arm and an
+    environment.
+    connections : maximum number of open connections; if there are more, those are closed that have waited
+    longest for their clients.
+    connections_per_address : maximum number of open connections of one address that is no trusted proxy.
+    header_seconds : seconds in which the headers of a request must arrive.
+    idle_seconds : seconds after which a connection without a further request is closed.
     requests_per_second : requests per second that one API key may send.
+    address_requests_per_second : requests per second that one address may send.
+    new_visitors_per_minute : new visitors per minute that public keys may bring into one experiment.
+    address_new_visitors_per_minute : the same of one address.
     failures_per_minute : requests per minute without a valid key that one address may send.
     event_streams : maximum number of event streams at the same time.
     flag_streams : maximum number of browsers that are notified when flags change.
@@ -75,7 +89,18 @@ class Settings:
     body_bytes: int = 2**20
     upload_bytes: int = 2**25
     request_seconds: float = 30.0
+    upload_seconds: float = 25.0
+    upload_memory_bytes: int = 2**30
+    upload_arms: int = 200
+    upload_cells: int = 20_000
+    connections: int = 2000
+    connections_per_address: int = 256
+    header_seconds: float = 10.0
+    idle_seconds: float = 30.0
     requests_per_second: float = 5000.0
+    address_requests_per_second: float = 1000.0
+    new_visitors_per_minute: float = 600.0
+    address_new_visitors_per_minute: float = 30.0
     failures_per_minute: float = 60.0
     event_streams: int = 100
     flag_streams: int = 1000
@@ -149,6 +174,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     found: dict[str, Any] = {}
     for each in fields(Settings):
         text = environment.get(PREFIX + each.name.upper(), "")
+        if each.name == "admin_key" and not text and (path := environment.get(ADMIN_KEY_FILE, "")):
+            text = read_secret(ADMIN_KEY_FILE, path)
         if not text:
             continue
         kind: Any = type(each.default)

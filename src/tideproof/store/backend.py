@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, StoreError, UnknownName
+from tideproof.store.chain_key import chain_key
 
 MAX_CONNECTION_LOSSES = 5  # lost connections in one call after which the call fails
 
-SCHEMA_VERSION = 4  # of the tables of every backend; raise it with every change to them
+SCHEMA_VERSION = 5  # of the tables of every backend; raise it with every change to them
 NO_TABLES = 0  # schema version of a database that contains no store
 
 
@@ -43,9 +44,9 @@ class LogEntry(NamedTuple):
     seq : number of the event: 1, 2, 3, without gaps.
     at : time of the event, in seconds since 1970.
     pulls : number of pulls that had been asked for after the command that wrote the event.
-    record : the event as JSON, without its salt.
-    salt : the salt that the event sets for hashing units, or an empty string. It is stored separately because
-    it may be deleted.
+    record : the event as JSON, without what may be deleted later.
+    erasable : what may be deleted later, and is therefore stored separately, or an empty string: the salt
+    that the event sets for hashing units, or the hash of a unit, after the random number of its commitment.
     writer : random identifier of the open experiment that wrote the event.
     hash : hash of this entry and of the hash before it.
     """
@@ -54,7 +55,7 @@ class LogEntry(NamedTuple):
     at: float
     pulls: int
     record: str
-    salt: str
+    erasable: str
     writer: bytes
     hash: bytes
 
@@ -98,7 +99,7 @@ MAX_SNAPSHOT_MARKS = 2  # number of code fingerprints whose snapshots are kept
 
 def snapshot_digest(snapshot: Snapshot) -> bytes:
     """Return the checksum of a snapshot, which is stored beside it so that damage is detected."""
-    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()
+    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash + chain_key()).digest()
 
 
 class Writer(NamedTuple):

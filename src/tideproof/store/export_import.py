@@ -32,7 +32,9 @@ def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
     backend = open_backend(url, read_only=True)
     try:
         state = log_replay.load_state(find_log(backend, name)).state
-        events = e.without_old_salts(state.events)
+        events = e.without_forgotten(state.events)
+        if not os.path.lexists(path):  # it contains the key of the unit IDs
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         experiment_file.write(events, pack_snapshot(state.spec, copy_policy_state(state)), path)
         return len(events)
     finally:

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Pull
+from tideproof.experiment.unit_assignments import hash_outcome_key
 from tideproof.store.backend import StoredAnswer
 
 if TYPE_CHECKING:
     from tideproof.experiment.experiment import Experiment
+
+
+# Arguments that identify people, by method
+_PERSONAL = {"ask": ("unit",), "tell": ("key",), "tell_many": ("keys",), "forget_unit": ("unit",)}
 
 
 class UsedKey(InputError):
@@ -27,7 +32,21 @@ def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: 
         raise InputError(
             f"once() needs a method of this experiment, such as run.ask, not {describe_value(method)}"
         )
-    return json.dumps([method.__name__, args, kwargs], sort_keys=True, default=_plain)
+    hidden = {name for name in _PERSONAL.get(method.__name__, ()) if kwargs.get(name) is not None}
+    if hidden:
+        salt = run.internals.state.book.salt
+        kwargs = kwargs | {name: _hide(kwargs[name], salt) for name in hidden}
+    name = method.__name__
+    if name == "forget_unit":  # which would otherwise be stored with the answer
+        args = [_hide(each, run.internals.state.book.salt) for each in args]
+    return json.dumps([name, args, kwargs], sort_keys=True, default=_plain)
+
+
+def _hide(value: Any, salt: str) -> Any:
+    """Return keyed hashes of identifiers, which are stored instead of them."""
+    if isinstance(value, (list, tuple)):
+        return [_hide(each, salt) for each in value]
+    return None if value is None else hash_outcome_key(str(value), salt)
 
 
 def _plain(value: Any) -> Any:

@@ -97,8 +97,8 @@ def catch_up(
         return position
     events = hash_chain.decode_events(new)
     state.append_events(events, between)
-    if any(isinstance(event, e.Salted) for event in events):
-        state.events[:] = e.without_old_salts(state.events)
+    if any(isinstance(event, (e.Salted, e.UnitForgotten)) for event in events):
+        state.events[:] = e.without_forgotten(state.events)
     return Position(new[-1].seq, new[-1].hash)
 
 

@@ -22,6 +22,7 @@ from tideproof.store.backend import (
     Writer,
     snapshot_digest,
 )
+from tideproof.store.hash_chain import NONCE
 from tideproof.store.postgres_connection import PostgresConnection
 from tideproof.store.postgres_schema import TRIGGERS
 from tideproof.store.service_tables import WEBHOOK_TABLES
@@ -29,12 +30,21 @@ from tideproof.store.service_tables import WEBHOOK_TABLES
 _MANY = 1000  # rows in one statement
 # The entries, or one row with the number 0 if the experiment was deleted
 _READ = (
-    "SELECT seq, at, pulls, record, '', writer, hash FROM tideproof.events "
-    "WHERE experiment = {id} AND seq > {after}{last} UNION ALL "
+    "SELECT e.seq, at, pulls, record, coalesce(u.unit, ''), writer, hash FROM tideproof.events AS e "
+    "LEFT JOIN tideproof.unit_hashes AS u ON u.experiment = e.experiment AND u.seq = e.seq "
+    "WHERE e.experiment = {id} AND e.seq > {after}{last} UNION ALL "
     "SELECT 0, 0.0, 0, '', '', ''::bytea, ''::bytea "
     "WHERE NOT EXISTS (SELECT FROM tideproof.experiments WHERE id = {id}) ORDER BY 1"
 )
-_OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
+# Tables with rows of one experiment each
+_OWN_TABLES = (
+    "answers",
+    "salts",
+    "unit_hashes",
+    "writers",
+    "snapshots",
+    "events",
+)
 
 
 def open_from_url(url: str, read_only: bool = False, connections: int | None = None) -> PostgresBackend:
@@ -190,7 +200,7 @@ class PostgresLog:
         """
         if upto is None and self._fetched is not None and self._fetched[0] == after:
             return self._fetched[1]
-        last = "" if upto is None else f" AND seq <= {upto:d}"
+        last = "" if upto is None else f" AND e.seq <= {upto:d}"
         sql = _READ.format(after="%s", last=last, id="%s")
         found = self._as_entries(self._run(sql, (self._id, after, self._id)))
         if upto is None:
@@ -207,7 +217,7 @@ class PostgresLog:
             raise ExperimentDeleted
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
-                found[index] = each._replace(salt=self._salt("seq = %s", each.seq))
+                found[index] = each._replace(erasable=self._salt("seq = %s", each.seq))
         return found
 
     def read_salt(self, upto: int) -> str:
@@ -257,8 +267,17 @@ class PostgresLog:
         for each in entries:
             if each.record.startswith('["Salted"'):
                 self._add("DELETE FROM tideproof.salts WHERE experiment = %s", (self._id,))
-                if each.salt:
-                    self._insert("salts", [(self._id, each.seq, each.salt)])
+                if each.erasable:
+                    self._insert("salts", [(self._id, each.seq, each.erasable)])
+            elif each.record.startswith('["UnitForgotten"'):
+                self._add(
+                    "DELETE FROM tideproof.unit_hashes "
+                    f"WHERE experiment = %s AND substr(unit, {NONCE + 1}) = %s",
+                    (self._id, each.erasable),
+                )
+                self._add("DELETE FROM tideproof.snapshots WHERE experiment = %s", (self._id,))
+            elif each.erasable:
+                self._insert("unit_hashes", [(self._id, each.seq, each.erasable)])
         self._insert("answers", [(self._id, *answer) for answer in answers])
         if about is not None:
             self._add("UPDATE tideproof.experiments SET about = %s WHERE id = %s", (about, self._id))
@@ -322,7 +341,9 @@ class PostgresLog:
         self.roll_back()
         self._run(
             "INSERT INTO tideproof.snapshots SELECT %s, %s, %s, %s, %s, %s WHERE NOT EXISTS (SELECT FROM "
-            "tideproof.snapshots WHERE experiment = %s AND mark = %s AND seq >= %s) ON CONFLICT DO NOTHING",
+            "tideproof.snapshots WHERE experiment = %s AND mark = %s AND seq >= %s) AND NOT EXISTS (SELECT "
+            "FROM tideproof.events WHERE experiment = %s AND seq > %s AND "
+            "starts_with(record, '[\"UnitForgotten\"')) ON CONFLICT DO NOTHING",
             (
                 *own,
                 snapshot.seq,
@@ -330,6 +351,8 @@ class PostgresLog:
                 snapshot_digest(snapshot),
                 snapshot.contents,
                 *own,
+                snapshot.seq,
+                self._id,
                 snapshot.seq,
             ),
         )

@@ -42,6 +42,9 @@ TABLES = """
     CREATE TABLE tideproof.salts (
         experiment integer NOT NULL, seq bigint NOT NULL, salt text NOT NULL, PRIMARY KEY (experiment, seq)
     );
+    CREATE TABLE tideproof.unit_hashes (
+        experiment integer NOT NULL, seq bigint NOT NULL, unit text NOT NULL, PRIMARY KEY (experiment, seq)
+    );
     CREATE TABLE tideproof.writers (
         experiment integer NOT NULL, writer bytea NOT NULL, mark text NOT NULL, version text NOT NULL,
         PRIMARY KEY (experiment, writer)

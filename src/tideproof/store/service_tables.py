@@ -15,6 +15,9 @@ SERVICE_TABLES = """
     CREATE TABLE ~write_checks (
         id INTEGER PRIMARY KEY, at DOUBLE PRECISION NOT NULL
     );
+    CREATE TABLE ~clock_marks (
+        boot TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, steady DOUBLE PRECISION NOT NULL
+    );
     CREATE TABLE ~webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT

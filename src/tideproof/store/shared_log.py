@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof._version import __version__
 from tideproof.errors import StoreError, TideproofError
+from tideproof.experiment.events.event_records import UnitForgotten, without_forgotten
 from tideproof.experiment.snapshots.experiment_file import unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.experiment.state.experiment_state import NeedsLock, State
@@ -198,6 +199,8 @@ class SharedEventLog:
         if stored is not None:
             return idempotency_keys.decode_answer(run, stored, text)
         found = command(*args, **kwargs)
+        # encoded again, because the command may have set the salt with which its identifiers are hashed
+        text = idempotency_keys.encode_command(run, key, command, args, kwargs)
         group.answers[key] = idempotency_keys.encode_answer(run, key, text, found)
         return found
 
@@ -269,6 +272,8 @@ class SharedEventLog:
             self.may_differ = True
             for event in new:
                 group.add(event, len(state.book.pulls), self._writer)
+            if any(isinstance(event, UnitForgotten) for event in new):
+                state.events[:] = without_forgotten(state.events)
             self.may_differ = False
 
     def _commit_group(self) -> None:

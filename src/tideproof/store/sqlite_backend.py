@@ -18,6 +18,7 @@ from tideproof.store.backend import (
     Writer,
     snapshot_digest,
 )
+from tideproof.store.hash_chain import NONCE
 from tideproof.store.service_tables import WEBHOOK_TABLES
 from tideproof.store.sqlite_connection import FileVersion, SqliteConnection
 from tideproof.store.sqlite_schema import EVENTS_ARE_KEPT
@@ -25,11 +26,20 @@ from tideproof.store.store_urls import sqlite_path
 
 # The entries, or one row with the number 0 if the experiment was deleted
 _READ = (
-    "SELECT seq, at, pulls, record, '', writer, hash FROM events "
-    "WHERE experiment = ? AND seq > ? AND seq <= ? UNION ALL SELECT 0, 0.0, 0, '', '', x'', x'' "
+    "SELECT e.seq, at, pulls, record, coalesce(u.unit, ''), writer, hash FROM events AS e "
+    "LEFT JOIN unit_hashes AS u ON u.experiment = e.experiment AND u.seq = e.seq "
+    "WHERE e.experiment = ? AND e.seq > ? AND e.seq <= ? UNION ALL SELECT 0, 0.0, 0, '', '', x'', x'' "
     "WHERE NOT EXISTS (SELECT 1 FROM experiments WHERE id = ? AND about <> '') ORDER BY 1"
 )
-_OWN_TABLES = ("answers", "salts", "writers", "snapshots", "events")  # rows of one experiment each
+# Tables with rows of one experiment each
+_OWN_TABLES = (
+    "answers",
+    "salts",
+    "unit_hashes",
+    "writers",
+    "snapshots",
+    "events",
+)
 _ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END = 2**62
 
@@ -140,6 +150,7 @@ class SqliteLog:
             0,
             FileVersion(0, 0),
         )  # number of the last entry, version of the file
+        self._has_erased = False  # whether the write-ahead log may contain what was deleted
         self._added = 0  # number of the last entry of the open transaction
 
     def read(self, after: int, upto: int | None = None) -> list[LogEntry]:
@@ -157,7 +168,7 @@ class SqliteLog:
             self._end = found[-1].seq if found else after, self.database.version
         for index, each in enumerate(found):
             if each.record.startswith('["Salted"'):
-                found[index] = each._replace(salt=self._salt("seq = ?", each.seq))
+                found[index] = each._replace(erasable=self._salt("seq = ?", each.seq))
         return found
 
     def read_salt(self, upto: int) -> str:
@@ -196,8 +207,7 @@ class SqliteLog:
         else:
             self.database.run_many(_ADD, rows)
         for each in entries:
-            if each.record.startswith('["Salted"'):
-                self._set_salt(each)
+            self._write_erasable(each)
         self._added = entries[-1].seq if entries else 0
         if answers:
             said = [(self._id, *answer) for answer in answers]
@@ -205,13 +215,29 @@ class SqliteLog:
         if about is not None:
             self.database.run("UPDATE experiments SET about = ? WHERE id = ?", (about, self._id))
 
-    def _set_salt(self, entry: LogEntry) -> None:
-        """Replace the salt for hashing unit IDs, and overwrite the bytes of the old salt in the file."""
-        self.database.run("PRAGMA secure_delete = 1")
-        self.database.run("DELETE FROM salts WHERE experiment = ?", (self._id,))
-        if entry.salt:
-            self.database.run("INSERT INTO salts VALUES (?, ?, ?)", (self._id, entry.seq, entry.salt))
-        self.database.run("PRAGMA secure_delete = 0")
+    def _write_erasable(self, entry: LogEntry) -> None:
+        """Store what may be deleted later, and delete what an entry of the log says.
+
+        The bytes of what is deleted are overwritten in the file, and after the commit in the write-ahead log.
+        """
+        run = self.database.run
+        if entry.record.startswith('["Salted"'):
+            run("PRAGMA secure_delete = 1")
+            run("DELETE FROM salts WHERE experiment = ?", (self._id,))
+            if entry.erasable:
+                run("INSERT INTO salts VALUES (?, ?, ?)", (self._id, entry.seq, entry.erasable))
+        elif entry.record.startswith('["UnitForgotten"'):
+            run("PRAGMA secure_delete = 1")
+            unit = (self._id, entry.erasable)
+            run(f"DELETE FROM unit_hashes WHERE experiment = ? AND substr(unit, {NONCE + 1}) = ?", unit)
+            run("DELETE FROM snapshots WHERE experiment = ?", (self._id,))
+        elif entry.erasable:
+            run("INSERT INTO unit_hashes VALUES (?, ?, ?)", (self._id, entry.seq, entry.erasable))
+            return
+        else:
+            return
+        run("PRAGMA secure_delete = 0")
+        self._has_erased = True
 
     def add_writer(self, writer: Writer) -> None:
         """Store the identifier of a process that writes the event log, and the fingerprint of its code."""
@@ -229,6 +255,8 @@ class SqliteLog:
         self.database.run("COMMIT")
         if self._added:
             self._end, self._added = (self._added, self.database.version), 0
+        if self._has_erased:
+            self._has_erased = not self.database.empty_write_ahead_log()
 
     def roll_back(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -267,7 +295,9 @@ class SqliteLog:
         self.database.begin()
         try:
             newer = self.database.run(
-                "SELECT 1 FROM snapshots WHERE experiment = ? AND mark = ? AND seq >= ?", (*own, snapshot.seq)
+                "SELECT 1 FROM snapshots WHERE experiment = ? AND mark = ? AND seq >= ? UNION ALL "
+                "SELECT 1 FROM events WHERE experiment = ? AND seq > ? AND record LIKE '[\"UnitForgotten\"%'",
+                (*own, snapshot.seq, self._id, snapshot.seq),
             )
             if newer:
                 return

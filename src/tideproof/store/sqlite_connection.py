@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,14 +155,15 @@ class SqliteConnection:
         except (apsw.Error, UnicodeDecodeError) as error:
             return [f"{self.path!r} is damaged: {error}"]
 
-    def empty_write_ahead_log(self) -> None:
+    def empty_write_ahead_log(self) -> bool:
         """Copy the write-ahead log to the file and empty it, so that it contains no deleted data.
 
-        Nothing happens if other connections use it for longer than a second.
+        Nothing happens, and the result is False, if other connections use it for longer than a second.
         """
         self.connection.set_busy_timeout(1000)
         try:
-            self.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            is_busy: int = self.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+            return not is_busy
         finally:
             self.connection.set_busy_timeout(int(PATIENCE * 1000))
 
@@ -197,6 +198,7 @@ class SqliteConnection:
         while True:
             connection = None
             try:
+                _create_private_file(self.path)
                 connection = apsw.Connection(self.path)
                 connection.set_busy_timeout(1000)
                 _prepare(connection, self.path)
@@ -244,6 +246,12 @@ class SqliteConnection:
         if isinstance(error, apsw.CorruptError):
             return StoreError(f"{name} is damaged: {error}")
         return StoreError(f"{name} could not be read or written: {error}")
+
+
+def _create_private_file(path: str) -> None:
+    """Create a file that only its owner may read, unless there is one; SQLite's other files follow it."""
+    with suppress(OSError):  # SQLite says better what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _close(connection: apsw.Connection | None) -> None:

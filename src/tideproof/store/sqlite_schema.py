@@ -33,6 +33,9 @@ TABLES = (
     CREATE TABLE salts (
         experiment INTEGER NOT NULL, seq INTEGER NOT NULL, salt TEXT NOT NULL, PRIMARY KEY (experiment, seq)
     ) WITHOUT ROWID;
+    CREATE TABLE unit_hashes (
+        experiment INTEGER NOT NULL, seq INTEGER NOT NULL, unit TEXT NOT NULL, PRIMARY KEY (experiment, seq)
+    ) WITHOUT ROWID;
     CREATE TABLE writers (
         experiment INTEGER NOT NULL, writer BLOB NOT NULL, mark TEXT NOT NULL, version TEXT NOT NULL,
         PRIMARY KEY (experiment, writer)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from tideproof.errors import InputError, StoreError
 from tideproof.files import check_writable
 from tideproof.store.backend import Backend
+from tideproof.store.chain_heads import head_of
 from tideproof.store.export_import import copy_all, start_session
+from tideproof.store.read_only_view import find_log
 from tideproof.store.store_check import StoreFindings, fsck
-from tideproof.store.store_urls import open_backend, sqlite_path
+from tideproof.store.store_urls import open_backend
 from tideproof.text import public_url
 
 Show = Callable[[float, str], None]
@@ -24,7 +26,8 @@ def backup(url: str, target: str, show: Show = lambda share, doing: None) -> Sto
 
     `target` is the path of the file or the URL of the store.
 
-    Return the findings of a check of the copy.
+    Return the findings of a check of the copy, with the numbers of events and the heads of the hash chains
+    that the source had: each copy has one more event, after which its pulls have other ids.
     """
     source = open_backend(url, read_only=True)
     try:
@@ -35,7 +38,7 @@ def backup(url: str, target: str, show: Show = lambda share, doing: None) -> Sto
                 f"{target!r} already exists, and a backup overwrites no file: choose another name"
             )
         check_writable(target)
-        return _write_file(source, url, Path(target), show)
+        return _write_file(source, Path(target), show)
     finally:
         source.close()
 
@@ -45,7 +48,10 @@ def _copy_to_store(source: Backend, url: str, show: Show) -> StoreFindings:
     target = open_backend(url)
     try:
         names = copy_all(source, target, lambda share: show(0.5 * share, "copying"))
-        checked = [fsck(target, name, lambda share, doing: show(0.5 + 0.5 * share, doing)) for name in names]
+        checked = [
+            _as_of_source(target, fsck(target, name, lambda share, doing: show(0.5 + 0.5 * share, doing)))
+            for name in names
+        ]
     finally:
         target.close()
     found = StoreFindings(
@@ -57,8 +63,22 @@ def _copy_to_store(source: Backend, url: str, show: Show) -> StoreFindings:
     return found
 
 
-def _write_file(source: Backend, url: str, target: Path, show: Show) -> StoreFindings:
-    """Copy a store to a temporary file beside the target, check the copy, and rename it."""
+def _as_of_source(copy: Backend, found: StoreFindings) -> StoreFindings:
+    """Return findings on a copy with the numbers of events and the heads of the original."""
+    if found.all_faults:
+        return found
+    experiments = []
+    for each in found.experiments:
+        head = head_of(each.name, find_log(copy, each.name).read(each.events - 2, each.events - 1))
+        experiments.append(replace(each, events=head.events, head=head.hash))
+    return replace(found, experiments=tuple(experiments))
+
+
+def _write_file(source: Backend, target: Path, show: Show) -> StoreFindings:
+    """Copy a store to a temporary file beside the target, check the copy, and rename it.
+
+    Only the owner may read the file.
+    """
     from tideproof.store.sqlite_backend import SqliteBackend
 
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
@@ -74,13 +94,11 @@ def _write_file(source: Backend, url: str, target: Path, show: Show) -> StoreFin
                     start_session(log, each.events)
             else:
                 copy_all(source, copy, lambda share: show(0.3 * share, "copying"))
-            found = fsck(copy, None, lambda share, doing: show(0.3 + 0.7 * share, doing))
+            found = _as_of_source(copy, fsck(copy, None, lambda share, doing: show(0.3 + 0.7 * share, doing)))
         finally:
             copy.close()
         if found.all_faults:
             raise StoreError(f"the copy is damaged and was deleted: {found.all_faults[0]}")
-        if isinstance(source, SqliteBackend):
-            temporary.chmod(stat.S_IMODE(os.stat(sqlite_path(url)).st_mode) | stat.S_IWUSR)
         if os.path.lexists(target):
             raise InputError(
                 f"{str(target)!r} was created during the backup, and a backup never overwrites a file"

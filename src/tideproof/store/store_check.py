@@ -19,6 +19,7 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.store import hash_chain
 from tideproof.store.ask_verification import RecomputedAsks, recompute_asks
 from tideproof.store.backend import Backend, ExperimentLog, LogEntry, Snapshot, StoredAnswer
+from tideproof.store.chain_heads import ChainHead, combine_heads, head_of
 from tideproof.store.log_replay import read_created_event
 from tideproof.store.read_only_view import find_listing, find_log, read_all
 from tideproof.store.shared_log import summary_agrees
@@ -40,6 +41,7 @@ class ExperimentFindings:
     snapshots : number of snapshots that were compared with a replay of all events.
     others : number of snapshots of other code, of which only the checksum was checked.
     faults : a sentence for each fault.
+    head : hash of the last event, in hexadecimal digits.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ExperimentFindings:
     snapshots: int
     others: int
     faults: tuple[str, ...]
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class StoreFindings:
 
     faults: tuple[str, ...]
     experiments: tuple[ExperimentFindings, ...]
+
+    @property
+    def head(self) -> str:
+        """One hash for the last events of all experiments that were checked."""
+        return combine_heads(ChainHead(each.name, each.events, each.head) for each in self.experiments)
 
     @property
     def all_faults(self) -> list[str]:
@@ -111,6 +119,7 @@ def _check_experiment(backend: Backend, name: str, show: Callable[[int], None]) 
         check.compared,
         check.others,
         tuple(check.faults),
+        check.head.hash,
     )
 
 
@@ -120,6 +129,7 @@ class _Check:
     def __init__(self, show: Callable[[int], None]) -> None:
         self.faults: list[str] = []
         self.events = self.asked = self.trusted = self.compared = self.others = 0
+        self.head = ChainHead("", 0, "")
         self._show = show
 
     def run(self, backend: Backend, name: str) -> None:
@@ -132,7 +142,7 @@ class _Check:
         snapshots = [(log.last_snapshot_size(mark), log.read_snapshot(mark)) for mark in log.read_marks()]
         answers = log.read_answers()
         summary, entries = read_all(backend, name)
-        self.events = len(entries)
+        self.events, self.head = len(entries), head_of(name, entries)
         broken = [*hash_chain.find_faults(entries)]
         self.faults += [*broken, *_find_stored_faults(snapshots, answers, entries[-1].seq if entries else 0)]
         if broken:  # damaged events cannot be replayed

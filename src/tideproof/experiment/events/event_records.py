@@ -49,7 +49,7 @@ class Unlabelled(NamedTuple):
 class Asked(NamedTuple):
     """Event: pulls of these arms were asked for in one environment, possibly for a unit such as a visitor.
 
-    `arms` are arm numbers. `unit` is the hash of the unit's ID, or None.
+    `arms` are arm numbers. `unit` is the hash of the unit's ID, or None; it is empty if it was deleted.
     """
 
     at: float
@@ -244,6 +244,18 @@ class Salted(NamedTuple):
     salt: str
 
 
+class UnitForgotten(NamedTuple):
+    """Event: the hash of the ID of one unit, which got these pulls, was deleted.
+
+    `unit` is this hash while the event is being recorded, and empty afterwards.
+    """
+
+    at: float
+    by: str | None
+    pulls: tuple[int, ...]
+    unit: str
+
+
 class Exposed(NamedTuple):
     """Event: visitors or other units saw their arms, so that rewards of these pulls are now accepted."""
 
@@ -255,25 +267,45 @@ class Exposed(NamedTuple):
 Event = (
     Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
     | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | Exposed | Archived | Restored
+    | Salted | UnitForgotten | Exposed | Archived | Restored
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
 
 
-def without_old_salts(happened: Iterable[Event]) -> list[Event]:
-    """Return the events without the hash keys (salts) that a later event deleted or replaced.
+def without_forgotten(happened: Iterable[Event]) -> list[Event]:
+    """Return the events without what a later event deleted: keys of unit hashes (salts), and single hashes.
 
-    >>> without_old_salts([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
+    >>> without_forgotten([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
     Salted(at=1.0, by=None, salt='')
     """
-    happened = list(happened)
-    last = max((i for i, event in enumerate(happened) if isinstance(event, Salted)), default=0)
+    kept = list(happened)
+    last = max((i for i, event in enumerate(kept) if isinstance(event, Salted)), default=0)
+    if any(isinstance(event, UnitForgotten) for event in kept):
+        _delete_unit_hashes(kept)
     return [
         event._replace(salt="") if i < last and isinstance(event, Salted) else event
-        for i, event in enumerate(happened)
+        for i, event in enumerate(kept)
     ]
+
+
+def _delete_unit_hashes(happened: list[Event]) -> None:
+    """Delete from events the hashes of units that later events deleted."""
+    pulls = 0
+    asks: dict[str, list[int]] = {}  # indexes of the events, by unit
+    units: dict[int, str] = {}  # units by pull
+    for index, event in enumerate(happened):
+        if isinstance(event, Asked):
+            if event.unit:
+                asks.setdefault(event.unit, []).append(index)
+                units[pulls] = event.unit
+            pulls += len(event.arms)
+        elif isinstance(event, UnitForgotten):
+            for unit in {units.get(pull, "") for pull in event.pulls} | {event.unit}:
+                for ask in asks.pop(unit, ()):
+                    happened[ask] = happened[ask]._replace(unit="")  # type: ignore[call-arg]
+            happened[index] = event._replace(unit="")
 
 
 def event_to_record(event: Event) -> list[Any]:

@@ -209,6 +209,10 @@ def _check_rewards(event: e.Event, rewards: Sequence[float]) -> None:
     _require(all(abs(reward) <= LARGEST_READ for reward in rewards), event)
 
 
+def _check_unit_forgotten(state: State, event: e.UnitForgotten) -> None:
+    _require(len(event.pulls) > 0 and state.book.of_units.issuperset(event.pulls), event)
+
+
 EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Created: _refuse,
     e.Unlabelled: _check_unlabelled,
@@ -226,6 +230,7 @@ EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Extended: _check_extended,
     e.Warmed: _check_warmed,
     e.Salted: _check_salted,
+    e.UnitForgotten: _check_unit_forgotten,
     e.Exposed: _check_exposed,
     e.Opened: _allow,
     e.Paused: _allow,

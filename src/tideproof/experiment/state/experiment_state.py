@@ -388,6 +388,12 @@ class State:
     def _apply_salted(self, event: e.Salted) -> None:
         self.book.salt = event.salt
         self.book.units = {}
+        self.book.salted_from = len(self.book.pulls)
+
+    def _apply_unit_forgotten(self, event: e.UnitForgotten) -> None:
+        units, gone = self.book.units, set(event.pulls)
+        for unit in [unit for unit, pull in units.items() if pull in gone]:
+            del units[unit]
 
     def _apply_noted(self, event: e.Noted) -> None:
         pass
@@ -422,6 +428,7 @@ class State:
         e.Noted: _apply_noted,
         e.Warmed: _apply_warmed,
         e.Salted: _apply_salted,
+        e.UnitForgotten: _apply_unit_forgotten,
         e.Exposed: _apply_exposed,
     }
 

@@ -52,7 +52,8 @@ class Book:
     reserves, reserved : whether a unit must see its arm before the pull counts; numbers of the pending pulls
         that were not seen yet, the oldest first.
     plans : planned shares for the next units, by environment.
-    added : rewards of units that were told with a key, by pull and key.
+    added : rewards of units that were told with a key, by pull and hash of the key.
+    salted_from : number of the first pull for whose unit and keys the present salt is used.
     budget, current, session, salt : budget, environment of the last pull, prefix of pull IDs, and key of unit
         hashes.
     settled, surplus, warm : number of pulls with a reward, single or in a summary; rewards of summaries
@@ -98,6 +99,7 @@ class Book:
     archived_at: float | None = field(default=None, metadata=PLAIN)
     stop: Stopped | None = None
     sure: Sure | None = None
+    salted_from: int = field(default=0, metadata=PLAIN)
     asked: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +139,8 @@ class Book:
 
         The planned shares are for one unit less.
         """
-        self.units[unit] = len(self.pulls)
+        if unit:  # otherwise its hash was deleted
+            self.units[unit] = len(self.pulls)
         self.of_units.add(len(self.pulls))
         plan = self.plans.pop(label, None)
         if plan is not None and plan.left > 1:

@@ -113,7 +113,8 @@ async def change(
     """Make one change to an experiment, such as a new arm, a new budget, a pause or a note.
 
     A change adds or retires an arm, sets the budget, pauses, resumes, archives or restores the experiment,
-    adds a note, or deletes the salt with which the identifiers of units are hashed ("forget-units").
+    adds a note, or deletes the salt with which the identifiers of units are hashed ("forget-units"), or the
+    hash of one unit ("forget-unit").
     """
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]
@@ -158,6 +159,7 @@ _METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "restore": ("restore", ("why",)),
     "note": ("note", ("text",)),
     "forget-units": ("forget_units", ()),
+    "forget-unit": ("forget_unit", ("unit",)),
 }
 
 

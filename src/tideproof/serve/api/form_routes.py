@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -12,26 +11,18 @@ from fastapi.responses import Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
-from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.errors import TideproofError
 from tideproof.experiment.reward_kinds import REWARD_KINDS
-from tideproof.report.html_report import html_report
-from tideproof.report.plots import fit_cards
-from tideproof.report.report_tables import arm_columns, detail_tables
 from tideproof.serve.api import experiment_routes, login_routes
 from tideproof.serve.api.page_routes import as_file, keys_page
 from tideproof.serve.auth.access_control import needs
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
-from tideproof.serve.pages.experiment_view import narrow_first
-from tideproof.serve.pages.log_uploads import UploadForm, analyze_upload, label_report
 from tideproof.serve.pages.option_labels import CHANGE_LABELS, KEY_LABELS, NEW_LABELS, name_fields
 from tideproof.serve.pages.page_rendering import page, redirect
-from tideproof.serve.pages.page_vocabulary import (
-    cards_with_variants,
-    columns_with_variants,
-    with_variants,
-)
+from tideproof.serve.pages.page_vocabulary import with_variants
+from tideproof.serve.pages.upload_process import UploadForm
+from tideproof.serve.pages.upload_runner import analyze_upload
 from tideproof.serve.problem_details import Problem
 from tideproof.serve.schemas import experiment_schemas as m
 from tideproof.serve.schemas.key_schemas import KeyBody
@@ -159,20 +150,10 @@ async def analyze(request: Request, key: Reader) -> Response:
                 adaptive=given.get("adaptive") == "yes",
                 drop_missing=given.get("drop_missing") == "yes",
             )
-            stream = file.file
-
-            def work() -> dict[str, Any] | str:
-                found = analyze_upload(stream, name, asked, limit)
-                analysis, columns = label_report(found.report), str(found.columns)
-                if given.get("do") == "file":
-                    return html_report(analysis, name, columns)
-                return {
-                    "name": name,
-                    "columns_read": columns,
-                    **_page_parts(analysis),
-                }
-
-            found = await service.call(work)
+            as_file_wanted = given.get("do") == "file"
+            found = await service.call(
+                analyze_upload, file.file, name, asked, as_file_wanted, service.settings
+            )
         except _WRONG as error:
             return page(
                 "analyze",
@@ -183,8 +164,8 @@ async def analyze(request: Request, key: Reader) -> Response:
                 given=given,
                 shown=None,
             )
-    if isinstance(found, str):
-        return as_file(found, name)
+    if as_file_wanted:
+        return as_file(found["result"], name)
     return page("analyze", key, said="", limit=limit, given=given, shown=found)
 
 
@@ -210,29 +191,6 @@ async def take_back(id: str, request: Request, key: Admin) -> Response:
     except _WRONG as error:
         return await keys_page(request, key, _error_text(error), status=_error_status(error))
     return redirect("/keys")
-
-
-def _page_parts(analysis: FitReport) -> dict[str, Any]:
-    """Return the analysis of an uploaded log for a web page, which calls the arms "variants"."""
-    names = [*analysis.fit.cells.arms, *analysis.fit.cells.environments]
-    answers, notes, warnings = (
-        [with_variants(text, names) for text in texts]
-        for texts in (analysis.answers, analysis.notes, analysis.warnings)
-    )
-    verdict = with_variants(analysis.verdict, names)
-    return {
-        "analysis": replace(analysis, verdict=verdict, answers=answers, notes=notes, warnings=warnings),
-        "columns": columns_with_variants(narrow_first(arm_columns(analysis)), names),
-        "cards": cards_with_variants(fit_cards(analysis), names),
-        "details": [
-            (
-                with_variants(title, names),
-                with_variants(caption, names),
-                columns_with_variants(columns, names),
-            )
-            for title, caption, columns in detail_tables(analysis)
-        ],
-    }
 
 
 async def _fields(request: Request) -> dict[str, str]:

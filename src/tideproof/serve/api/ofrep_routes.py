@@ -20,9 +20,11 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.feature_flags import GENERAL
 from tideproof.serve.problem_details import RESPONSES, Problem, problem_of
+from tideproof.serve.rate_limit import caller_address
 from tideproof.serve.schemas import flag_schemas as m
 from tideproof.serve.server_sent_events import format_message, stream_messages, streaming_response
 from tideproof.serve.service import Service, service_of
+from tideproof.serve.unit_evaluation import UnitRequest
 from tideproof.serve.validation_messages import describe_request_errors
 from tideproof.text import escape_control_characters
 
@@ -70,9 +72,8 @@ async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Eval
     if not caller.reaches(key):
         raise Problem(403, f"this key is restricted to other experiments and may not use {key!r}")
     service, context = service_of(request), body.context
-    found, new = await service.call(
-        service.flags.evaluate, key, caller, context.targetingKey, context.environment
-    )
+    asked = UnitRequest(key, caller, caller_address(request.scope), context.targetingKey, context.environment)
+    found, new = await service.call(service.flags.evaluate, asked)
     if new:
         service.notifier.notify(key)
     return JSONResponse(found)
@@ -100,16 +101,18 @@ async def evaluate_all(
     A feature flag is an experiment that was created with a `reserve`.
     """
     service, context = service_of(request), body.context
-    found, news = await service.call(
-        service.flags.evaluate_all, caller, context.targetingKey, context.environment
-    )
+    asked = UnitRequest("", caller, caller_address(request.scope), context.targetingKey, context.environment)
+
+    def work() -> tuple[list[dict[str, Any]], list[str], list[dict[str, Any]]]:
+        return *service.flags.evaluate_all(asked), _streams(service, caller)
+
+    found, news, streams = await service.call(work)
     for name in news:
         service.notifier.notify(name)
     tag = f'"{hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag}
     if known is not None and tag in (each.strip().removeprefix("W/") for each in known.split(",")):
         return Response(status_code=304, headers=headers)
-    streams = await service.call(_streams, service, caller)
     return JSONResponse({"flags": found, "eventStreams": streams}, headers=headers)
 
 

@@ -83,7 +83,8 @@ async def experiment(name: str, request: Request, key: Reader) -> HTMLResponse:
     """Return the web page of one experiment."""
     service = service_of(request)
     found = await service.call(lambda: service.views.get(service.experiments.get(name), name))
-    return page("experiment", key, name=name, kinds=_KINDS, said="", **found)
+    warnings = [*service.visitor_limiter.warnings(name), *found["warnings"]]
+    return page("experiment", key, name=name, kinds=_KINDS, said="", **found | {"warnings": warnings})
 
 
 @router.get("/experiments/{name}/report")
@@ -141,9 +142,10 @@ async def keys_page(
 async def static(file: str, _caller: AnyCaller) -> Response:
     """Return a static file: the style sheet, the script or the icon."""
     media = _MEDIA.get(PurePosixPath(file).suffix)
-    place = files("tideproof.serve").joinpath("static", file)
-    if media is None or "/" in file or "\\" in file or not place.is_file():
-        raise Problem(404, f"there is no static file named {file!r}", "UnknownName")
+    folder = files("tideproof.serve").joinpath("static")
+    place = next((each for each in folder.iterdir() if each.name == file), None)
+    if media is None or place is None:
+        raise Problem(404, "there is no static file with this name", "UnknownName")
     text = place.read_text(encoding="utf-8")
     if media == "text/css":
         text = css() + text

@@ -15,10 +15,11 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.idempotent_calls import IdempotencyKey, author_of, run_command, run_method
 from tideproof.serve.problem_details import RESPONSES
+from tideproof.serve.rate_limit import caller_address
 from tideproof.serve.schemas import pull_schemas as m
 from tideproof.serve.schemas.field_types import MANY
 from tideproof.serve.service import service_of
-from tideproof.serve.unit_evaluation import evaluate_unit
+from tideproof.serve.unit_evaluation import UnitRequest
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["pulls"], responses=RESPONSES)
 
@@ -111,10 +112,10 @@ async def evaluate(name: str, body: m.EvaluationBody, request: Request, key: Eva
     exposure, which reports that the unit saw the arm.
     """
     service = service_of(request)
+    asked = UnitRequest(name, key, caller_address(request.scope), body.unit, body.environment)
 
     def work() -> tuple[Pull, bool]:
-        run = service.experiments.get(name)
-        return evaluate_unit(run, key, body.unit, body.environment, service.settings.reservations)
+        return service.units.evaluate(service.experiments.get(name), asked)
 
     found, new = await service.call(work)
     if new:

@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import ROLES, Right
 from tideproof.serve.problem_details import Problem
-from tideproof.serve.rate_limit import retry_after_header
+from tideproof.serve.rate_limit import caller_address, retry_after_header
 from tideproof.serve.service import Service, service_of
 from tideproof.text import join_names
 
@@ -105,7 +105,7 @@ def _count_failure(request: Request, service: Service) -> None:
 
     Raise an HTTP error if the address has sent too many.
     """
-    wait = service.failure_limiter.take(request.client.host if request.client else "nowhere")
+    wait = service.failure_limiter.take(caller_address(request.scope))
     if wait:
         raise Problem(
             429,

@@ -53,13 +53,18 @@ class Key(NamedTuple):
         """Return whether the role of the API key includes a right."""
         return right in ROLES[self.role]
 
+    @property
+    def is_public(self) -> bool:
+        """Whether anybody can read the API key, because it is part of a web page or an app."""
+        return self.role == "public"
+
     def reaches(self, experiment: str) -> bool:
         """Return whether the API key may be used for an experiment."""
         return self.experiments is None or experiment in self.experiments
 
     def covers(self, role: str, experiments: Sequence[str] | None) -> bool:
         """Return whether this key has all rights of a key with the given role and experiments."""
-        if not ROLES[role] <= ROLES[self.role]:
+        if not ROLES[role] <= ROLES[self.role] or (self.is_public and role != "public"):
             return False
         if self.experiments is None:
             return True

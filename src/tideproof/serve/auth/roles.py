@@ -1,4 +1,7 @@
-"""Roles of API keys: each is a set of rights, and every route names the right that it needs."""
+"""Roles of API keys: each is a set of rights, and every route names the right that it needs.
+
+The role `public` has the rights of an evaluator, with limits: see `visitor_limits`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ class Right(StrEnum):
 
 ROLES: dict[str, frozenset[Right]] = {
     "viewer": frozenset({Right.ANY, Right.READ}),
+    "public": frozenset({Right.ANY, Right.EVALUATE}),  # an evaluator whose key anybody can read
     "evaluator": frozenset({Right.ANY, Right.EVALUATE}),
     "reporter": frozenset({Right.ANY, Right.READ, Right.EVALUATE, Right.REPORT}),
     "editor": frozenset({Right.ANY, Right.READ, Right.EVALUATE, Right.REPORT, Right.EDIT}),

@@ -47,6 +47,11 @@ def _templates() -> jinja2.Environment:
     return made
 
 
+def render_part(template: str, /, **context: Any) -> str:
+    """Return a part of a web page as HTML, made from a template."""
+    return _templates().get_template(f"{template}.html").render(**context)
+
+
 def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
     """Return a web page that is made from a template.
 

@@ -11,7 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from tideproof.experiment.reward_kinds import Rewards
 from tideproof.experiment.settings import Rule, Tide
-from tideproof.serve.schemas.field_types import ARMS, By, Name, Number, RequestBody, Short, Text, example
+from tideproof.serve.schemas.field_types import (
+    ARMS,
+    By,
+    Name,
+    Number,
+    RequestBody,
+    Short,
+    Text,
+    Unit,
+    example,
+)
 from tideproof.stats.scales.scale_properties import Scale
 
 
@@ -297,12 +307,29 @@ class ForgetUnitsBody(RequestBody):
     by: By = None
 
 
+class ForgetUnitBody(RequestBody):
+    """Delete the hash of the identifier of one unit, so that nobody can link the unit to its pulls."""
+
+    model_config = example({"change": "forget-unit", "unit": "visitor-42"})
+    change: Literal["forget-unit"]
+    unit: Unit
+    by: By = None
+
+
 # Names of the changes, in the field `change`
 CHANGES = (
-    "add-arm", "retire-arm", "budget", "pause", "resume", "archive", "restore", "note", "forget-units"
+    "add-arm", "retire-arm", "budget", "pause", "resume", "archive", "restore", "note", "forget-units",
+    "forget-unit",
 )  # fmt: skip
 ChangeBody = Annotated[
-    AddArmBody | RetireArmBody | BudgetBody | PauseBody | ArchiveBody | NoteBody | ForgetUnitsBody,
+    AddArmBody
+    | RetireArmBody
+    | BudgetBody
+    | PauseBody
+    | ArchiveBody
+    | NoteBody
+    | ForgetUnitsBody
+    | ForgetUnitBody,
     Field(discriminator="change"),
 ]
 
@@ -395,6 +422,7 @@ EVENT_KINDS = {
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",
     "Salted": "the salt with which identifiers of units are hashed was set or deleted",
+    "UnitForgotten": "the hash of the identifier of a unit was deleted",
     "Exposed": "units saw their arms",
     "Archived": "the experiment was archived",
     "Restored": "the experiment was restored from the archive",

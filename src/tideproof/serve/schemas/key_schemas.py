@@ -12,13 +12,15 @@ from tideproof.serve.schemas.field_types import Name, RequestBody, Short, exampl
 class KeyBody(RequestBody):
     """An API key to create."""
 
-    model_config = example({"name": "shop front", "role": "evaluator", "experiments": ["prices"]})
+    model_config = example({"name": "shop front", "role": "public", "experiments": ["prices"]})
     name: Annotated[Short, Field(description="Name of the person or program that uses the key.")]
     role: Annotated[
-        Literal["viewer", "evaluator", "reporter", "editor", "admin"],
+        Literal["viewer", "public", "evaluator", "reporter", "editor", "admin"],
         Field(
             description="`viewer` reads results. `evaluator` only requests the arms of units and reports "
-            "that units saw them. `reporter` can do what `viewer` and `evaluator` can, and also requests "
+            "that units saw them. `public` can do the same, with a limit of new units per minute, and always "
+            "in the environment of the current date; it is for keys that anybody can read, in web pages and "
+            "apps. `reporter` can do what `viewer` and `evaluator` can, and also requests "
             "pulls and reports rewards. `editor` also creates, changes and stops experiments. `admin` also "
             "manages keys and webhooks."
         ),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.read_model import ReadModel
+from tideproof.experiment.state.clock_jumps import SYSTEM_CLOCK
 
 QUIET_SECONDS = 86_400.0  # seconds without an event after which rewards that have no time limit are given up
 
@@ -52,8 +53,8 @@ def inspect_experiment(run: Experiment, last_event_at: float) -> Inspection:
     with internals.lock:
         now, book, lease = internals.now(), internals.state.book, lease_of(internals.state.settings)
         due_at = min(
-            lease.unseen_pulls(book, now)[1] if book.reserved else math.inf,
-            lease.expired_pulls(book, now)[1] if book.pending else math.inf,
+            lease.unseen_pulls(book, now, SYSTEM_CLOCK.end_of)[1] if book.reserved else math.inf,
+            lease.expired_pulls(book, now, SYSTEM_CLOCK.end_of)[1] if book.pending else math.inf,
         )
     is_given_up = False
     if found.status.remaining == 0 and found.status.pending and due_at == math.inf:

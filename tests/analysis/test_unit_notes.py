@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tideproof.analysis.words.unit_text import unit_notes
 
 import tideproof as tp
+from tideproof.analysis.words.fit_text import unit_notes
 
 NAMED = {"arm": "arm", "environment": "day", "reward": "reward", "unit": "unit", "about": "these"}
 

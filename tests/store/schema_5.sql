@@ -31,6 +31,9 @@
     CREATE TABLE tideproof.salts (
         experiment integer NOT NULL, seq bigint NOT NULL, salt text NOT NULL, PRIMARY KEY (experiment, seq)
     );
+    CREATE TABLE tideproof.unit_hashes (
+        experiment integer NOT NULL, seq bigint NOT NULL, unit text NOT NULL, PRIMARY KEY (experiment, seq)
+    );
     CREATE TABLE tideproof.writers (
         experiment integer NOT NULL, writer bytea NOT NULL, mark text NOT NULL, version text NOT NULL,
         PRIMARY KEY (experiment, writer)
@@ -52,6 +55,9 @@
     CREATE TABLE tideproof.write_checks (
         id INTEGER PRIMARY KEY, at DOUBLE PRECISION NOT NULL
     );
+    CREATE TABLE tideproof.clock_marks (
+        boot TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, steady DOUBLE PRECISION NOT NULL
+    );
     CREATE TABLE tideproof.webhooks (
         id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
         made_at DOUBLE PRECISION NOT NULL, made_by TEXT
@@ -67,17 +73,17 @@
     );
     CREATE INDEX unsent_messages ON tideproof.webhook_messages (webhook, made_at, id) WHERE sent_at IS NULL;
     
-INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (4);
-INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast"}');
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"d142c39f47"]', '\x6b870e82ae8c5b3e'::bytea, '\xc5d14a634d62e385320abdae842f2b05'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\xa2aa31f566b98823'::bytea, '\x515e30de5177891fcf4cf42a697b5512'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\xa2aa31f566b98823'::bytea, '\xfc3f1292737bce1a3fe0cc91038dd483'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\xa2aa31f566b98823'::bytea, '\xffb335a4e62b5cf2cdb08ee9d0b75db2'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\xa2aa31f566b98823'::bytea, '\x384c6efd893db1e52a617a44941e99cb'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\xa2aa31f566b98823'::bytea, '\x459d35f2807a1e02d369f4caab4d2a96'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\xa2aa31f566b98823'::bytea, '\xfc7afcdd582e4095415ec07d2bc69b9a'::bytea);
-INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\xa2aa31f566b98823'::bytea, '\x8d8a9998faf6b90581fbdc3eb1353cdd'::bytea);
+INSERT INTO tideproof.store_version OVERRIDING SYSTEM VALUE VALUES (5);
+INSERT INTO tideproof.experiments OVERRIDING SYSTEM VALUE VALUES (1, 'prices', '{"arms": ["A", "B", "C"], "budget": 100, "policy": "contrast", "flag": false, "stopped": false, "shipped": null, "archived_at": null}');
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 1, 1700000000.0, 0, '["Created",1700000000.0,null,["A","B","C"],100,{"name":"contrast+ols","label":"contrast","options":{}},0,"maximize",{"limits":null,"tide":"auto"},"42edaf743c"]', '\x10b7f4a30c094dc3'::bytea, '\xf463acdcc6a67b10798d9a40343b2f23'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 2, 1700000000.0, 1, '["Asked",1700000000.0,null,"monday",[1],null]', '\x5ba7553d25f0c862'::bytea, '\x82aa56dfa21fbe7d0f06d45e3d22a0cb'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 3, 1700000000.0, 1, '["Told",1700000000.0,null,[0],[0.5]]', '\x5ba7553d25f0c862'::bytea, '\xb861658c6fa7c55d7e73332022c51e0f'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 4, 1700000000.0, 2, '["Asked",1700000000.0,null,"monday",[0],null]', '\x5ba7553d25f0c862'::bytea, '\xfa0fe64d0aef78ac0fab814417864f02'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 5, 1700000000.0, 2, '["Told",1700000000.0,null,[1],[-0.25]]', '\x5ba7553d25f0c862'::bytea, '\xc98c222633f2d2cd9920e0e1774668a4'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 6, 1700000000.0, 3, '["Asked",1700000000.0,null,"monday",[2],null]', '\x5ba7553d25f0c862'::bytea, '\x8ff224b764b97f37b7b7246e01f6b9c2'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 7, 1700000000.0, 3, '["Told",1700000000.0,null,[2],[2.0]]', '\x5ba7553d25f0c862'::bytea, '\x4379a93b2b144e94c2df29d5ba725468'::bytea);
+INSERT INTO tideproof.events OVERRIDING SYSTEM VALUE VALUES (1, 8, 1700000000.0, 4, '["Asked",1700000000.0,null,"tuesday",[1],null]', '\x5ba7553d25f0c862'::bytea, '\xdc5037e6aa36ad21f937373919512daf'::bytea);
 INSERT INTO tideproof.answers OVERRIDING SYSTEM VALUE VALUES (1, 'first', 8, '["ask", [], {"environment": "tuesday"}]', '3');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x6b870e82ae8c5b3e'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
-INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\xa2aa31f566b98823'::bytea, '59b86e79387604143f9ba51fc98d9d5033882318ff3931d3ae06f5e308afc3af', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x10b7f4a30c094dc3'::bytea, '9659eda4ec90f3d0d97c23a95033402c77e7bd4b74586be9350a661218c1a576', '0.2.0');
+INSERT INTO tideproof.writers OVERRIDING SYSTEM VALUE VALUES (1, '\x5ba7553d25f0c862'::bytea, '9659eda4ec90f3d0d97c23a95033402c77e7bd4b74586be9350a661218c1a576', '0.2.0');
 SELECT setval('tideproof.experiments_id_seq', max(id)) FROM tideproof.experiments;
