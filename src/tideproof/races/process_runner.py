@@ -12,19 +12,16 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Timer
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-from tideproof.errors import InputError, TideproofError
+from tideproof.errors import CommandFailed, InputError
 
 _MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 _MOST_ERRORS = 4096  # bytes at the end of stderr that are read
 _LINES_OF_ERRORS = 3  # last lines of stderr that the error of a failed command shows
-
-
-class CommandFailed(TideproofError):
-    """Error for a command that could not be started, failed, was killed or ran longer than its timeout."""
 
 
 class Measurement(NamedTuple):
@@ -112,8 +109,7 @@ class ProcessRunner:
             actions = [*self._silent[:2], (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
             measured = self._measure(arguments, name, actions)
             if measured.exit_code and not self._accept_failures:
-                errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MOST_ERRORS))
-                shown = _last_lines(errors.read())
+                shown = last_lines(errors)
                 text = f"; stderr: {shown}" if shown else ""
                 raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}{text}; {_ADVICE}")
         return measured
@@ -153,6 +149,20 @@ class ProcessRunner:
 
 
 _ADVICE = "--ignore-failure accepts exit codes other than 0"
+
+
+@contextmanager
+def interrupt_on_termination() -> Iterator[None]:
+    """Context manager in which SIGTERM acts like Ctrl-C, so that it ends a running command, too."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def describe_exit(code: int) -> str:
@@ -213,11 +223,13 @@ def _kill_group(process: int) -> None:
         pass
 
 
-def _last_lines(errors: bytes) -> str:
-    """Return the last lines of what a process wrote, joined on one line.
+def last_lines(file: IO[bytes]) -> str:
+    """Return the last lines of a file that a process has written, joined on one line.
 
-    >>> _last_lines(b"one\\ntwo\\n\\nthree\\nfour\\n")
+    >>> import io
+    >>> last_lines(io.BytesIO(b"one\\ntwo\\n\\nthree\\nfour"))
     'two | three | four'
     """
-    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-_LINES_OF_ERRORS:])
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_ERRORS))
+    lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+    return " | ".join([line for line in lines if line][-_LINES_OF_ERRORS:])

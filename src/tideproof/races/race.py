@@ -6,18 +6,17 @@ makes the machine slow for a while does not matter. `ratio_evidence` contains th
 
 from __future__ import annotations
 
-import gc
 import math
 import random
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from tideproof.errors import InputError
-from tideproof.races.process_runner import CommandFailed, Measurement
+from tideproof.errors import CommandFailed, InputError
+from tideproof.garbage_collection import pause_garbage_collection
+from tideproof.races.process_runner import Measurement
 from tideproof.races.race_options import RaceOptions, choose_clock
 from tideproof.races.ratio_evidence import RunningEvidence, estimate_ratio
 
@@ -99,7 +98,7 @@ class Race:
         What was measured is kept in each case. A failure before the first round is raised.
         """
         observer = observer or RaceObserver()
-        with _without_garbage_collection():
+        with pause_garbage_collection():
             self._warm_up()
             observer.after_warmup(self)
             try:
@@ -200,14 +199,3 @@ def log_time(took: Measurement, clock: Literal["wall", "cpu"]) -> float:
     """Return the logarithm of the wall time or the CPU time of a run."""
     return math.log(max(took.wall if clock == "wall" else took.cpu, _SMALLEST_TIME))
 
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Context manager that turns off Python's garbage collection, which would slow single runs down."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
