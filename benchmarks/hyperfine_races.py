@@ -5,9 +5,10 @@
     python benchmarks/hyperfine_races.py --summary races.csv
 
 `--effects 0,0` races identical commands, `--effects 0,0.05` a command with one that has 5 % more to do; more numbers
-are more commands. `--load` switches `stress-ng` on and off at random. A C compiler is needed for the workloads `loop`
-and `server`. hyperfine makes as many runs of each command as `--hyperfine-runs` says; its answer is Welch's test of the
-times it exports, as its own script for that does.
+are more commands. `--load` switches `stress-ng` on and off at random, or as many busy loops as there are cores where it is not installed. A
+C compiler is needed for the workloads `loop` and `server`. hyperfine makes as many runs of each command as
+`--hyperfine-runs` says; its answer is Welch's test of the times it exports, as its own script for that does. Where it is
+not installed, the same runs are made in its order, first all of one command and then all of the next (column `program`).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ server.serve_forever()
 """
 FIELDS = (
     "workload effects clock load rounds runs seconds end standing fastest slower faster same estimate low high "
-    "hyperfine_p hyperfine_first hyperfine_seconds"
+    "program hyperfine_p hyperfine_first hyperfine_seconds"
 ).split()
 
 
@@ -113,7 +114,10 @@ def load(on: bool):
         yield
         return
     cores = len(os.sched_getaffinity(0))
-    script = f"while :; do stress-ng --cpu {cores} --timeout $(({1} + $RANDOM % 4))s -q; sleep $((1 + $RANDOM % 4)); done"
+    busy = "stress-ng -q --cpu $CORES --timeout ${SECONDS_ON}s"
+    if shutil.which("stress-ng") is None:
+        busy = "for i in $(seq $CORES); do timeout $SECONDS_ON sh -c 'while :; do :; done' & done; wait"
+    script = f"CORES={cores}; while :; do SECONDS_ON=$((1 + $RANDOM % 4)); {busy}; sleep $((1 + $RANDOM % 4)); done"
     process = subprocess.Popen(["bash", "-c", script], start_new_session=True)
     try:
         yield
@@ -147,8 +151,10 @@ def welch(first: list[float], second: list[float]) -> float:
 def hyperfine(commands: list[str], runs: int) -> dict:
     """Let hyperfine measure the commands, and return what it and Welch's test say about the first two."""
     program = os.environ.get("HYPERFINE") or shutil.which("hyperfine")
-    if program is None or not runs:
+    if not runs:
         return {}
+    if program is None:
+        return blocks(commands, runs)
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         begin = time.monotonic()
         subprocess.run(
@@ -157,9 +163,26 @@ def hyperfine(commands: list[str], runs: int) -> dict:
         )  # fmt: skip
         seconds = time.monotonic() - begin
         first, second, *_ = json.load(open(file.name))["results"]
+    return answer("hyperfine", first["times"], second["times"], seconds)
+
+
+def blocks(commands: list[str], runs: int) -> dict:
+    """Measure the first two commands in hyperfine's order, and return what its means and Welch's test say."""
+    begin = time.monotonic()
+    times = []
+    with ProcessRunner(timeout=60.0) as runner:
+        for text in commands[:2]:
+            words = split_command(text)
+            times.append([runner.run(words, text).wall for _ in range(3 + runs)][3:])
+    return answer("blocks", *times, time.monotonic() - begin)
+
+
+def answer(program: str, first: list[float], second: list[float], seconds: float) -> dict:
+    """Return the columns of the CSV file about hyperfine."""
     return {
-        "hyperfine_p": welch(first["times"], second["times"]),
-        "hyperfine_first": int(first["mean"] < second["mean"]),
+        "program": program,
+        "hyperfine_p": welch(first, second),
+        "hyperfine_first": int(np.mean(first) < np.mean(second)),
         "hyperfine_seconds": round(seconds, 3),
     }
 
@@ -255,7 +278,7 @@ def summarize(paths: list[str]) -> None:
         if theirs:
             alarms = sum(float(row["hyperfine_p"]) < 0.05 for row in theirs)
             wrong_mean = sum(row["hyperfine_first"] == "0" for row in theirs)
-            print(f"  hyperfine: p < 0.05 in {alarms} of {len(theirs)} = {100 * alarms / len(theirs):.1f} %; "
+            print(f"  {'/'.join(sorted({row['program'] for row in theirs}))}: p < 0.05 in {alarms} of {len(theirs)} = {100 * alarms / len(theirs):.1f} %; "
                   f"second command has the lower mean in {100 * wrong_mean / len(theirs):.1f} %")  # fmt: skip
 
 
