@@ -88,7 +88,9 @@ class Workloads:
         for name, text in (("loop", LOOP), ("client", CLIENT)):
             (folder / f"{name}.c").write_text(text)
             subprocess.run(["cc", "-O1", "-o", folder / name, folder / f"{name}.c"], check=True)
-        self.server = subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdout=subprocess.PIPE, text=True)
+        self.server = subprocess.Popen(
+            [sys.executable, "-S", "-c", SERVER], stdout=subprocess.PIPE, text=True
+        )
         self.port = int(self.server.stdout.readline())
 
     def command(self, name: str, effect: float) -> str:
@@ -130,7 +132,8 @@ def race(commands: list[str], options: RaceOptions):
     """Race commands and return the race with its result."""
     with ProcessRunner(timeout=60.0) as runner:
         contestants = [
-            CommandContestant(RacedCommand(f"c{i}", text, split_command(text), {}), runner) for i, text in enumerate(commands)
+            CommandContestant(RacedCommand(f"c{i}", text, split_command(text), {}), runner)
+            for i, text in enumerate(commands)
         ]
         running = Race(contestants, options)
         running.run()
@@ -205,9 +208,15 @@ def measure(given: argparse.Namespace) -> None:
                 name = names[number % len(names)]
                 commands = [work.command(name, effect) for effect in effects]
                 options = RaceOptions(
-                    clock=given.clock, warmup=given.warmup, max_rounds=given.max_rounds, max_time=given.max_time
+                    clock=given.clock,
+                    warmup=given.warmup,
+                    max_rounds=given.max_rounds,
+                    max_time=given.max_time,
                 )
-                turns = [lambda c=commands: hyperfine(c, given.hyperfine_runs), lambda c=commands, o=options: race(c, o)]
+                turns = [
+                    lambda c=commands: hyperfine(c, given.hyperfine_runs),
+                    lambda c=commands, o=options: race(c, o),
+                ]
                 random.shuffle(turns)
                 found = [turn() for turn in turns]
                 other = next(each for each in found if isinstance(each, dict))
@@ -225,7 +234,10 @@ def measure(given: argparse.Namespace) -> None:
                     "standing": result.standing, "fastest": "+".join(result.fastest), "estimate": float(np.median(logs)),
                 }  # fmt: skip
                 if pair is not None:
-                    low, high = math.log1p(max(pair.low, -1 + 1e-12)), math.log1p(pair.high) if pair.high < 1e300 else math.inf
+                    low, high = (
+                        math.log1p(max(pair.low, -1 + 1e-12)),
+                        math.log1p(pair.high) if pair.high < 1e300 else math.inf,
+                    )
                     row |= {
                         "slower": int(pair.faster if turned else pair.slower),
                         "faster": int(pair.slower if turned else pair.faster),
@@ -253,7 +265,9 @@ def summarize(paths: list[str]) -> None:
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
         groups.setdefault((row["effects"], row["clock"], row["load"], row["workload"]), []).append(row)
-        groups.setdefault((row["effects"], row["clock"].split(":")[0] + ":", row["load"], "all"), []).append(row)
+        groups.setdefault((row["effects"], row["clock"].split(":")[0] + ":", row["load"], "all"), []).append(
+            row
+        )
     for (effects, clock, loaded, workload), own in sorted(groups.items()):
         n = len(own)
         truth = 0.0 if effects == "0,0" else float(np.median([float(row["estimate"]) for row in own]))
@@ -261,16 +275,22 @@ def summarize(paths: list[str]) -> None:
         quantiles = np.quantile(rounds, (0.5, 0.6, 0.99), method="higher")
         slower, faster = (sum(row[name] == "1" for row in own) for name in ("slower", "faster"))
         same = sum(row["same"] == "1" for row in own)
-        outside = sum(row["low"] != "" and not float(row["low"]) <= truth <= float(row["high"]) for row in own)
-        print(f"effects {effects}, {clock} load {loaded}, {workload}: {n} races, true ratio {100 * math.expm1(truth):+.2f} %")
+        outside = sum(
+            row["low"] != "" and not float(row["low"]) <= truth <= float(row["high"]) for row in own
+        )
+        print(
+            f"effects {effects}, {clock} load {loaded}, {workload}: {n} races, true ratio {100 * math.expm1(truth):+.2f} %"
+        )
         if effects == "0,0":
             wrong = slower + faster
-            print(f"  false alarms {wrong} = {100 * wrong / n:.1f} % (upper limit {100 * upper_limit(wrong, n):.1f} %), same {same}")
+            print(
+                f"  false alarms {wrong} = {100 * wrong / n:.1f} % (upper limit {100 * upper_limit(wrong, n):.1f} %), same {same}"
+            )
         else:
             print(f"  standing fastest c0: {sum(row['standing'] == 'fastest' and row['fastest'] == 'c0' for row in own)}, "
                   f"pair found {slower}, wrong direction {faster}, same {same}")  # fmt: skip
             named = [row["fastest"] for row in own if row["standing"] == "fastest"]
-            print(f"  named as fastest: {({name: named.count(name) for name in sorted(set(named))})}")
+            print(f"  named as fastest: { ({name: named.count(name) for name in sorted(set(named))}) }")
         runs = np.median([int(row["runs"]) for row in own if row["end"] == "decided"] or [math.nan])
         print(f"  interval misses {outside} = {100 * outside / n:.1f} %; rounds median {quantiles[0]:g}, 60 % {quantiles[1]:g}, "
               f"99 % {quantiles[2]:g}; median runs {runs:g}; median {np.median([float(row['seconds']) for row in own]):.2f} s")  # fmt: skip
@@ -283,7 +303,9 @@ def summarize(paths: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--workloads", default="loop")
     parser.add_argument("--effects", default="0,0")
     parser.add_argument("--clock", default="wall")

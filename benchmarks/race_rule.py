@@ -28,7 +28,9 @@ def heavy(random, shape):
 
 
 def spikes(random, shape):
-    return 0.005 * random.standard_normal(shape) + random.exponential(0.4, shape) * (random.random(shape) < 0.15)
+    return 0.005 * random.standard_normal(shape) + random.exponential(0.4, shape) * (
+        random.random(shape) < 0.15
+    )
 
 
 def wandering(random, shape):
@@ -55,7 +57,9 @@ def coarse(random, shape):
     return np.round(quiet(random, shape), 2)
 
 
-MACHINES = {each.__name__: each for each in (quiet, heavy, spikes, wandering, steps, trend, alternating, coarse)}
+MACHINES = {
+    each.__name__: each for each in (quiet, heavy, spikes, wandering, steps, trend, alternating, coarse)
+}
 
 
 def differences(machine, random, races, rounds):
@@ -98,7 +102,9 @@ def report(name, at_null, races, rounds):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--races", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=500)
     given = parser.parse_args()

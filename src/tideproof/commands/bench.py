@@ -40,15 +40,11 @@ def bench_command(
     ] = None,
     name: Annotated[list[str] | None, text_option("Name of a command, in order.", COMMANDS)] = None,
     shell: Annotated[str, text_option("none or sh, for all commands.", COMMANDS, "NAME")] = "none",
-    parameter_list: Annotated[
-        list[str] | None, text_option("NAME=1,2,4 replaces {NAME}.", COMMANDS)
-    ] = None,
+    parameter_list: Annotated[list[str] | None, text_option("NAME=1,2,4 replaces {NAME}.", COMMANDS)] = None,
     parameter_scan: Annotated[
         list[str] | None, text_option("NAME=FIRST:LAST:STEP, likewise.", COMMANDS)
     ] = None,
-    env: Annotated[
-        list[str] | None, text_option("Environment variable NAME=VALUE.", COMMANDS)
-    ] = None,
+    env: Annotated[list[str] | None, text_option("Environment variable NAME=VALUE.", COMMANDS)] = None,
     cwd: Annotated[str | None, text_option("Working folder of the commands.", COMMANDS, "PATH")] = None,
     time: Annotated[str, text_option("wall, cpu or auto (above).", DECISION, "NAME")] = "wall",
     gate: Annotated[
@@ -63,9 +59,7 @@ def bench_command(
     warmup: Annotated[int, whole_option("Runs of each before it begins.", RUNS)] = 3,
     timeout: Annotated[float, number_option("Seconds until a run is killed.", RUNS)] = 300.0,
     setup: Annotated[str | None, text_option("Shell command before the race.", RUNS)] = None,
-    prepare: Annotated[
-        list[str] | None, text_option("Shell command before each run.", RUNS)
-    ] = None,
+    prepare: Annotated[list[str] | None, text_option("Shell command before each run.", RUNS)] = None,
     cleanup: Annotated[str | None, text_option("Shell command after the race.", RUNS)] = None,
     ignore_failure: Annotated[
         bool, flag_option("--ignore-failure", "Accept exit codes other than 0.", RUNS)
@@ -118,7 +112,10 @@ def bench_command(
         names=name or [],
         shell=cast(Any, shell),  # checked with the commands
         parameters=dict(
-            [*map(parse_parameter_list, parameter_list or []), *map(parse_parameter_scan, parameter_scan or [])]
+            [
+                *map(parse_parameter_list, parameter_list or []),
+                *map(parse_parameter_scan, parameter_scan or []),
+            ]
         ),
         setup=setup,
         prepare=prepare or [],

@@ -83,7 +83,9 @@ def live_rows(race: Race) -> Group:
     ]
     caption = f"round {race.rounds}, {race.seconds:.0f} of {race.options.max_time:g} s"
     width = Console(stderr=True).width
-    return Group(*make_tables(Column("command", columns[0], left=True), others, width, caption=caption, **PLAIN))
+    return Group(
+        *make_tables(Column("command", columns[0], left=True), others, width, caption=caption, **PLAIN)
+    )
 
 
 def print_result(console: Console, result: RaceResult) -> None:
@@ -101,7 +103,9 @@ def print_result(console: Console, result: RaceResult) -> None:
         for number, (title, cells) in enumerate(zip(header, zip(*rows, strict=True), strict=True))
     ]
     level = f"{100.0 * result.options.confidence:g} %"
-    caption = f"{result.rounds} rounds, {result.seconds:.1f} s; intervals hold together with {level} confidence"
+    caption = (
+        f"{result.rounds} rounds, {result.seconds:.1f} s; intervals hold together with {level} confidence"
+    )
     for table in make_tables(columns[0], columns[1:], console.width, caption=caption, **PLAIN):
         console.print(table)
     for hint in result.hints:

@@ -79,7 +79,10 @@ class ProcessRunner:
     """
 
     def __init__(
-        self, environment: Mapping[str, str] | None = None, timeout: float = 300.0, accept_failures: bool = False
+        self,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 300.0,
+        accept_failures: bool = False,
     ) -> None:
         require_processes()
         self._environment = dict(os.environ if environment is None else environment)
@@ -114,7 +117,9 @@ class ProcessRunner:
                 raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}{text}; {_ADVICE}")
         return measured
 
-    def _measure(self, arguments: Sequence[str], name: str, actions: list[tuple[int, int, int]]) -> Measurement:
+    def _measure(
+        self, arguments: Sequence[str], name: str, actions: list[tuple[int, int, int]]
+    ) -> Measurement:
         """Start a process, wait for its end, and kill what it has left in its process group."""
         clock = time.perf_counter
         begin = clock()

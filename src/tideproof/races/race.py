@@ -165,7 +165,11 @@ class Race:
     def decide(self) -> bool:
         """Drop commands about which enough is known, and return whether the race is decided."""
         if self.options.gate is not None:
-            known = {b for b in self.left - {0} if self.is_slower(b, 0, self.limit) or self.is_slower(0, b, -self.limit)}
+            known = {
+                b
+                for b in self.left - {0}
+                if self.is_slower(b, 0, self.limit) or self.is_slower(0, b, -self.limit)
+            }
             self.left -= known
             return self.left == {0}
         lost = {b for b in self.left for a in self.left if a != b and self.is_slower(b, a)}
@@ -198,4 +202,3 @@ def pair_error(options: RaceOptions, count: int) -> float:
 def log_time(took: Measurement, clock: Literal["wall", "cpu"]) -> float:
     """Return the logarithm of the wall time or the CPU time of a run."""
     return math.log(max(took.wall if clock == "wall" else took.cpu, _SMALLEST_TIME))
-

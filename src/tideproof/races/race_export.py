@@ -97,10 +97,25 @@ def summary_rows(result: RaceResult) -> list[list[str]]:
     """Return the table of a result as text: a header and one row for each command."""
     compared = {each.command: each for each in result.comparisons if each.clock == result.clock}
     against = "base" if result.options.gate is not None else "fastest"
-    rows = [["command", "wall time", "CPU time", "memory", "runs", f"{CLOCK_NAMES[result.clock]} against {against}"]]
+    rows = [
+        [
+            "command",
+            "wall time",
+            "CPU time",
+            "memory",
+            "runs",
+            f"{CLOCK_NAMES[result.clock]} against {against}",
+        ]
+    ]
     for row in result.table:
         other = compared.get(row["command"])
-        said = "" if other is None else difference_text(other) if other.slower or other.faster else interval_text(other)
+        said = (
+            ""
+            if other is None
+            else difference_text(other)
+            if other.slower or other.faster
+            else interval_text(other)
+        )
         rows.append(
             [
                 row["command"],

@@ -45,7 +45,9 @@ def _command_hints(result: RaceResult, name: str) -> list[str]:
         found.append(f"{name} takes {1e3 * median:.2g} ms, of which starting a process takes about 1 ms")
     if first[0] > _SLOW_START * median and first[0] > _SHORT:
         counted = "warm-up runs do not count" if result.options.warmup else "--warmup leaves it out"
-        found.append(f"the first run of {name} took {first[0] / median:.1f} times as long as later ones; {counted}")
+        found.append(
+            f"the first run of {name} took {first[0] / median:.1f} times as long as later ones; {counted}"
+        )
     slow = sum(each > _OUTLIER * median for each in wall)
     if slow > _MANY_OUTLIERS * len(wall):
         found.append(

@@ -44,7 +44,10 @@ class RaceOptions:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value, known in (("time", self.clock, get_args(Clock)), ("rule", self.rule, get_args(RaceRule))):
+        for name, value, known in (
+            ("time", self.clock, get_args(Clock)),
+            ("rule", self.rule, get_args(RaceRule)),
+        ):
             if value not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         require_whole_number("warmup", self.warmup, 0)
@@ -75,7 +78,8 @@ def choose_clock(asked: Clock, warmup: list[tuple[float, float, int]]) -> Litera
     if asked != "auto":
         return asked
     computes = all(
-        _LEAST_CPU <= cpu <= _ONE_THREAD * wall and switches <= _FEW_SWITCHES for wall, cpu, switches in warmup
+        _LEAST_CPU <= cpu <= _ONE_THREAD * wall and switches <= _FEW_SWITCHES
+        for wall, cpu, switches in warmup
     )
     return "cpu" if computes else "wall"
 

@@ -110,7 +110,9 @@ class RaceResult:
             own = self.times(name)
             other = compared.get(name)
             row = (name, _median(own["wall"]), _median(own["cpu"]), max(own["memory"], default=0), len(own))
-            difference = (None,) * 4 if other is None else (other.estimate, other.low, other.high, other.rounds)
+            difference = (
+                (None,) * 4 if other is None else (other.estimate, other.low, other.high, other.rounds)
+            )
             for column, value in zip(columns.values(), (*row, *difference), strict=True):
                 column.append(value)
         return Table(columns)
@@ -239,7 +241,10 @@ def _runs_table(race: Race) -> Table:
             "round": [run.round for run in race.runs],
             "position": [run.position for run in race.runs],
             "command": [race.names[run.command] for run in race.runs],
-            **{name: [getattr(each, name) for each in took] for name in ("wall", "user", "system", "memory", "exit_code")},
+            **{
+                name: [getattr(each, name) for each in took]
+                for name in ("wall", "user", "system", "memory", "exit_code")
+            },
         }
     )
 

@@ -107,7 +107,9 @@ def _race_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
         nearest = min(deciding, key=lambda each: each.estimate)
         return f"{result.reference} is the fastest {clock}: {_of_fastest(nearest)}, the next"
     if result.standing == "same":
-        text = f"{join_names(result.fastest)} take the same {CLOCK_NAMES[result.clock]} within {_limit(within)}"
+        text = (
+            f"{join_names(result.fastest)} take the same {CLOCK_NAMES[result.clock]} within {_limit(within)}"
+        )
         if len(deciding) == 1:
             text += f" ({interval_text(deciding[0])})"
         return text if len(result.fastest) == len(result.names) else f"{text}, and the others are slower"
@@ -161,7 +163,9 @@ def _gate_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
         return f"Not slower than {result.reference} by {limit} {clock}: {listed}"
     unclear = [each for each in deciding if not each.within_limit]
     listed = ", ".join(f"{each.command} {interval_text(each)}" for each in unclear)
-    return f"Undecided whether slower than {result.reference} by {limit} {clock}: {listed}; {_ENDS[result.end]}"
+    return (
+        f"Undecided whether slower than {result.reference} by {limit} {clock}: {listed}; {_ENDS[result.end]}"
+    )
 
 
 def _other_clock_text(result: RaceResult, other: list[RaceComparison]) -> str:

@@ -97,7 +97,9 @@ def expand_commands(given: CommandSet) -> list[RacedCommand]:
     if given.shell not in get_args(Shell):
         raise InputError(f"shell must be one of {', '.join(get_args(Shell))}, not {given.shell!r}")
     if len(given.names) > len(given.commands):
-        raise InputError(f"there are {len(given.names)} names for {len(given.commands)} commands; give at most one each")
+        raise InputError(
+            f"there are {len(given.names)} names for {len(given.commands)} commands; give at most one each"
+        )
     if len(given.prepare) not in (0, 1, len(given.commands)):
         raise InputError(
             f"--prepare must be given once, or once for each of the {len(given.commands)} commands, "
@@ -150,7 +152,9 @@ def _with_unique_names(commands: list[RacedCommand]) -> list[RacedCommand]:
     for each in commands:
         seen[each.name] = seen.get(each.name, 0) + 1
         number = f" #{seen[each.name]}" if names.count(each.name) > 1 else ""
-        found.append(RacedCommand(each.name + number, each.text, each.arguments, each.parameters, each.prepare))
+        found.append(
+            RacedCommand(each.name + number, each.text, each.arguments, each.parameters, each.prepare)
+        )
     return found
 
 
@@ -204,7 +208,9 @@ def parse_parameter_scan(text: str) -> tuple[str, list[str]]:
     except InvalidOperation:
         numbers = []
     if not sign or not re.fullmatch(r"[\w-]+", name) or len(numbers) not in (2, 3):
-        raise InputError(f"--parameter-scan must be written as NAME=FIRST:LAST or NAME=FIRST:LAST:STEP, not {text!r}")
+        raise InputError(
+            f"--parameter-scan must be written as NAME=FIRST:LAST or NAME=FIRST:LAST:STEP, not {text!r}"
+        )
     first, last, step = (*numbers, Decimal(1))[:3]
     if not all(number.is_finite() for number in numbers) or step <= 0 or last < first:
         raise InputError(f"--parameter-scan must go up from FIRST to LAST in steps above 0, not {text!r}")
@@ -230,7 +236,9 @@ def run_helper(text: str, name: str) -> None:
         )
         if ended.returncode:
             shown = last_lines(errors)
-            raise CommandFailed(f"{name}: {describe_exit(ended.returncode)}" + (f"; stderr: {shown}" if shown else ""))
+            raise CommandFailed(
+                f"{name}: {describe_exit(ended.returncode)}" + (f"; stderr: {shown}" if shown else "")
+            )
 
 
 @contextmanager

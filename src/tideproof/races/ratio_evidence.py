@@ -1,9 +1,9 @@
 """Evidence about the ratio of two times, from one paired difference of logarithms in each round.
 
 The e-process of a claim "the ratio is above a point" is the wealth of a gambler who bets on each difference
-before seeing it. Half of the bets, roughly, see its sign only, the others its clipped size:
+before seeing it. Half of the bets are on its sign only, the others on its clipped size:
 
-    wealth = sum over bets b of share(b) * product over rounds r of (1 + b * u_r),
+    wealth = mean over bets b and both kinds of u of the product over rounds r of (1 + b * u_r),
     u_r = sign(d_r - point)  or  clip((d_r - point) / scale_r, -1, 1).
 
 If all u_r have a conditional mean of at most 0, the wealth is a nonnegative supermartingale that begins at 1,
@@ -26,12 +26,12 @@ import numpy as np
 
 from tideproof.errors import InputError
 
-# Shares of the initial wealth that are bet, and how it is divided between them. Large bets win quickly if one
-# command wins every round; small ones are best for effects that are small beside the noise.
+# Shares of the wealth that are bet. Large bets win quickly if one command wins every round; small ones are best
+# for effects that are small beside the noise. Each share is bet on signs and on clipped differences, and all of
+# these bets begin with equal wealth.
 _BETS = np.array([1.0, 0.8, 0.6, 0.45, 0.33, 0.24, 0.17, 0.12, 0.08, 0.05, 0.03, 0.015])
-_SHARES = np.array([2.5, 1.5, 1.2, *[1.0] * 9])
-_SIGN_SHARE = 0.4  # share of the wealth that is bet on signs; the rest is bet on clipped differences
-_LOG_SHARES = np.log(np.outer([_SIGN_SHARE, 1.0 - _SIGN_SHARE], _SHARES / _SHARES.sum()))
+_KINDS = 2  # of bets: on signs and on clipped differences
+_LOG_SHARE = -math.log(_KINDS * len(_BETS))
 
 _SCALE = 2.5  # differences are clipped at so many median absolute deviations: 1.7 standard deviations
 _FIRST_SCALE = 4  # rounds before the first scale; until then all bets see signs
@@ -54,7 +54,7 @@ class RunningEvidence:
 
     def __init__(self, pairs: int, points: Sequence[float]) -> None:
         self.points = np.array(points, dtype=float)
-        self._wealth = np.broadcast_to(_LOG_SHARES, (2, pairs, len(points), *_LOG_SHARES.shape)).copy()
+        self._wealth = np.full((2, pairs, len(points), _KINDS, len(_BETS)), _LOG_SHARE)
         self._most = np.zeros((2, pairs, len(points)))
         self._scales = np.full(pairs, _SMALLEST_SCALE)
         self._differences = np.empty((64, pairs))
@@ -140,7 +140,7 @@ def log_evidence(differences: np.ndarray, scales: np.ndarray, point: float) -> f
     """Return the logarithm of the largest wealth so far for "the ratio is above a point"."""
     moves = bounded_moves(differences, np.array(point), scales)
     growth = log_growth(moves)
-    wealth = np.logaddexp.reduce(np.cumsum(growth, axis=0) + _LOG_SHARES, axis=(-2, -1))
+    wealth = np.logaddexp.reduce(np.cumsum(growth, axis=0) + _LOG_SHARE, axis=(-2, -1))
     return max(0.0, float(wealth.max()))
 
 
