@@ -94,7 +94,7 @@ def bench_command(
     if plot is not None:
         check_picture_path(plot)
     if compare:
-        _compare_files(command or [], as_json)
+        _compare_files(command or [], gate, confidence, as_json)
         return
     from tideproof.races.command_race import ProcessOptions, race_commands
     from tideproof.races.live_table import live_table
@@ -171,11 +171,12 @@ def _save(result: RaceResult, to_json: Path | None, to_markdown: Path | None, pi
             typer.echo(f"{what}: {path}", err=True)
 
 
-def _compare_files(files: list[str], as_json: bool) -> None:
+def _compare_files(files: list[str], gate: str | None, confidence: float, as_json: bool) -> None:
     """Compare two programs by result files that were written before, and print the answer."""
     from tideproof.races.file_comparison import compare_result_files
 
-    found = compare_result_files(files)
+    limit = 0.0 if gate is None else parse_percentage("--gate", gate)
+    found = compare_result_files(files, limit, confidence)
     typer.echo(json.dumps(found.to_dict()) if as_json else str(found))
     if code := EXIT_CODES[found.standing]:
         raise typer.Exit(code)
