@@ -74,10 +74,28 @@ server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
-FIELDS = (
-    "workload effects clock load rounds runs seconds end standing fastest slower faster same estimate low high "
-    "program hyperfine_p hyperfine_first hyperfine_seconds"
-).split()
+FIELDS = [
+    "workload",
+    "effects",
+    "clock",
+    "load",
+    "rounds",
+    "runs",
+    "seconds",
+    "end",
+    "standing",
+    "fastest",
+    "slower",
+    "faster",
+    "same",
+    "estimate",
+    "low",
+    "high",
+    "program",
+    "hyperfine_p",
+    "hyperfine_first",
+    "hyperfine_seconds",
+]
 
 
 class Workloads:
@@ -165,7 +183,7 @@ def hyperfine(commands: list[str], runs: int) -> dict:
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         seconds = time.monotonic() - begin
-        first, second, *_ = json.load(open(file.name))["results"]
+        first, second, *_ = json.loads(Path(file.name).read_text())["results"]
     return answer("hyperfine", first["times"], second["times"], seconds)
 
 
@@ -261,7 +279,7 @@ def upper_limit(count: int, of: int) -> float:
 
 def summarize(paths: list[str]) -> None:
     """Print the error rates and the numbers of rounds of result files."""
-    rows = [row for path in paths for row in csv.DictReader(open(path))]
+    rows = [row for path in paths for row in csv.DictReader(Path(path).read_text().splitlines())]
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
         groups.setdefault((row["effects"], row["clock"], row["load"], row["workload"]), []).append(row)

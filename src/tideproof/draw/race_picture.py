@@ -21,7 +21,7 @@ _WIDTH = 7.0
 
 
 class RaceBar(NamedTuple):
-    """Relative difference of the time of one command from the reference's, with its interval, by one clock."""
+    """Relative difference of a command's time from the reference's, with its interval, by one clock."""
 
     command: str
     clock: str

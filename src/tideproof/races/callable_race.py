@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tideproof.errors import InputError
+from tideproof.races.calibrated_race import new_race
 from tideproof.races.process_runner import Measurement
-from tideproof.races.race import Race, RaceObserver
+from tideproof.races.race import RaceObserver
 from tideproof.races.race_options import Clock, RaceOptions, RaceRule
 from tideproof.races.race_result import RaceResult, collect_result
 
@@ -126,7 +127,7 @@ def bench(
         CallableContestant(str(name), function, calibrate_calls(function))
         for name, function in functions.items()
     ]
-    race = Race(contestants, options)
+    race = new_race(contestants, options)
     race.run(RaceObserver())
     if race.end == "interrupted":
         raise KeyboardInterrupt

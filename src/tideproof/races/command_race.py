@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tideproof.errors import CommandFailed
+from tideproof.races.calibrated_race import new_race
 from tideproof.races.process_runner import memory_floor
-from tideproof.races.race import Race, RaceObserver
+from tideproof.races.race import RaceObserver
 from tideproof.races.race_options import RaceOptions
 from tideproof.races.race_result import RaceResult, collect_result
 from tideproof.races.raced_commands import CommandSet, expand_commands, prepared_contestants
-from tideproof.errors import CommandFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,6 @@ def race_commands(
         timeout=processes.timeout,
         accept_failures=processes.accept_failures,
     ) as contestants:
-        race = Race(contestants, options)
+        race = new_race(contestants, options)
         race.run(observer)
     return collect_result(race, memory_floor()), race.failure

@@ -6,6 +6,7 @@ the other, so what slowed the machine down in between is part of the difference,
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,8 +19,8 @@ from tideproof.errors import InputError, MissingFile
 from tideproof.text import format_count
 
 _CAUTION = (
-    "The files were measured one after the other, so a change of the machine's speed in between is part of this "
-    "difference; tideproof bench runs commands in turns"
+    "The files were measured one after the other, so a change of the machine's speed in between is part of "
+    "this difference; tideproof bench runs commands in turns"
 )
 
 
@@ -47,7 +48,7 @@ class FileComparison:
     def __str__(self) -> str:
         difference = f"head takes {100.0 * self.estimate:+.1f} % of base's time"
         if self.low is None or self.high is None:
-            return f"Undecided: {difference} in the only benchmark, and one benchmark has no interval. {_CAUTION}."
+            return f"Undecided: {difference} in the only benchmark, which has no interval. {_CAUTION}."
         interval = f"{100.0 * self.low:+.1f} to {100.0 * self.high:+.1f} %"
         words = {"slower": "Slower", "not slower": "Not slower", "undecided": "Undecided"}
         limit = f" by {100.0 * self.limit:g} %" if self.limit else ""
@@ -60,12 +61,14 @@ class FileComparison:
         return asdict(self)
 
 
-def compare_result_files(paths: Sequence[str], limit: float = 0.0, confidence: float = 0.95) -> FileComparison:
+def compare_result_files(
+    paths: Sequence[str], limit: float = 0.0, confidence: float = 0.95
+) -> FileComparison:
     """Compare base and head by their result files; several pairs of files are several builds or machines."""
     require_confidence(confidence)
     if len(paths) < 2 or len(paths) % 2:
         raise InputError(
-            f"--compare needs result files in pairs, such as base.json head.json; there are {len(paths)} files"
+            f"--compare needs pairs of result files, such as base.json head.json; there are {len(paths)} files"
         )
     base, head, environment = [], [], []
     for pair, (first, second) in enumerate(zip(paths[::2], paths[1::2], strict=True)):
@@ -85,12 +88,22 @@ def compare_result_files(paths: Sequence[str], limit: float = 0.0, confidence: f
         "environment": environment * 2,
         "seconds": base + head,
     }
-    found = fit(log, arm="arm", environment="environment", reward="seconds", direction="minimize", scale="log",
-                confidence=confidence).contrast("head", "base")  # fmt: skip
-    standing: Literal["slower", "not slower", "undecided"] = (
-        "slower" if found.low > limit else "not slower" if found.high < limit else "undecided"
+    fitted = fit(
+        log,
+        arm="arm",
+        environment="environment",
+        reward="seconds",
+        direction="minimize",
+        scale="log",
+        confidence=confidence,
     )
-    return FileComparison(standing, found.estimate, found.low, found.high, len(base), confidence, limit)
+    found = fitted.contrast("head", "base")
+    low = -1.0 if found.low is None else found.low
+    high = math.inf if found.high is None else found.high
+    standing: Literal["slower", "not slower", "undecided"] = (
+        "slower" if low > limit else "not slower" if high < limit else "undecided"
+    )
+    return FileComparison(standing, found.estimate, low, high, len(base), confidence, limit)
 
 
 def _medians(path: str) -> dict[str, float]:

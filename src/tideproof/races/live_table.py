@@ -56,7 +56,7 @@ def live_table(wanted: bool) -> Iterator[RaceObserver]:
 
 
 def live_rows(race: Race) -> Group:
-    """Return a table with the state of a race: medians, and the difference of each command from the leader."""
+    """Return the state of a race as a table: medians, and differences from the leader."""
     from rich.console import Console, Group
 
     leader = race.leader()

@@ -12,8 +12,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from threading import Timer
 from typing import IO, NamedTuple
 
@@ -99,14 +99,14 @@ class ProcessRunner:
     def __exit__(self, *error: object) -> None:
         os.close(self._null)
 
-    def run(self, arguments: Sequence[str], name: str) -> Measurement:
+    def run(self, arguments: list[str], name: str) -> Measurement:
         """Run a process to its end and return what it took; `name` is its name in error messages."""
         measured = self._measure(arguments, name, self._silent)
         if measured.exit_code and not self._accept_failures:
             raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}; {_ADVICE}")
         return measured
 
-    def run_and_explain(self, arguments: Sequence[str], name: str) -> Measurement:
+    def run_and_explain(self, arguments: list[str], name: str) -> Measurement:
         """Run a process as `run` does, but let the error of a failed process show the end of its stderr."""
         with tempfile.TemporaryFile() as errors:
             actions = [*self._silent[:2], (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
@@ -117,9 +117,7 @@ class ProcessRunner:
                 raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}{text}; {_ADVICE}")
         return measured
 
-    def _measure(
-        self, arguments: Sequence[str], name: str, actions: list[tuple[int, int, int]]
-    ) -> Measurement:
+    def _measure(self, arguments: list[str], name: str, actions: list[tuple[int, int, int]]) -> Measurement:
         """Start a process, wait for its end, and kill what it has left in its process group."""
         clock = time.perf_counter
         begin = clock()
@@ -134,7 +132,7 @@ class ProcessRunner:
             ended = self._wait(process, self._timeout)
             if not ended:
                 raise CommandFailed(
-                    f"{name}: still running after {self._timeout:g} s, so it was killed; --timeout sets the limit"
+                    f"{name}: killed because it was still running after {self._timeout:g} s, the --timeout"
                 )
             _, status, used = os.wait4(process, 0)
             wall = clock() - begin
@@ -222,17 +220,15 @@ def _wait_with_timer(process: int, timeout: float) -> bool:
 
 def _kill_group(process: int) -> None:
     """Kill all processes of the group that a process leads; without any, do nothing."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
         os.killpg(process, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
-        pass
 
 
 def last_lines(file: IO[bytes]) -> str:
-    """Return the last lines of a file that a process has written, joined on one line.
+    r"""Return the last lines of a file that a process has written, joined on one line.
 
     >>> import io
-    >>> last_lines(io.BytesIO(b"one\\ntwo\\n\\nthree\\nfour"))
+    >>> last_lines(io.BytesIO(b"one\ntwo\n\nthree\nfour"))
     'two | three | four'
     """
     file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_ERRORS))

@@ -21,7 +21,7 @@ class RaceFixture(Protocol):
     def __call__(
         self, base: Callable[[], Any], head: Callable[[], Any], /, *, slower_by: float = 0.02, **options: Any
     ) -> RaceResult:
-        """Race two functions, and fail the test if the second is slower than the first by more than a limit."""
+        """Race two functions, and fail the test if the second is slower by more than a limit."""
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import numpy as np
 from tideproof.errors import CommandFailed, InputError
 from tideproof.garbage_collection import pause_garbage_collection
 from tideproof.races.process_runner import Measurement
+from tideproof.races.race_comparison import RaceComparison, compare_times
 from tideproof.races.race_options import RaceOptions, choose_clock
 from tideproof.races.ratio_evidence import RunningEvidence, estimate_ratio
 
@@ -181,6 +182,17 @@ class Race:
         """Return the estimated logarithm of the time of `b` divided by that of `a`."""
         sign = 1.0 if a < b else -1.0
         return sign * estimate_ratio(self.evidence.differences(self._index[min(a, b), max(a, b)]))
+
+    def compare(self, index: int, reference: int, clock: Literal["wall", "cpu"]) -> RaceComparison:
+        """Compare one command with the reference by one clock, over the rounds in which both ran."""
+        logs: dict[int, dict[int, float]] = {index: {}, reference: {}}
+        for run in self.runs:
+            if run.command in logs:
+                logs[run.command][run.round] = log_time(run.took, clock)
+        both = sorted(logs[index].keys() & logs[reference].keys())
+        differences = np.array([logs[index][each] - logs[reference][each] for each in both])
+        names = self.names[index], self.names[reference]
+        return compare_times(names, clock, differences, self.alpha, self.options)
 
     def leader(self) -> int:
         """Return the baseline of a gate, or the command that is fastest so far."""

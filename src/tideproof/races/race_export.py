@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tideproof.races.race_result import RaceResult
 
 
+_MISSING = "\N{EN DASH}"
+
+
 def result_json(result: RaceResult) -> dict[str, Any]:
     """Return a result in the format of hyperfine's --export-json, with an object "tideproof" added."""
     return {
@@ -71,12 +74,9 @@ def format_seconds(seconds: float | None) -> str:
     ('12.3 ms', '12.3 s', '4.20 us', '–')
     """
     if seconds is None:
-        return "–"
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * factor >= 1.0:
-            break
-    else:
-        unit, factor = "ns", 1e9
+        return _MISSING
+    units = (("s", 1.0), ("ms", 1e3), ("us", 1e6))
+    unit, factor = next((each for each in units if seconds * each[1] >= 1.0), ("ns", 1e9))
     number = seconds * factor
     return f"{number:.0f} {unit}" if number >= 100.0 else f"{number:#.3g} {unit}"
 
@@ -88,7 +88,7 @@ def format_memory(memory: int, floor: int) -> str:
     ('80 MB', 'below 30 MB', '–')
     """
     if memory == 0:
-        return "–"
+        return _MISSING
     number = f"{max(memory, floor) / 1e6:.0f} MB"
     return number if memory > 1.01 * floor else f"below {number}"
 
@@ -135,7 +135,8 @@ def result_markdown(result: RaceResult) -> str:
     rule = ["---", *["---:"] * 4, "---"]
     lines = [f"| {' | '.join(row)} |" for row in (header, rule, *([f"`{row[0]}`", *row[1:]] for row in rows))]
     notes = [f"* {hint}" for hint in result.hints]
-    end = f"{result.rounds} rounds in random order, {result.seconds:.1f} s, {100 * result.options.confidence:g} % confidence."
+    level = f"{100 * result.options.confidence:g} % confidence"
+    end = f"{result.rounds} rounds in random order, {result.seconds:.1f} s, {level}."
     return "\n".join([f"**{result.sentence}**", "", *lines, "", end, *([""] if notes else []), *notes, ""])
 
 

@@ -1,4 +1,4 @@
-"""Advice about a race: commands that are too short, slow first runs, outliers, waiting, layout of binaries."""
+"""Advice about a race: short commands, slow first runs, outliers, waiting, layout of binaries."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def find_hints(result: RaceResult) -> list[str]:
     differences = [abs(each.estimate) for each in result.comparisons if each.clock == result.clock]
     if result.standing in ("fastest", "slower") and min(differences) < _LAYOUT:
         found.append(
-            "a difference below 5 % may come from the layout of the program in memory, which changes with every "
-            "build: confirm it with several builds"
+            "a difference below 5 % may come from the layout of the program in memory, which changes with "
+            "every build: confirm it with several builds"
         )
     return found
 
@@ -51,8 +51,8 @@ def _command_hints(result: RaceResult, name: str) -> list[str]:
     slow = sum(each > _OUTLIER * median for each in wall)
     if slow > _MANY_OUTLIERS * len(wall):
         found.append(
-            f"{format_count(slow, 'run')} of {len(wall)} of {name} took more than {_OUTLIER:g} times the median: "
-            f"the machine was busy or changed its speed"
+            f"{format_count(slow, 'run')} of {len(wall)} of {name} took more than {_OUTLIER:g} times the "
+            f"median: the machine was busy or changed its speed"
         )
     idle = 1.0 - statistics.median(cpu) / median
     if idle > _WAITING and result.clock == "wall":

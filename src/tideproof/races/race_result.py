@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from tideproof.races.race import EndOfRace, Race, log_time
+from tideproof.races.race import EndOfRace, Race
+from tideproof.races.race_comparison import RaceComparison
 from tideproof.races.race_options import RaceOptions
-from tideproof.races.ratio_evidence import estimate_ratio, log_evidence, noise_scales, ratio_bounds
 from tideproof.table import Table, render_notebook_html
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
 
 RaceStanding = Literal["fastest", "same", "undecided", "slower", "not slower"]
-
-
-class RaceComparison(NamedTuple):
-    """Time of one command compared with another, relative to the time of the other.
-
-    Attributes
-    ----------
-    command, reference : the two commands; the reference is the fastest command, or the baseline of a gate.
-    clock : "wall" or "cpu".
-    estimate, low, high : relative difference of the times; -0.02 means that the command takes 2 % less time.
-    slower, faster : whether the command surely takes more, or less, time.
-    same : whether the times surely differ by less than the option `same_within`.
-    over_limit, within_limit : with a gate, whether the slowdown is surely above, or below, its limit.
-    rounds : number of rounds that were compared.
-    """
-
-    command: str
-    reference: str
-    clock: Literal["wall", "cpu"]
-    estimate: float
-    low: float
-    high: float
-    slower: bool
-    faster: bool
-    same: bool
-    over_limit: bool
-    within_limit: bool
-    rounds: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +30,12 @@ class RaceResult:
     clock : the time that decided: "wall" or "cpu".
     standing : "fastest" if one command surely is; "same" if the fastest ones surely differ by less than
         `same_within`; with a gate "slower" or "not slower"; otherwise "undecided".
-    fastest : the commands that may be the fastest; with a gate, the commands that may be slower than its limit.
+    fastest : the commands that may be the fastest; with a gate, those that are not decided yet.
     reference : the command with which the others are compared: the fastest so far, or the baseline of a gate.
     comparisons : the other commands compared with the reference, by the deciding clock first.
-    runs : all runs, with round, position in the round, command, wall, user, system (seconds) and memory (bytes).
+    runs : all runs, with round, position in the round, command, wall, user, system (seconds) and memory
+        (bytes).
+    warmup : the runs that do not count.
     rounds, seconds : rounds and duration of the race without its warm-up.
     end : "decided", or why the race ended before: "max_time", "max_rounds", "interrupted" or "failed".
     memory_floor : peaks of memory up to this number of bytes cannot be measured.
@@ -100,7 +71,7 @@ class RaceResult:
 
     @cached_property
     def table(self) -> Table:
-        """One row for each command: median times in seconds, peak memory in bytes, runs, and the comparison."""
+        """One row for each command: median times, peak memory in bytes, runs, and the comparison."""
         columns: dict[str, list[Any]] = {
             name: []
             for name in ("command", "wall", "cpu", "memory", "runs", "difference", "low", "high", "rounds")
@@ -139,7 +110,7 @@ class RaceResult:
         return result_markdown(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the differences with their intervals, and the ratio of each round; save it if `path` is given."""
+        """Draw the differences with their intervals, and save the picture if `path` is given."""
         from tideproof.races.race_export import draw_result
 
         return draw_result(self, path)
@@ -163,7 +134,7 @@ def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
     other_clock: Literal["wall", "cpu"] = "cpu" if race.clock == "wall" else "wall"
     clocks = (race.clock, other_clock)
     comparisons = [
-        _compare(race, index, reference, clock)
+        race.compare(index, reference, clock)
         for clock in clocks
         for index in range(len(names))
         if index != reference and race.rounds
@@ -183,42 +154,6 @@ def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
         end=race.end,
         memory_floor=memory_floor,
     )
-
-
-def _compare(race: Race, index: int, reference: int, clock: Literal["wall", "cpu"]) -> RaceComparison:
-    """Compare one command of a race with the reference by one clock."""
-    logs: dict[int, dict[int, float]] = {index: {}, reference: {}}
-    for run in race.runs:
-        if run.command in logs:
-            logs[run.command][run.round] = log_time(run.took, clock)
-    both = logs[index].keys() & logs[reference].keys()
-    differences = np.array([logs[index][each] - logs[reference][each] for each in sorted(both)])
-    scales = noise_scales(differences)
-
-    def is_above(point: float, sign: float = 1.0) -> bool:
-        return log_evidence(sign * differences, scales, sign * point) >= -math.log(race.alpha)
-
-    low, high = ratio_bounds(differences, race.alpha)
-    same, limit = math.log1p(race.options.same_within), math.log1p(race.options.gate or 0.0)
-    return RaceComparison(
-        command=race.names[index],
-        reference=race.names[reference],
-        clock=clock,
-        estimate=_relative(min(max(estimate_ratio(differences), low), high)),
-        low=_relative(low),
-        high=_relative(high),
-        slower=is_above(0.0),
-        faster=is_above(0.0, -1.0),
-        same=is_above(-same) and is_above(same, -1.0),
-        over_limit=is_above(limit),
-        within_limit=is_above(limit, -1.0),
-        rounds=len(differences),
-    )
-
-
-def _relative(logarithm: float) -> float:
-    """Return the relative difference of two times from the logarithm of their ratio."""
-    return math.expm1(logarithm) if logarithm < 700.0 else math.inf
 
 
 def _standing(race: Race) -> RaceStanding:

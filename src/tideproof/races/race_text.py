@@ -9,8 +9,10 @@ from tideproof.races.race_options import CLOCK_NAMES
 from tideproof.text import join_names
 
 if TYPE_CHECKING:
-    from tideproof.races.race_result import RaceComparison, RaceResult
+    from tideproof.races.race_comparison import RaceComparison
+    from tideproof.races.race_result import RaceResult
 
+_LARGEST = 1e4  # times the reference; larger bounds say nothing
 _FACTOR = 2.0  # from here on, "3.1 times as long" instead of "210 %"
 
 _ENDS = {
@@ -41,12 +43,13 @@ def interval_text(each: RaceComparison) -> str:
     """Return the interval of a comparison as text: the time compared with the reference's, with signs."""
     decimals = _decimals(each)
     low = "no lower bound" if each.low <= -1.0 else f"{100.0 * each.low:+,.{decimals}f}"
-    high = "no upper bound" if math.isinf(each.high) else f"{100.0 * each.high:+,.{decimals}f} %"
+    no_upper = each.high > _LARGEST
+    high = "no upper bound" if no_upper else f"{100.0 * each.high:+,.{decimals}f} %"
     return f"{low} to {high}"
 
 
 def difference_text(each: RaceComparison) -> str:
-    """Return how much faster or slower a command is, with the interval, such as "1.8 % faster (1.2 to 2.4 %)".
+    """Return how much faster or slower a command is, such as "1.8 % faster (1.2 to 2.4 %)".
 
     Faster by 10 % means that it takes 10 % less time. From a factor of 2 on, the factor is given instead.
     """
@@ -54,14 +57,15 @@ def difference_text(each: RaceComparison) -> str:
     ratio = 1.0 + each.estimate
     if not 1.0 / _FACTOR < ratio < _FACTOR:
         up = ratio >= _FACTOR
-        size, bounds = (ratio, (1.0 + each.low, 1.0 + each.high)) if up else (1.0 / ratio, _inverse(each))
-        shown = ", ".join(f"{bound:.3g}" for bound in bounds if math.isfinite(bound)).replace(", ", " to ")
+        size, ends = (ratio, (1.0 + each.low, 1.0 + each.high)) if up else (1.0 / ratio, _inverse(each))
+        shown = " to ".join(f"{end:.3g}" for end in ends if math.isfinite(end))
         return f"{size:.3g} times as {'slow' if up else 'fast'} ({shown})"
     decimals = _decimals(each)
-    smaller, larger = sorted((each.low, each.high), key=abs)
+    bounds = interval_text(each)
     if each.low > 0.0 or each.high < 0.0:
-        return f"{format_percent(each.estimate, decimals)} {word} ({abs(100.0 * smaller):.{decimals}f} to {format_percent(larger, decimals)})"
-    return f"{format_percent(each.estimate, decimals)} {word} ({interval_text(each)})"
+        nearer, farther = sorted((each.low, each.high), key=abs)
+        bounds = f"{abs(100.0 * nearer):,.{decimals}f} to {format_percent(farther, decimals)}"
+    return f"{format_percent(each.estimate, decimals)} {word} ({bounds})"
 
 
 def _inverse(each: RaceComparison) -> tuple[float, float]:
@@ -74,7 +78,8 @@ def comparison_text(each: RaceComparison, within: float) -> str:
     if each.slower or each.faster:
         return f"{each.command} is {_compared(each)}"
     if each.same:
-        return f"{each.command} and {each.reference} are the same within {_limit(within)} ({interval_text(each)})"
+        limit = _limit(within)
+        return f"{each.command} and {each.reference} are the same within {limit} ({interval_text(each)})"
     return f"{each.command} and {each.reference} cannot be told apart yet ({interval_text(each)})"
 
 
@@ -111,7 +116,7 @@ def _race_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
             f"{join_names(result.fastest)} take the same {CLOCK_NAMES[result.clock]} within {_limit(within)}"
         )
         if len(deciding) == 1:
-            text += f" ({interval_text(deciding[0])})"
+            text += f" ({deciding[0].command} {interval_text(deciding[0])})"
         return text if len(result.fastest) == len(result.names) else f"{text}, and the others are slower"
     if len(result.names) == 2:
         return f"{comparison_text(deciding[0], within)} {clock}: {_ENDS[result.end]}"
@@ -178,6 +183,6 @@ def _other_clock_text(result: RaceResult, other: list[RaceComparison]) -> str:
             return f"{name}: {turned.command} is {difference_text(turned)}"
         if known.same:
             return f"{name}: the same within {_limit(result.options.same_within)} ({interval_text(known)})"
-        return f"{name}: not certain yet ({interval_text(known)})"
+        return f"{name}: not certain yet ({known.command} {interval_text(known)})"
     sure = [each for each in other if each.slower or each.faster]
     return f"{name}: {len(sure)} of {len(other)} comparisons are certain"

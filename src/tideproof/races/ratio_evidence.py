@@ -26,9 +26,9 @@ import numpy as np
 
 from tideproof.errors import InputError
 
-# Shares of the wealth that are bet. Large bets win quickly if one command wins every round; small ones are best
-# for effects that are small beside the noise. Each share is bet on signs and on clipped differences, and all of
-# these bets begin with equal wealth.
+# Shares of the wealth that are bet. Large bets win quickly if one command wins every round; small ones are
+# best for effects that are small beside the noise. Each share is bet on signs and on clipped differences, and
+# all of these bets begin with equal wealth.
 _BETS = np.array([1.0, 0.8, 0.6, 0.45, 0.33, 0.24, 0.17, 0.12, 0.08, 0.05, 0.03, 0.015])
 _KINDS = 2  # of bets: on signs and on clipped differences
 _LOG_SHARE = -math.log(_KINDS * len(_BETS))
@@ -104,7 +104,8 @@ def bounded_moves(differences: np.ndarray, points: np.ndarray, scales: np.ndarra
 def log_growth(moves: np.ndarray) -> np.ndarray:
     """Return the logarithm of the factor by which each bet changes, along a further last axis."""
     with np.errstate(divide="ignore"):  # all was bet and lost
-        return np.log1p(moves[..., None] * _BETS)
+        growth: np.ndarray = np.log1p(moves[..., None] * _BETS)
+    return growth
 
 
 def is_scale_round(rounds: int) -> bool:

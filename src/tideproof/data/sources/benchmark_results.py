@@ -23,7 +23,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def find_benchmark_results(place: str) -> list[tuple[str, Any]] | None:
-    """Return the contents of result files at a path or glob pattern; None if these are files of another kind."""
+    """Return the contents of result files at a path or glob pattern; None for files of another kind."""
     if not place.lower().endswith(".json"):
         return None
     paths = [place] if os.path.isfile(place) else sorted(glob.glob(place, recursive=True))
@@ -105,7 +105,7 @@ def _hyperfine_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _pytest_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the rounds in a file of pytest-benchmark; without --benchmark-save-data, the mean of each test."""
+    """Yield the rounds in a file of pytest-benchmark, or the mean of each test if it has no rounds."""
     commit = (contents.get("commit_info") or {}).get("id")
     for each in contents["benchmarks"]:
         parameters = {f"parameter_{name}": str(value) for name, value in (each.get("params") or {}).items()}
@@ -130,7 +130,12 @@ def _pyperf_rows(contents: Any, path: str) -> Iterator[Row]:
             if own.get("unit", "second") != "second":
                 continue
             for number, seconds in enumerate(run.get("values") or []):
-                yield {"benchmark": own.get("name", path), "process": process, "run": number, "seconds": seconds}
+                yield {
+                    "benchmark": own.get("name", path),
+                    "process": process,
+                    "run": number,
+                    "seconds": seconds,
+                }
 
 
 def _google_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
