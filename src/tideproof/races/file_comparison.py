@@ -16,6 +16,7 @@ from tideproof.analysis.fit import fit
 from tideproof.checks import require_confidence
 from tideproof.data.sources.benchmark_results import benchmark_columns, find_benchmark_results
 from tideproof.errors import InputError, MissingFile
+from tideproof.races.race_comparison import relative_difference
 from tideproof.text import format_count
 
 _CAUTION = (
@@ -68,7 +69,7 @@ def compare_result_files(
     require_confidence(confidence)
     if len(paths) < 2 or len(paths) % 2:
         raise InputError(
-            f"--compare needs pairs of result files, such as base.json head.json; there are {len(paths)} files"
+            f"--compare needs pairs of result files, such as base.json head.json, not {len(paths)} files"
         )
     base, head, environment = [], [], []
     for pair, (first, second) in enumerate(zip(paths[::2], paths[1::2], strict=True)):
@@ -86,24 +87,26 @@ def compare_result_files(
     log = {
         "arm": ["base"] * len(base) + ["head"] * len(head),
         "environment": environment * 2,
-        "seconds": base + head,
+        "log": [math.log(seconds) for seconds in base + head],
     }
     fitted = fit(
         log,
         arm="arm",
         environment="environment",
-        reward="seconds",
+        reward="log",
         direction="minimize",
-        scale="log",
+        scale="difference",
+        variance="common",
         confidence=confidence,
     )
     found = fitted.contrast("head", "base")
-    low = -1.0 if found.low is None else found.low
-    high = math.inf if found.high is None else found.high
+    low = relative_difference(-math.inf if found.low is None else found.low)
+    high = relative_difference(math.inf if found.high is None else found.high)
     standing: Literal["slower", "not slower", "undecided"] = (
         "slower" if low > limit else "not slower" if high < limit else "undecided"
     )
-    return FileComparison(standing, found.estimate, low, high, len(base), confidence, limit)
+    estimate = relative_difference(found.estimate)
+    return FileComparison(standing, estimate, low, high, len(base), confidence, limit)
 
 
 def _medians(path: str) -> dict[str, float]:

@@ -96,6 +96,8 @@ def print_result(console: Console, result: RaceResult) -> None:
 
     style = {"slower": "bold red", "undecided": "bold yellow"}.get(result.standing, "bold green")
     console.print(Text(escape_control_characters(result.sentence), style=style))
+    if not result.rounds:
+        return
     console.print()
     header, *rows = summary_rows(result)
     columns = [
