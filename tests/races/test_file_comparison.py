@@ -69,7 +69,7 @@ def test_files_that_cannot_be_compared(write, tmp_path):
     with pytest.raises(tp.errors.InputError, match="no benchmark is in both files"):
         compare_result_files([a, b])
     with pytest.raises(
-        tp.errors.InputError, match="pairs of result files, such as base.json head.json, not 1"
+        tp.errors.InputError, match=r"pairs of result files, such as base\.json head\.json, not 1"
     ):
         compare_result_files([a])
     with pytest.raises(tp.errors.MissingFile, match="there are no results of benchmarks in"):
