@@ -3,6 +3,7 @@
     python benchmarks/hyperfine_races.py --workloads loop,python,sort,gzip,server --races 400 --out races.csv
     python benchmarks/hyperfine_races.py --workloads loop --effects 0,0.01 --clock cpu --races 200 --load --out found.csv
     python benchmarks/hyperfine_races.py --summary races.csv
+    python benchmarks/hyperfine_races.py --overhead 1000
 
 `--effects 0,0` races identical commands, `--effects 0,0.05` a command with one that has 5 % more to do; more numbers
 are more commands. `--load` switches `stress-ng` on and off at random, or as many busy loops as there are cores where it is not installed. A
@@ -30,7 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tideproof.races.process_runner import ProcessRunner
+from tideproof.races.process_runner import Measurement, ProcessRunner
 from tideproof.races.race import Race
 from tideproof.races.race_options import RaceOptions
 from tideproof.races.race_result import collect_result
@@ -230,6 +231,7 @@ def measure(given: argparse.Namespace) -> None:
                     warmup=given.warmup,
                     max_rounds=given.max_rounds,
                     max_time=given.max_time,
+                    same_within=given.same_within,
                 )
                 turns = [
                     lambda c=commands: hyperfine(c, given.hyperfine_runs),
@@ -268,6 +270,50 @@ def measure(given: argparse.Namespace) -> None:
         finally:
             work.server.kill()
             work.server.wait()
+
+
+def measure_overhead(runs: int) -> None:
+    """Print how much longer a run takes than `posix_spawn` and `wait4` alone, and a run of a whole race."""
+    words = ["true"]
+    null = os.open(os.devnull, os.O_RDWR)
+    actions = [(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)]
+    taken: dict[str, list[float]] = {"alone": [], "runner": [], "race of 2": [], "race of 5": []}
+
+    class Alone:
+        """A contestant that is measured without the runner, to find what the race itself adds."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def run(self, first: bool = False) -> Measurement:
+            begin = time.perf_counter()
+            process = os.posix_spawnp("true", words, os.environ, file_actions=actions)
+            os.wait4(process, 0)
+            taken["alone"].append(time.perf_counter() - begin)
+            return Measurement(taken["alone"][-1], 0.001, 0.0)
+
+    races = [Race([Alone(f"c{i}") for i in range(count)], RaceOptions(min_rounds=10**9)) for count in (2, 5)]
+    with ProcessRunner(timeout=60.0) as runner:
+        for _ in range(runs):
+            begin = time.perf_counter()
+            runner.run(words, "true")
+            taken["runner"].append(time.perf_counter() - begin)
+            for running in races:
+                before = len(taken["alone"])
+                begin = time.perf_counter()
+                running._run_round()
+                running.decide()
+                beside = time.perf_counter() - begin - sum(taken["alone"][before:])
+                taken[f"race of {len(running.names)}"].append(beside / len(running.names))
+    alone = np.median(taken["alone"])
+    print(
+        f"posix_spawn and wait4: {1e3 * alone:.3f} ms (median), {1e3 * np.quantile(taken['alone'], 0.1):.3f} ms (10 %)"
+    )
+    print(f"the runner adds {1e3 * (np.median(taken['runner']) - alone):.3f} ms (medians), "
+          f"{1e3 * (np.quantile(taken['runner'], 0.1) - np.quantile(taken['alone'], 0.1)):.3f} ms (10 % quantiles)")  # fmt: skip
+    for name in ("race of 2", "race of 5"):
+        print(f"a {name} adds {1e3 * np.median(taken[name]):.3f} ms to each run (median), "
+              f"{1e3 * np.quantile(taken[name], 0.1):.3f} ms (10 %)")  # fmt: skip
 
 
 def upper_limit(count: int, of: int) -> float:
@@ -336,9 +382,12 @@ def main() -> None:
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--out", default="races.csv")
     parser.add_argument("--summary", nargs="+")
+    parser.add_argument("--overhead", type=int, default=0, help="measure the overhead of so many runs")
     given = parser.parse_args()
     if given.summary:
         summarize(given.summary)
+    elif given.overhead:
+        measure_overhead(given.overhead)
     else:
         measure(given)
 

@@ -81,7 +81,9 @@ def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch, wait):
     with ProcessRunner(timeout=0.3) as runner:
         monkeypatch.setattr(runner, "_wait", getattr(process_runner, wait))
         begin = time.monotonic()
-        with pytest.raises(tp.errors.CommandFailed, match=r"killed because it was still running after 0\.3 s"):
+        with pytest.raises(
+            tp.errors.CommandFailed, match=r"killed because it was still running after 0\.3 s"
+        ):
             runner.run(shell("sleep 987.1 & sleep 987.2"), "it")
         assert time.monotonic() - begin < 5.0
     assert not is_running("sleep 987")

@@ -64,7 +64,7 @@ def test_all_orders_of_identical_commands_cross_a_bound_as_rarely_as_promised():
 
 @pytest.mark.parametrize("point", [-0.01, 0.0, 0.03])
 def test_evidence_of_many_pairs_is_that_of_each(point):
-    values = np.random.default_rng(2).standard_t(2, (5, 40)) * 0.02 + 0.01
+    values = np.random.default_rng(2).standard_t(2, (5, 150)) * 0.02 + 0.01
     evidence = running(values, (point,))
     for pair, row in enumerate(values):
         for alpha in (0.2, 0.01):

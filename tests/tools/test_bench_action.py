@@ -13,7 +13,9 @@ import yaml
 ACTION = Path(__file__).parent.parent.parent / "actions" / "bench"
 SCRIPTS = Path(sys.executable).parent
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None or not hasattr(os, "wait4"), reason="git and POSIX needed")
+pytestmark = pytest.mark.skipif(
+    shutil.which("git") is None or not hasattr(os, "wait4"), reason="git and POSIX needed"
+)
 
 
 def run(*words, **more):

@@ -85,6 +85,7 @@ class Race:
         self._index = {pair: index for index, pair in enumerate(self.pairs)}
         self._random = random.Random(options.seed)
         self.left = set(range(count))
+        self._claims = -1
         self.warmup: list[list[Measurement]] = [[] for _ in contestants]
         self.runs: list[RaceRun] = []
         self.clock: Literal["wall", "cpu"] = "wall"
@@ -165,6 +166,10 @@ class Race:
 
     def decide(self) -> bool:
         """Drop commands about which enough is known, and return whether the race is decided."""
+        claims = self.evidence.count_claims(self.alpha)
+        if claims == self._claims:  # nothing new is known
+            return False
+        self._claims = claims
         if self.options.gate is not None:
             known = {
                 b

@@ -34,6 +34,7 @@ _KINDS = 2  # of bets: on signs and on clipped differences
 _LOG_SHARE = -math.log(_KINDS * len(_BETS))
 
 _SCALE = 2.5  # differences are clipped at so many median absolute deviations: 1.7 standard deviations
+_ROUNDS_BEFORE_FACTORING = 64  # each round at most doubles the wealth
 _FIRST_SCALE = 4  # rounds before the first scale; until then all bets see signs
 _SMALLEST_SCALE = 1e-9  # for differences that were all equal
 _BISECTIONS = 50
@@ -54,9 +55,12 @@ class RunningEvidence:
 
     def __init__(self, pairs: int, points: Sequence[float]) -> None:
         self.points = np.array(points, dtype=float)
-        self._wealth = np.full((2, pairs, len(points), _KINDS, len(_BETS)), _LOG_SHARE)
-        self._most = np.zeros((2, pairs, len(points)))
-        self._scales = np.full(pairs, _SMALLEST_SCALE)
+        self._position = {float(point): index for index, point in enumerate(points)}
+        shape = 2, pairs, len(points)  # the two sides are "above" and "below"
+        self._wealth = np.full((*shape, _KINDS, len(_BETS)), math.exp(_LOG_SHARE))
+        self._factored = np.zeros(shape)  # logarithm of what was factored out of the wealth
+        self._most = np.zeros(shape)
+        self._scales = np.full((pairs, 1), _SMALLEST_SCALE)
         self._differences = np.empty((64, pairs))
         self.rounds = 0
 
@@ -66,33 +70,35 @@ class RunningEvidence:
             self._differences = np.concatenate([self._differences, np.empty_like(self._differences)])
         if is_scale_round(self.rounds):
             past = self._differences[: self.rounds]
-            self._scales = np.array([noise_scale(column[~np.isnan(column)]) for column in past.T])
+            self._scales = np.array([[noise_scale(column[~np.isnan(column)])] for column in past.T])
         self._differences[self.rounds] = differences
         self.rounds += 1
-        seen = ~np.isnan(differences)
-        scales = self._scales[seen, None]
-        moves = bounded_moves(differences[seen, None], self.points, scales)
-        for side, signed in enumerate((moves, -moves)):
-            self._wealth[side, seen] += log_growth(signed)
-            total = np.logaddexp.reduce(self._wealth[side, seen], axis=(-2, -1))
-            self._most[side, seen] = np.maximum(self._most[side, seen], total)
+        moves = bounded_moves(differences[:, None], self.points, self._scales)
+        if math.isnan(differences.sum()):
+            moves[np.isnan(differences)] = 0.0  # nothing is bet on pairs that were not compared
+        self._wealth *= growth(np.stack([moves, -moves]))
+        total = self._wealth.sum(axis=(-2, -1))
+        np.maximum(self._most, self._factored + np.log(total), out=self._most)
+        if self.rounds % _ROUNDS_BEFORE_FACTORING == 0:
+            self._factored += np.log(total)
+            self._wealth /= total[..., None, None]
+
+    def count_claims(self, alpha: float) -> int:
+        """Return how many claims about pairs and points hold, each with error `alpha`."""
+        return int(np.count_nonzero(self._most >= -math.log(alpha)))
 
     def is_above(self, pair: int, point: float, alpha: float) -> bool:
         """Return whether the ratio of a pair is above one of the points, with error `alpha`."""
-        return bool(self._most[0, pair, self._index(point)] >= -math.log(alpha))
+        return bool(self._most[0, pair, self._position[point]] >= -math.log(alpha))
 
     def is_below(self, pair: int, point: float, alpha: float) -> bool:
         """Return whether the ratio of a pair is below one of the points, with error `alpha`."""
-        return bool(self._most[1, pair, self._index(point)] >= -math.log(alpha))
+        return bool(self._most[1, pair, self._position[point]] >= -math.log(alpha))
 
     def differences(self, pair: int) -> np.ndarray:
         """Return the differences of one pair, in the order of the rounds."""
         column = self._differences[: self.rounds, pair]
         return column[~np.isnan(column)]
-
-    def _index(self, point: float) -> int:
-        """Return the position of a point that was named at the beginning."""
-        return int(np.argmin(np.abs(self.points - point)))
 
 
 def bounded_moves(differences: np.ndarray, points: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -101,11 +107,10 @@ def bounded_moves(differences: np.ndarray, points: np.ndarray, scales: np.ndarra
     return np.stack([np.sign(beyond), np.clip(beyond / scales, -1.0, 1.0)], axis=-1)
 
 
-def log_growth(moves: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the factor by which each bet changes, along a further last axis."""
-    with np.errstate(divide="ignore"):  # all was bet and lost
-        growth: np.ndarray = np.log1p(moves[..., None] * _BETS)
-    return growth
+def growth(moves: np.ndarray) -> np.ndarray:
+    """Return the factor by which each bet changes, along a further last axis."""
+    factors: np.ndarray = 1.0 + moves[..., None] * _BETS
+    return factors
 
 
 def is_scale_round(rounds: int) -> bool:
@@ -140,8 +145,9 @@ def noise_scales(differences: np.ndarray) -> np.ndarray:
 def log_evidence(differences: np.ndarray, scales: np.ndarray, point: float) -> float:
     """Return the logarithm of the largest wealth so far for "the ratio is above a point"."""
     moves = bounded_moves(differences, np.array(point), scales)
-    growth = log_growth(moves)
-    wealth = np.logaddexp.reduce(np.cumsum(growth, axis=0) + _LOG_SHARE, axis=(-2, -1))
+    with np.errstate(divide="ignore"):  # all was bet and lost
+        wealth = np.cumsum(np.log(growth(moves)), axis=0) + _LOG_SHARE
+    wealth = np.logaddexp.reduce(wealth, axis=(-2, -1))
     return max(0.0, float(wealth.max()))
 
 
