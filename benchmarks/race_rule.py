@@ -94,8 +94,8 @@ def report(name, at_null, races, rounds):
     reached = np.isfinite(first := follow(at_null, (0.0, -two, -one, -five)))
     false = (reached[0, :, 0] | reached[1, :, 0]).mean()
     # a true ratio of 2 % against the gate of 2 % is the same event as a ratio of 0 against the point 0
-    same = np.isfinite(follow(at_null + one, (-one, one))).T
-    same = (same[0, :, 0] & same[1, :, 1]).mean() if same.shape[0] == 2 else math.nan
+    above, below = np.isfinite(follow(at_null + one, (-one, one)))
+    same = (above[:, 0] & below[:, 1]).mean()
     found = [np.median(first[0, :, index]) for index in (2, 3)]
     print(f"{name:12s} false alarms {100 * false:5.2f} %   gate at its limit {100 * reached[0, :, 0].mean():5.2f} %   "
           f"false same {100 * same:5.2f} %   1 % found after {found[0]:g}, 5 % after {found[1]:g} rounds", flush=True)  # fmt: skip

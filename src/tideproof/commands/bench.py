@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXITS = {
     0: "decided (with --gate: no command is slower)",
-    1: "with --gate, a command is slower",
+    1: "with --gate or --compare, a command is slower",
     2: "bad input or a failed command",
     3: "undecided",
 }
