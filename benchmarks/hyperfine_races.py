@@ -377,6 +377,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--max-rounds", type=int, default=300)
     parser.add_argument("--max-time", type=float, default=60.0)
+    parser.add_argument("--same-within", type=float, default=0.01)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no race after this time")
     parser.add_argument("--hyperfine-runs", type=int, default=0)
     parser.add_argument("--load", action="store_true")

@@ -8,7 +8,6 @@ runs than the betting rule, and its error rate is not a theorem.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Literal
 
@@ -16,7 +15,7 @@ from tideproof.analysis.fit import fit
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import NotComparable
 from tideproof.experiment.experiment import Experiment
-from tideproof.races.race import Contestant, EndOfRace, Race, RaceObserver, RaceRun, log_time
+from tideproof.races.race import Contestant, Race, RaceRun, log_time
 from tideproof.races.race_comparison import RaceComparison, relative_difference
 from tideproof.races.race_options import RaceOptions
 
@@ -35,24 +34,11 @@ class CalibratedRace(Race):
             seed=0 if options.seed is None else options.seed,
         )
 
-    def _run_rounds(self, observer: RaceObserver) -> EndOfRace:
-        """Run commands as the policy chooses, as many in a round as there are commands."""
-        begin = time.monotonic()
-        while True:
-            for position in range(len(self.names)):
-                self._run_next(position)
-            self.rounds += 1
-            self.seconds = time.monotonic() - begin
-            decided = self._experiment.done
-            if decided:
-                self.left = {self.leader()}
-            observer.after_round(self)
-            if decided:
-                return "decided"
-            if self.options.max_rounds is not None and self.rounds >= self.options.max_rounds:
-                return "max_rounds"
-            if self.seconds >= self.options.max_time:
-                return "max_time"
+    def _run_round(self) -> None:
+        """Run commands as the policy chooses, as many as there are commands."""
+        for position in range(len(self.names)):
+            self._run_next(position)
+        self.rounds += 1
 
     def _run_next(self, position: int) -> None:
         """Run the command that the policy chooses, and tell it the logarithm of the time."""
@@ -63,6 +49,12 @@ class CalibratedRace(Race):
         took = self._contestants[index].run(first=not self.options.warmup and not self.runs)
         self._experiment.tell(pull, log_time(took, self.clock))
         self.runs.append(RaceRun(self.rounds, position, index, took))
+
+    def decide(self) -> bool:
+        """Return whether the stopping rule of the experiment has named the fastest command."""
+        if self._experiment.done:
+            self.left = {self.leader()}
+        return self._experiment.done
 
     def leader(self) -> int:
         """Return the command that the experiment recommends."""

@@ -126,7 +126,7 @@ class Race:
         while True:
             self._run_round()
             self.seconds = time.monotonic() - begin
-            decided = self.rounds >= self.options.min_rounds and self.decide()
+            decided = self.decide()
             observer.after_round(self)
             if decided:
                 return "decided"
@@ -167,7 +167,7 @@ class Race:
     def decide(self) -> bool:
         """Drop commands about which enough is known, and return whether the race is decided."""
         claims = self.evidence.count_claims(self.alpha)
-        if claims == self._claims:  # nothing new is known
+        if self.rounds < self.options.min_rounds or claims == self._claims:  # nothing new is known
             return False
         self._claims = claims
         if self.options.gate is not None:
