@@ -1,6 +1,7 @@
 """Find the best of several alternatives (arms) when environments shift the rewards of all arms together.
 
-Three entry points: `fit` analyzes a log, `Experiment` runs a live test, `simulate` compares policies.
+Entry points: `fit` analyzes a log, `Experiment` runs a live test, `simulate` compares policies, `bench`
+compares the speed of functions.
 `errors` contains all exceptions, `worlds` the distributions of simulated worlds.
 Public names are imported when they are first used, so that importing the package is fast.
 """
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tideproof.policies.policy_registry import policy as policy
     from tideproof.policies.policy_registry import policy_names as policy_names
     from tideproof.policies.policy_spec import PolicySpec as PolicySpec
+    from tideproof.races.callable_race import bench as bench
+    from tideproof.races.race_result import RaceResult as RaceResult
     from tideproof.remote.connection import connect as connect
     from tideproof.research.suite.policy_suite import Suite as Suite
     from tideproof.research.suite.policy_suite import suite as suite
@@ -66,6 +69,8 @@ _PUBLIC_NAMES = {
     "plans.planner": "plan",
     "policies.policy_spec": "PolicySpec",
     "policies.policy_registry": "policy policy_names",
+    "races.callable_race": "bench",
+    "races.race_result": "RaceResult",
     "remote.connection": "connect",
     "stats.looks.look_plan": "Looks",
     "store.stored_experiments": "experiments",

@@ -10,6 +10,7 @@
     │   ├── BudgetTooSmall             a budget below the minimum of the policy
     │   └── KernelError                a policy's kernel that cannot be linked; names file and line
     ├── NotComparable                  arms that no chain of shared environments connects
+    ├── CommandFailed                  a command of a race that did not start, failed or ran too long
     ├── Finished                       a request for a pull after the experiment has ended
     ├── StoreError (OSError)           a database that could not be reached, read or written
     └── MissingExtra (ImportError)     an optional dependency that is not installed
@@ -23,6 +24,7 @@ from typing import Any
 
 __all__ = [
     "BudgetTooSmall",
+    "CommandFailed",
     "ConflictingReward",
     "Finished",
     "InputError",
@@ -107,6 +109,10 @@ class KernelError(InputError):
 
 class NotComparable(TideproofError):
     """Error for arms that no chain of shared environments connects; the message names the groups of arms."""
+
+
+class CommandFailed(TideproofError):
+    """Error for a command of a race that could not be started, failed, was killed or ran too long."""
 
 
 class Finished(TideproofError):

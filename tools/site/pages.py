@@ -20,6 +20,7 @@ FIRST = (
     "live",
     "experiment",
     "interaction",
+    "bench",
     "store",
     "serve",
     "operations",
@@ -29,7 +30,7 @@ FIRST = (
 )  # order of the pages of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
-REFERENCE = ("log", "live", "research", "policies", "commands", "errors")
+REFERENCE = ("log", "live", "bench", "research", "policies", "commands", "errors")
 EVIDENCE = ("trust", "gallery", "performance", "compares", "rivals")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)

@@ -15,6 +15,7 @@ from tideproof.commands.command_list import COMMANDS
 PARTS = {
     "logs": ("Logs: fit and friends", ("analysis", "table")),
     "live": ("Live tests: Experiment", ("experiment", "store", "remote")),
+    "races": ("Races: bench", ("races",)),
     "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds", "research")),
     "policies": ("Policies: choose, configure, define", ("policies",)),
     "errors": ("Errors", ("errors",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tideproof.commands import (
     analyze,
     backup,
+    bench,
     calibrate,
     delete,
     demo,
@@ -22,7 +23,7 @@ from tideproof.commands import (
 
 GROUPS = {
     "Demonstration": (demo.COMMAND,),
-    "Analysis and planning": (analyze.COMMAND, plan.COMMAND),
+    "Analysis and planning": (analyze.COMMAND, plan.COMMAND, bench.COMMAND),
     "Running experiments": (
         serve.COMMAND,
         experiments.COMMAND,

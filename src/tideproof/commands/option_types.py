@@ -162,6 +162,15 @@ def read_share(text: str) -> float:
     >>> read_share("99.9%"), read_share("99.9 %"), read_share("0.995")
     (0.9990000000000001, 0.9990000000000001, 0.995)
     """
+    return parse_percentage("--winsorize", text, "99.9% or a number such as 0.999")
+
+
+def parse_percentage(option: str, text: str, example: str = "2% or a number such as 0.02") -> float:
+    """Parse the share that an option takes, as a percentage or as a number below 1.
+
+    >>> parse_percentage("--gate", "2 %"), parse_percentage("--gate", "0.005")
+    (0.02, 0.005)
+    """
     number = text.strip()
     percent = number.endswith("%")
     try:
@@ -170,9 +179,7 @@ def read_share(text: str) -> float:
         value = -1.0
     share = value / 100.0 if percent else value
     if not 0.0 < share < 1.0:
-        raise InputError(
-            f"--winsorize must be a percentage such as 99.9% or a number such as 0.999, not {text!r}"
-        )
+        raise InputError(f"{option} must be a percentage such as {example}, not {text!r}")
     return share
 
 
