@@ -116,9 +116,12 @@ class Fit:
         Which environments the comparisons are about, as in `fit`.
     winsorized
         Whether large rewards were winsorized before.
+    notes
+        Sentences on rows that were left out, which the report repeats.
 
     Attributes
     ----------
+    notes : sentences on rows that were left out, such as samples with errors.
     left_out : the cells that `robust` excluded; None if that was not requested.
     tide, bins : the same as the parameters, see `TideEstimate` and `TimeBins`.
     inside : test whether the tide moves inside the environments; None if it was not made.
@@ -152,8 +155,9 @@ class Fit:
         robust: Robust | None = None,
         about: About = "similar",
         winsorized: bool = False,
+        notes: Sequence[str] = (),
     ) -> None:
-        self.winsorized = winsorized
+        self.winsorized, self.notes = winsorized, tuple(notes)
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
         if robust is not None:

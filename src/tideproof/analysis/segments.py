@@ -11,7 +11,7 @@ import numpy as np
 
 from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_analysis import read_log
+from tideproof.analysis.log_analysis import LogSource, read_log
 from tideproof.analysis.log_options import (
     AnalysisOptions,
     ColumnOptions,
@@ -194,6 +194,8 @@ def segments(
         ),
         comparisons=ComparisonOptions(by=by),
     )
+    if isinstance(data, LogSource):
+        asked = data.complete_options(asked)
     return fit_segments(read_log(data, asked).found, asked)
 
 

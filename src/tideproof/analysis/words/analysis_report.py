@@ -237,7 +237,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         )
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
-    return notes
+    return [*notes, *fit.notes]
 
 
 def _scope_note(fit: Fit) -> list[str]:

@@ -203,6 +203,7 @@ def summary(fit: Fit) -> str:
         )
     if fit.adaptive and not fit.anytime:
         lines.append(ADAPTIVE)
+    lines += fit.notes
     return "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ from tideproof.stats.solve.least_squares import Solution, environment_components
 from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
+from tideproof.stats.variance.paired_clusters import PairedClusters, means_of
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_labels
 
@@ -43,6 +44,7 @@ Variance = Literal[
     "by-environment",
     "sandwich",
     "clustered",
+    "paired",
     "by-unit",
     "interaction",
     "interaction+by-arm",
@@ -53,7 +55,7 @@ Variance = Literal[
 
 # Models with which all results are about environments like those observed.
 ABOUT_SIMILAR: frozenset[Variance] = frozenset(
-    name for name in get_args(Variance) if "interaction" in name or name == "clustered"
+    name for name in get_args(Variance) if "interaction" in name or name in ("clustered", "paired")
 )
 
 FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to become a weight.
@@ -279,6 +281,12 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     inside = float(np.sum(c.n - 1.0))
     one = float(np.sum(c.squares)) / inside if inside else np.nan
     return _one_source(one / c.n, np.full(c.n.size, inside))
+
+
+def _paired(c: Cells, s: Solution) -> Estimate:
+    """Estimate arm effects with errors that may depend on each other inside clusters of environments."""
+    found = PairedClusters.of(c, s)
+    return _estimate(c, s, found.covariance, partial(means_of, found, c, s), found.freedom)
 
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
@@ -512,6 +520,7 @@ MODELS: dict[Variance, VarianceModel] = {
     "by-environment": _weighting(_pooled_by_environment),
     "sandwich": VarianceModel(_sandwich, _sandwich_cells),
     "clustered": VarianceModel(_clustered, _clustered_cells),
+    "paired": VarianceModel(_paired, _clustered_cells),
     "by-unit": VarianceModel(_by_unit, _clustered_cells),
     "interaction": _interacting_model(),
     "interaction+by-arm": _interacting_model(_pooled_by_arm),

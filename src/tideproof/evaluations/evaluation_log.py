@@ -1,0 +1,325 @@
+"""Evaluation log: a table of the scores of models on test items, which `fit` analyzes without further options.
+
+Models are arms, and items are environments: a hard item lowers the scores of all models. By default arms are
+compared by differences, and intervals are about items like these: repeated samples of an item, and items of
+one group, may depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tideproof.analysis.log_analysis import LogColumns, LogReading, LogSource
+from tideproof.analysis.log_options import AnalysisOptions
+from tideproof.core.kernel_state_arrays import Floats
+from tideproof.data.cell_reader import CellReading
+from tideproof.errors import InputError, UnknownName
+from tideproof.evaluations.evaluation_cells import IndexedColumn, evaluation_cells
+from tideproof.evaluations.readers.log_row import read_amount, read_score
+from tideproof.stats.cells import Cells
+from tideproof.table import Table
+from tideproof.text import format_count, join_names, quote_if_needed
+
+COSTS = ("tokens", "seconds", "dollars")
+_LABELS = ("model", "item", "sample", "group", "task", "grader")
+_MOST_NAMED = 5  # models in the sentence on samples without a score
+_FEWEST_GROUPS = 4
+
+
+class EvaluationLog(Table, LogSource):
+    """Table with one row per score: model, item, sample, group, task, grader, score, costs and error.
+
+    `fit`, `tideproof analyze` and other functions that read a log accept it. Without further options models are
+    arms, items are environments, and arms are compared by differences of scores. Rows without a score are not
+    analyzed, and never count as 0.
+
+    Parameters
+    ----------
+    columns
+        The values of each column. "model", "item" and "score" are needed, "sample", "group" (of items that
+        share a passage, for example), "task", "grader", "tokens", "seconds", "dollars" and "error" are
+        optional. A score that is None or NaN is missing.
+
+    Attributes
+    ----------
+    remarks : sentences on how the rows were selected.
+
+    Examples
+    --------
+    >>> import tideproof as tp
+    >>> log = EvaluationLog({"model": "ab" * 4, "item": "11223344", "score": [0, 1, 0, 1, 1, 1, 0, 0]})
+    >>> tp.fit(log).contrast("b", "a").estimate
+    0.5
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], remarks: Sequence[str] = ()) -> None:
+        for name in ("model", "item", "score"):
+            if name not in columns:
+                raise InputError(f"an evaluation log needs a column {name!r}; the columns are {list(columns)}")
+        lengths = {name: len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"the columns of an evaluation log must have the same length, not {lengths}")
+        self._rows, self.remarks = lengths["score"], tuple(remarks)
+        if not self._rows:
+            raise InputError("the evaluation log is empty: it has no row")
+        self._indexed = {
+            name: IndexedColumn.of(_plain(columns[name])) for name in _LABELS if name in columns
+        }
+        for name in ("model", "item"):
+            if any(_is_missing(label) for label in self._indexed[name].labels):
+                raise InputError(f"an evaluation log needs a {name} in each row; some rows have none")
+        self._score = _scores(columns["score"])
+        self._costs = {name: _amounts(columns[name]) for name in COSTS if name in columns}
+        self._error = [None if _is_missing(e) else str(e) for e in columns["error"]] if "error" in columns else None
+        self._check_samples()
+
+    @cached_property
+    def _data(self) -> dict[str, list[Any]]:  # type: ignore[override]  # the columns, as the class Table keeps them
+        found: dict[str, list[Any]] = {
+            name: [column.labels[i] for i in column.index.tolist()] for name, column in self._indexed.items()
+        }
+        for name, values in {"score": self._score, **self._costs}.items():
+            found[name] = [None if x != x else x for x in values.tolist()]  # only NaN differs from itself
+        if self._error is not None:
+            found["error"] = list(self._error)
+        return found
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [*self._indexed, "score", *self._costs, *(["error"] if self._error is not None else [])]
+
+    @property
+    def models(self) -> list[Any]:
+        """The models, in the order of their first rows."""
+        return list(self._indexed["model"].labels)
+
+    @property
+    def costs(self) -> list[str]:
+        """The costs that are known for at least one score: tokens, seconds, dollars."""
+        return [name for name, values in self._costs.items() if np.isfinite(values).any()]
+
+    @cached_property
+    def counts(self) -> Table:
+        """Table with the numbers of scores, errors and samples that were not scored, for each model."""
+        model = self._indexed["model"].index
+        errors = self._failed & ~self._scored
+        kinds = {"scores": self._scored, "errors": errors, "unscored": ~self._scored & ~errors}
+        count = {
+            name: np.bincount(model[rows], minlength=len(self.models)).tolist() for name, rows in kinds.items()
+        }
+        return Table({"model": self.models, **count})
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on rows that are not analyzed, and on how the others were selected."""
+        return [*self._missing_note(), *self.remarks]
+
+    def complete_options(self, options: AnalysisOptions) -> AnalysisOptions:
+        """Fill in the columns and the defaults of an evaluation log, unless the user chose others."""
+        asked, statistics = options.columns, options.statistics
+        if not self._is_plain(options):
+            return options
+        fields = {"arm": "model", "environment": "item", "reward": asked.reward or "score"}
+        unit = asked.unit or ("group" if "group" in self._indexed else None)
+        columns = replace(asked, **fields, unit=unit)
+        paired = statistics.about == "similar" and statistics.scale in ("auto", "difference")
+        if statistics.variance == "auto":
+            if paired:
+                statistics = replace(statistics, variance="paired", scale="difference")
+            else:
+                scale = "difference" if statistics.scale == "auto" else statistics.scale
+                statistics = replace(statistics, scale=scale)
+        comparisons = options.comparisons
+        if asked.guess and not comparisons.guardrails:
+            costs = tuple(name for name in self.costs if name != columns.reward)
+            comparisons = replace(comparisons, guardrails=costs, low=(*comparisons.low, *costs))
+        return replace(options, columns=columns, statistics=statistics, comparisons=comparisons)
+
+    def read_log(self, options: AnalysisOptions) -> LogReading | None:
+        """Return the statistics of each model on each item; None if the options name other columns."""
+        if not self._is_plain(options):
+            return None
+        asked, comparisons = options.columns, options.comparisons
+        reward = asked.reward or "score"
+        unit = asked.unit if asked.unit != "item" else None
+        if unit is not None and unit not in self._indexed:
+            raise UnknownName.with_suggestion("column", unit, self._indexed)
+        cells = self._cells(reward, unit)
+        segments = {}
+        if comparisons.by is not None:
+            if comparisons.by not in self._indexed:
+                raise UnknownName.with_suggestion("column", comparisons.by, self._indexed)
+            by = self._indexed[comparisons.by]
+            segments = {
+                label: self._cells(reward, unit, by.index == i) for i, label in enumerate(by.labels)
+            }
+        guardrails = {name: self._cells(name, unit) for name in comparisons.guardrails}
+        named = LogColumns("model", "item", reward, others=(("group", unit),) if unit else ())
+        return LogReading(named, CellReading(cells, segments, None), guardrails, notes=tuple(self.notes))
+
+    @property
+    def _failed(self) -> Any:
+        """For each row, whether it has an error."""
+        if self._error is None:
+            return np.zeros(self._rows, bool)
+        return np.array([error is not None for error in self._error])
+
+    @property
+    def _scored(self) -> Any:
+        """For each row, whether it has a score."""
+        return np.isfinite(self._score)
+
+    def _is_plain(self, options: AnalysisOptions) -> bool:
+        """Return whether models are arms, items are environments, and no option needs the general reader."""
+        columns = options.columns
+        given = (columns.arm, columns.environment, columns.reward)
+        if any(name is not None and name not in kinds for name, kinds in zip(given, (("model",), ("", "item"), ("score", *COSTS)), strict=True)):
+            return False
+        others = (columns.time, columns.n, columns.successes, columns.wide, columns.covariates, columns.table)
+        return not any(others) and columns.environment is not None and options.statistics.winsorize is None
+
+    def _cells(self, reward: str, unit: str | None, rows: Any = None) -> Cells:
+        """Return the statistics of a column of numbers by model and item; `rows` selects rows."""
+        if reward != "score" and reward not in self._costs:
+            raise UnknownName.with_suggestion("column", reward, ["score", *self._costs])
+        values = self._score if reward == "score" else self._costs[reward]
+        known = np.isfinite(values) & (self._scored | (reward != "score"))
+        if rows is not None:
+            known &= rows
+        everything = bool(known.all())
+        columns = {name: column if everything else column.select(known) for name, column in self._indexed.items()}
+        if not known.any():
+            raise InputError(f"the evaluation log has no {'score' if reward == 'score' else reward}: all are missing")
+        models = columns["model"]
+        if rows is not None:  # segments have the arms of the whole log
+            models = IndexedColumn(self.models, self._indexed["model"].index[known])
+        elif len(models.labels) < 2:
+            raise InputError(
+                f"an evaluation needs scores of at least two models; the log has only those of {models.labels[0]!r}"
+            )
+        clusters = None if unit is None else columns[unit]
+        if clusters is not None:
+            self._check_groups(clusters, unit)
+        found = evaluation_cells(
+            models, columns["item"], values[known], columns.get("grader"), clusters
+        )
+        if rows is None and not found.compares.any():
+            raise InputError(
+                f"models without a common item cannot be compared: {join_names(map(repr, models.labels[:4]))}. "
+                f"Items have names such as {found.environments[0]!r} and {found.environments[-1]!r}; give an item "
+                f"the same name in the logs of all models"
+            )
+        return found
+
+    def _check_groups(self, groups: IndexedColumn, unit: str | None) -> None:
+        """Raise an error if items have no group, or if there are too few groups."""
+        if any(_is_missing(label) for label in groups.labels):
+            raise InputError(f"some items have no {unit}; name a group for each item, or use unit='item'")
+        if len(groups.labels) < _FEWEST_GROUPS:
+            raise InputError(
+                f"column {unit!r} has {format_count(len(groups.labels), 'group')} of items; a statement about "
+                f"groups like these takes {_FEWEST_GROUPS}. Use unit='item' (--unit item), if items are "
+                f"independent"
+            )
+
+    def _missing_note(self) -> list[str]:
+        """Return the sentence that counts errors and samples that were not scored, by model."""
+        rows = self.counts.to_dicts()
+        parts = []
+        for kind, name in (("errors", "error"), ("unscored", "unscored sample")):
+            total = sum(row[kind] for row in rows)
+            if total:
+                worst = sorted((row for row in rows if row[kind]), key=lambda row: -row[kind])[:_MOST_NAMED]
+                named = ", ".join(f"{quote_if_needed(row['model'])} {row[kind]}" for row in worst)
+                parts.append(f"{format_count(total, name)} ({named}{', …' if len(worst) == _MOST_NAMED else ''})")
+        if not parts:
+            return []
+        return [f"Not analyzed, and not counted as 0: {join_names(parts)}."]
+
+    def _check_samples(self) -> None:
+        """Raise an error if a score occurs twice: the same model, item, sample and grader."""
+        names = [name for name in ("model", "task", "item", "sample", "grader") if name in self._indexed]
+        key = np.zeros(self._rows, np.int64)
+        for name in names:
+            column = self._indexed[name]
+            key = np.unique(key * len(column.labels) + column.index, return_inverse=True)[1] if name not in (
+                "model", "task", "item") else key * len(column.labels) + column.index
+        if "sample" not in self._indexed:
+            self._number_samples(key)
+            return
+        first = np.unique(key, return_index=True)[1]
+        if first.size == self._rows:
+            return
+        row = int(np.setdiff1d(np.arange(self._rows), first, assume_unique=True)[0])
+        said = ", ".join(f"{name} {self._indexed[name].labels[self._indexed[name].index[row]]!r}" for name in names)
+        raise InputError(
+            f"duplicate score: {said}. If a model was run with several prompts or as several agents, name them: "
+            f"read_evals({{'short': 'a.eval', 'long': 'b.eval'}}), or short=a.eval long=b.eval in the terminal. If "
+            f"runs are repeated samples, use repeats=True (--repeats)"
+        )
+
+    def _number_samples(self, key: Any) -> None:
+        """Check a log without a column of samples: either most pairs have several scores, or none has."""
+        pair, count = np.unique(key, return_counts=True)
+        several = count > 1
+        if not several.any():
+            return
+        if np.count_nonzero(several) < 0.5 * pair.size:
+            row = int(np.flatnonzero(key == pair[np.argmax(several)])[1])
+            model, item = (self._indexed[name].labels[self._indexed[name].index[row]] for name in ("model", "item"))
+            raise InputError(
+                f"duplicate score: model {model!r} has several scores for item {item!r}, most others have one; if "
+                f"they are repeated samples, number them in a column named sample"
+            )
+        order = np.argsort(key, kind="stable")
+        start = np.flatnonzero(np.diff(key[order], prepend=-1))
+        rank = np.arange(self._rows) - np.repeat(start, np.diff(np.append(start, self._rows)))
+        sample = np.empty(self._rows, np.int64)
+        sample[order] = rank + 1
+        self._indexed["sample"] = IndexedColumn(list(range(1, int(sample.max()) + 1)), sample - 1)
+        self.remarks = (*self.remarks, f"Items have up to {int(sample.max())} scores of a model, taken as repeated samples.")
+
+
+def errors_by_text(log: EvaluationLog) -> Table:
+    """Return a table of the error messages of a log and how often each occurs, the most frequent first."""
+    found = Counter(error for error in log["error"] if error) if "error" in log.columns else Counter()
+    return Table({"error": [text for text, _ in found.most_common()], "n": [n for _, n in found.most_common()]})
+
+
+def _plain(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values of a column as a sequence of Python objects."""
+    return values.tolist() if hasattr(values, "tolist") else values  # type: ignore[no-any-return]
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a label is missing: None, NaN or an empty text."""
+    return value is None or value == "" or value != value
+
+
+def _scores(values: Sequence[Any]) -> Floats:
+    """Return scores as numbers, NaN for missing ones; raise an error for other values and for infinity."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        found = values.astype(np.float64)
+    else:
+        numbers = [read_score(value) for value in _plain(values)]
+        for number, value in zip(numbers, _plain(values), strict=True):
+            if number is None and not _is_missing(value) and value != float("inf") and value != -float("inf"):
+                raise InputError(
+                    f"a score must be a number, a truth value, or one of C, I, P and N, not {value!r}"
+                )
+        found = np.array([np.nan if x is None else x for x in numbers], np.float64)
+    if not np.isfinite(found).any():
+        raise InputError("the evaluation log has no score: all are missing or NaN")
+    return found
+
+
+def _amounts(values: Sequence[Any]) -> Floats:
+    """Return numbers of tokens, seconds or dollars; NaN where unknown."""
+    return np.array([np.nan if (x := read_amount(value)) is None else x for value in _plain(values)], np.float64)
