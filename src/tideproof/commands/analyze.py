@@ -6,6 +6,7 @@ It reports the result as text, JSON or HTML.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -217,7 +218,11 @@ def analyze_command(
         spell=spell_option,
     )
     observer = TerminalObserver(progress=not no_progress)
-    found = analyze_log(_open_files(files, evals, options.columns, grader, group, repeats), options, observer)
+    log = _open_files(files, evals, options.columns, grader, group, repeats)
+    if evals:  # the columns have the names of an evaluation log now
+        named = replace(options.columns, arm=None, environment="", reward=None)
+        options = replace(options, columns=named)
+    found = analyze_log(log, options, observer)
     file = " ".join(files)
     with observer.working("looking for influential rows"):
         report = found.report

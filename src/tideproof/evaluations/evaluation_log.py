@@ -7,6 +7,7 @@ one group, may depend on each other.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.analysis.log_analysis import LogColumns, LogReading, LogSource
-from tideproof.analysis.log_options import AnalysisOptions
+from tideproof.analysis.log_analysis import LogColumns, LogReading, LogSource, analyze_log
+from tideproof.analysis.log_options import AnalysisOptions, ColumnOptions
+from tideproof.analysis.quality_cost import quality_cost_panel
 from tideproof.core.kernel_state_arrays import Floats
 from tideproof.data.cell_reader import CellReading
+from tideproof.draw.svg_picture import Picture, save_if_requested
 from tideproof.errors import InputError, UnknownName
 from tideproof.evaluations.evaluation_cells import IndexedColumn, evaluation_cells
 from tideproof.evaluations.readers.log_row import read_amount, read_score
@@ -120,6 +123,17 @@ class EvaluationLog(Table, LogSource):
     def notes(self) -> list[str]:
         """Sentences on rows that are not analyzed, and on how the others were selected."""
         return [*self._missing_note(), *self.remarks]
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw the score of each model against its cost (dollars, tokens or seconds); save it if a path is given."""
+        if not self.costs:
+            raise InputError(f"the evaluation log has no costs: it needs a column {join_names(COSTS, 'or')}")
+        options = AnalysisOptions(columns=ColumnOptions(guess=True))
+        found = analyze_log(self, options)
+        panel = quality_cost_panel(found.fit, found.guardrails)
+        if panel is None:
+            raise InputError(f"models cannot be compared: {found.fit.verdict}")
+        return save_if_requested(Picture(found.fit.verdict, [panel]), path)
 
     def complete_options(self, options: AnalysisOptions) -> AnalysisOptions:
         """Fill in the columns and the defaults of an evaluation log, unless the user chose others."""
