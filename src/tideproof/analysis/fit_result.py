@@ -297,7 +297,7 @@ class Fit:
     @cached_property
     def exact(self) -> bool:
         """Whether the model fits all rewards exactly, so that the size of the noise cannot be estimated."""
-        if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
+        if self.variance in ("auto", "paired") and self.cells.binary:  # the noise is known not to be 0
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
         return bool(self.degrees_of_freedom) and is_exact(self._sigma, largest)

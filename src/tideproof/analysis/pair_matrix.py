@@ -21,14 +21,15 @@ def pair_matrix(fit: Fit, *, simultaneous: bool = True) -> Table:
     fit
         The fit that contains the arms.
     simultaneous
-        Whether all intervals hold at once with probability `fit.confidence` (Bonferroni), or each one separately.
+        Whether all intervals hold at once with probability `fit.confidence` (Bonferroni), or each one
+        separately.
 
     Returns
     -------
     Table
         One row for each pair of comparable arms. Columns: arm (the better one), other, estimate (the mean of
-        `arm` minus that of `other`, or its lift), low, high, p (two-sided; with `simultaneous`, multiplied by the
-        number of pairs).
+        `arm` minus that of `other`, or its lift), low, high, p (two-sided; with `simultaneous`, multiplied
+        by the number of pairs).
 
     Examples
     --------

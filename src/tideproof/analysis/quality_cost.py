@@ -55,14 +55,14 @@ def quality_cost_panel(fit: Fit, costs: Mapping[str, Fit]) -> QualityCostPanel |
     picture = draw_quality_cost(infos, Axis("score", mean_format(fit), bottom, top), Axis(name, low=0.0))
     words = (
         f"The mean score of each arm, upwards, and its mean {name} per sample, to the right, each with its "
-        f"{100 * fit.confidence:g} % confidence interval. Green arms can be the best. The line connects the arms "
-        f"of which no other is both better and cheaper."
+        f"{100 * fit.confidence:g} % confidence interval. Green arms can be the best. The line connects "
+        f"the arms of which no other is both better and cheaper."
     )
     return QualityCostPanel(f"Quality against {name}", words, picture)
 
 
 def _is_efficient(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:
-    """Return whether no other point has at least the same score at a lower or equal cost, and one of both better.
+    """Return whether no other point has at least the same score at no higher cost.
 
     >>> [_is_efficient(p, [(0.8, 2.0), (0.7, 1.0), (0.6, 1.5)]) for p in ((0.8, 2.0), (0.6, 1.5))]
     [True, False]

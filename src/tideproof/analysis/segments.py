@@ -29,6 +29,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
+from tideproof.stats.variance.paired_clusters import FEWEST_CLUSTERS, count_clusters
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_p, quote_if_needed
@@ -219,7 +220,7 @@ def fit_segments(
     apart = {
         segment: why
         for segment, part in found.segments.items()
-        if (why := _reason_without_fit(part)) is not None
+        if (why := _reason_without_fit(part, variance)) is not None
     }
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
@@ -244,10 +245,14 @@ def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: 
     return own._replace(name=shared, sentence="The scale is that of all segments together.")
 
 
-def _reason_without_fit(part: Cells) -> str | None:
+def _reason_without_fit(part: Cells, variance: Variance) -> str | None:
     """Return the reason why the arms of a segment cannot be estimated; None if they can."""
     seen = np.unique(part.arm)
-    return f"its only arm is {part.arms[seen[0]]}" if seen.size < 2 else None
+    if seen.size < 2:
+        return f"its only arm is {part.arms[seen[0]]}"
+    if variance == "paired" and count_clusters(part) < FEWEST_CLUSTERS:
+        return f"fewer than {FEWEST_CLUSTERS} items or groups of items compare its arms"
+    return None
 
 
 def _test_heterogeneity(parts: Mapping[Any, Cells]) -> Heterogeneity | None:

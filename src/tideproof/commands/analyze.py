@@ -159,9 +159,9 @@ def analyze_command(
       normal distribution; shown only if one arm is clearly the best) or flat (all differences are equally
       likely)
 
-    Logs of evaluations of language models are detected: Inspect, lm-evaluation-harness, promptfoo, OpenAI evals,
-    DeepEval and HELM. Models are arms and test items are environments; NAME=FILE names an arm. With --evals, a
-    table with columns such as model, item and score is read in the same way.
+    Logs of evaluations of language models are detected: Inspect, lm-evaluation-harness, promptfoo, OpenAI
+    evals, DeepEval and HELM. Models are arms and test items are environments; NAME=FILE names an arm. With
+    --evals, a table with columns such as model, item and score is read in the same way.
     """
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
@@ -242,7 +242,12 @@ def analyze_command(
 
 
 def _open_files(
-    files: list[str], evals: bool, columns: ColumnOptions, grader: str | None, group: str | None, repeats: bool
+    files: list[str],
+    evals: bool,
+    columns: ColumnOptions,
+    grader: str | None,
+    group: str | None,
+    repeats: bool,
 ) -> Any:
     """Return the evaluation log in the files, or the path of another log.
 
@@ -251,15 +256,20 @@ def _open_files(
     from tideproof.evaluations.log_reading import is_evaluation_log, read_evals
 
     named = [file.partition("=") for file in files]
-    paths = [path if sign and not Path(file).exists() else file for file, (_, sign, path) in zip(files, named, strict=True)]
+    paths = [
+        path if sign and not Path(file).exists() else file
+        for file, (_, sign, path) in zip(files, named, strict=True)
+    ]
     if not (evals or is_evaluation_log(paths[0])):
         given = {"--grader": grader, "--group": group, "--repeats": repeats}
         if used := [name for name, value in given.items() if value]:
-            raise InputError(f"{used[0]} is for evaluation logs only; for a plain table of scores add --evals")
+            raise InputError(
+                f"{used[0]} is for evaluation logs only; for a plain table of scores add --evals"
+            )
         if len(files) > 1:
             raise InputError(
-                f"{files[0]} and {files[1]}: several files are read together only if they are evaluation logs (for "
-                f"plain tables add --evals), or as a pattern in quotes, such as 'logs/*.csv'"
+                f"{files[0]} and {files[1]}: several files are read together only if they are evaluation "
+                f"logs (for plain tables add --evals), or as a pattern in quotes, such as 'logs/*.csv'"
             )
         return files[0]
     if not evals:

@@ -42,7 +42,7 @@ class QualityCostInfo(NamedTuple):
 
 
 def draw_quality_cost(arms: Sequence[QualityCostInfo], quality: Axis, cost: Axis) -> str:
-    """Draw an SVG chart of scores (upwards) against costs (to the right), and a line of the efficient arms."""
+    """Draw an SVG chart of scores (upwards) and costs (to the right), with a line of the efficient arms."""
     y_ends = quality.ends([x for arm in arms for x in (arm.score, *(arm.score_interval or ()))])
     x_ends = cost.ends([x for arm in arms for x in (arm.cost, *(arm.cost_interval or ()))])
     at = quality.ticks(*y_ends)
@@ -53,7 +53,9 @@ def draw_quality_cost(arms: Sequence[QualityCostInfo], quality: Axis, cost: Axis
     elements += [text(said, left - 6.0, y(value) + 4.5, "end") for value, said in at]
     elements.append(text(quality.name, 4.0, 14.0))
     best = sorted((arm for arm in arms if arm.efficient), key=lambda arm: arm.cost)
-    elements.append(element("polyline", points=format_points((x(a.cost), y(a.score)) for a in best), class_="tide"))
+    elements.append(
+        element("polyline", points=format_points((x(a.cost), y(a.score)) for a in best), class_="tide")
+    )
     for arm in arms:
         kind = "candidate" if arm.candidate else "arm"
         if arm.cost_interval:

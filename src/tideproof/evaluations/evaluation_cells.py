@@ -15,25 +15,24 @@ _DENSE = 8  # A dense index of all pairs of a model and an item may have this ma
 
 
 class IndexedColumn(NamedTuple):
-    """Column of labels: the distinct labels in the order of their first rows, and the index of each row's."""
+    """Column of labels: the distinct labels in the order of their first rows, and the code of each row."""
 
     labels: list[Any]
-    index: Ints
+    codes: Ints
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> IndexedColumn:
         """Number the distinct values of a column.
 
         >>> IndexedColumn.of(["b", "a", "b"])
-        IndexedColumn(labels=['b', 'a'], index=array([0, 1, 0]))
+        IndexedColumn(labels=['b', 'a'], codes=array([0, 1, 0]))
         """
         number = {label: i for i, label in enumerate(dict.fromkeys(values))}
         return cls(list(number), np.fromiter(map(number.__getitem__, values), np.int64, len(values)))
 
     def select(self, rows: Any) -> IndexedColumn:
         """Return the column with some of its rows, and only the labels that are left."""
-        index = self.index[rows]
-        left, first, own = np.unique(index, return_index=True, return_inverse=True)
+        left, first, own = np.unique(self.codes[rows], return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty(left.size, np.int64)
         place[order] = np.arange(left.size)
@@ -52,17 +51,20 @@ def evaluation_cells(
     An item that several graders have scored is an environment for each grader, so that models are compared
     under the same grader; these environments are a cluster. `clusters` are groups of items, such as passages.
     """
-    arm, K = models.index, len(models.labels)
-    environment, labels = items.index, items.labels
-    cluster = None if clusters is None else clusters.index
+    arm, K = models.codes, len(models.labels)
+    environment, labels = items.codes, items.labels
+    cluster = None if clusters is None else clusters.codes
     if graders is not None and len(graders.labels) > 1:
-        pair = items.index * len(graders.labels) + graders.index
-        seen, first, environment = np.unique(pair, return_index=True, return_inverse=True)
-        labels = [f"{items.labels[i]}:{graders.labels[g]}" for i, g in zip(*np.divmod(seen, len(graders.labels)), strict=True)]
-        cluster = items.index if cluster is None else cluster
+        pair = items.codes * len(graders.labels) + graders.codes
+        seen, _first, environment = np.unique(pair, return_index=True, return_inverse=True)
+        labels = [
+            f"{items.labels[i]}:{graders.labels[g]}"
+            for i, g in zip(*np.divmod(seen, len(graders.labels)), strict=True)
+        ]
+        cluster = items.codes if cluster is None else cluster
     J = len(labels)
     key = environment * K + arm
-    if J * K <= _DENSE * key.size:
+    if _DENSE * key.size >= J * K:
         count = np.bincount(key, minlength=J * K)
         at = np.flatnonzero(count)
         place = np.zeros(J * K, np.int64)

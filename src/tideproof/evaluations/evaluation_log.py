@@ -1,4 +1,4 @@
-"""Evaluation log: a table of the scores of models on test items, which `fit` analyzes without further options.
+"""Evaluation log: a table of the scores of models on test items, which `fit` analyzes as it is.
 
 Models are arms, and items are environments: a hard item lowers the scores of all models. By default arms are
 compared by differences, and intervals are about items like these: repeated samples of an item, and items of
@@ -8,7 +8,6 @@ one group, may depend on each other.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -33,14 +32,15 @@ COSTS = ("tokens", "seconds", "dollars")
 _LABELS = ("model", "item", "sample", "group", "task", "grader")
 _MOST_NAMED = 5  # models in the sentence on samples without a score
 _FEWEST_GROUPS = 4
+_MOST_KEYS = 2**62
 
 
 class EvaluationLog(Table, LogSource):
     """Table with one row per score: model, item, sample, group, task, grader, score, costs and error.
 
-    `fit`, `tideproof analyze` and other functions that read a log accept it. Without further options models are
-    arms, items are environments, and arms are compared by differences of scores. Rows without a score are not
-    analyzed, and never count as 0.
+    `fit`, `tideproof analyze` and other functions that read a log accept it. Without further options models
+    are arms, items are environments, and arms are compared by differences of scores. Rows without a score
+    are not analyzed, and never count as 0.
 
     Parameters
     ----------
@@ -64,28 +64,43 @@ class EvaluationLog(Table, LogSource):
     def __init__(self, columns: Mapping[str, Sequence[Any]], remarks: Sequence[str] = ()) -> None:
         for name in ("model", "item", "score"):
             if name not in columns:
-                raise InputError(f"an evaluation log needs a column {name!r}; the columns are {list(columns)}")
+                raise InputError(
+                    f"an evaluation log needs a column {name!r}; the columns are {list(columns)}"
+                )
         lengths = {name: len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"the columns of an evaluation log must have the same length, not {lengths}")
         self._rows, self.remarks = lengths["score"], tuple(remarks)
         if not self._rows:
             raise InputError("the evaluation log is empty: it has no row")
-        self._indexed = {
-            name: IndexedColumn.of(_plain(columns[name])) for name in _LABELS if name in columns
-        }
+        self._indexed = {name: IndexedColumn.of(_plain(columns[name])) for name in _LABELS if name in columns}
         for name in ("model", "item"):
             if any(_is_missing(label) for label in self._indexed[name].labels):
                 raise InputError(f"an evaluation log needs a {name} in each row; some rows have none")
         self._score = _scores(columns["score"])
         self._costs = {name: _amounts(columns[name]) for name in COSTS if name in columns}
-        self._error = [None if _is_missing(e) else str(e) for e in columns["error"]] if "error" in columns else None
+        self._error = (
+            [None if _is_missing(e) else str(e) for e in columns["error"]] if "error" in columns else None
+        )
+        for part in ("task", "group"):
+            self._name_items_by(part)
         self._check_samples()
+
+    def _name_items_by(self, part: str) -> None:
+        """Add the task or the group to the names of items, if the same names occur in several of them."""
+        if part not in self._indexed:
+            return
+        items, parts = self._indexed["item"], self._indexed[part]
+        pairs = items.codes[self._scored] * len(parts.labels) + parts.codes[self._scored]
+        if np.unique(pairs).size > np.unique(items.codes[self._scored]).size:
+            both = zip(parts.codes.tolist(), items.codes.tolist(), strict=True)
+            names = [f"{parts.labels[part]}:{items.labels[item]}" for part, item in both]
+            self._indexed["item"] = IndexedColumn.of(names)
 
     @cached_property
     def _data(self) -> dict[str, list[Any]]:  # type: ignore[override]  # the columns, as the class Table keeps them
         found: dict[str, list[Any]] = {
-            name: [column.labels[i] for i in column.index.tolist()] for name, column in self._indexed.items()
+            name: [column.labels[i] for i in column.codes.tolist()] for name, column in self._indexed.items()
         }
         for name, values in {"score": self._score, **self._costs}.items():
             found[name] = [None if x != x else x for x in values.tolist()]  # only NaN differs from itself
@@ -111,11 +126,12 @@ class EvaluationLog(Table, LogSource):
     @cached_property
     def counts(self) -> Table:
         """Table with the numbers of scores, errors and samples that were not scored, for each model."""
-        model = self._indexed["model"].index
+        model = self._indexed["model"].codes
         errors = self._failed & ~self._scored
         kinds = {"scores": self._scored, "errors": errors, "unscored": ~self._scored & ~errors}
         count = {
-            name: np.bincount(model[rows], minlength=len(self.models)).tolist() for name, rows in kinds.items()
+            name: np.bincount(model[rows], minlength=len(self.models)).tolist()
+            for name, rows in kinds.items()
         }
         return Table({"model": self.models, **count})
 
@@ -125,7 +141,7 @@ class EvaluationLog(Table, LogSource):
         return [*self._missing_note(), *self.remarks]
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw the score of each model against its cost (dollars, tokens or seconds); save it if a path is given."""
+        """Draw the score of each model against its cost; save the picture if a path is given."""
         if not self.costs:
             raise InputError(f"the evaluation log has no costs: it needs a column {join_names(COSTS, 'or')}")
         options = AnalysisOptions(columns=ColumnOptions(guess=True))
@@ -140,9 +156,9 @@ class EvaluationLog(Table, LogSource):
         asked, statistics = options.columns, options.statistics
         if not self._is_plain(options):
             return options
-        fields = {"arm": "model", "environment": "item", "reward": asked.reward or "score"}
         unit = asked.unit or ("group" if "group" in self._indexed else None)
-        columns = replace(asked, **fields, unit=unit)
+        reward = asked.reward or "score"
+        columns = replace(asked, arm="model", environment="item", reward=reward, unit=unit)
         paired = statistics.about == "similar" and statistics.scale in ("auto", "difference")
         if statistics.variance == "auto":
             if paired:
@@ -171,9 +187,7 @@ class EvaluationLog(Table, LogSource):
             if comparisons.by not in self._indexed:
                 raise UnknownName.with_suggestion("column", comparisons.by, self._indexed)
             by = self._indexed[comparisons.by]
-            segments = {
-                label: self._cells(reward, unit, by.index == i) for i, label in enumerate(by.labels)
-            }
+            segments = {label: self._cells(reward, unit, by.codes == i) for i, label in enumerate(by.labels)}
         guardrails = {name: self._cells(name, unit) for name in comparisons.guardrails}
         named = LogColumns("model", "item", reward, others=(("group", unit),) if unit else ())
         return LogReading(named, CellReading(cells, segments, None), guardrails, notes=tuple(self.notes))
@@ -185,7 +199,7 @@ class EvaluationLog(Table, LogSource):
             return np.zeros(self._rows, bool)
         return np.array([error is not None for error in self._error])
 
-    @property
+    @cached_property
     def _scored(self) -> Any:
         """For each row, whether it has a score."""
         return np.isfinite(self._score)
@@ -193,11 +207,10 @@ class EvaluationLog(Table, LogSource):
     def _is_plain(self, options: AnalysisOptions) -> bool:
         """Return whether models are arms, items are environments, and no option needs the general reader."""
         columns = options.columns
-        given = (columns.arm, columns.environment, columns.reward)
-        if any(name is not None and name not in kinds for name, kinds in zip(given, (("model",), ("", "item"), ("score", *COSTS)), strict=True)):
-            return False
+        own = columns.arm in (None, "model") and columns.environment in ("", "item")
         others = (columns.time, columns.n, columns.successes, columns.wide, columns.covariates, columns.table)
-        return not any(others) and columns.environment is not None and options.statistics.winsorize is None
+        known = columns.reward in (None, "score", *COSTS)
+        return own and known and not any(others) and options.statistics.winsorize is None
 
     def _cells(self, reward: str, unit: str | None, rows: Any = None) -> Cells:
         """Return the statistics of a column of numbers by model and item; `rows` selects rows."""
@@ -208,27 +221,31 @@ class EvaluationLog(Table, LogSource):
         if rows is not None:
             known &= rows
         everything = bool(known.all())
-        columns = {name: column if everything else column.select(known) for name, column in self._indexed.items()}
+        columns = {
+            name: column if everything else column.select(known) for name, column in self._indexed.items()
+        }
         if not known.any():
-            raise InputError(f"the evaluation log has no {'score' if reward == 'score' else reward}: all are missing")
+            raise InputError(
+                f"the evaluation log has no {'score' if reward == 'score' else reward}: all are missing"
+            )
         models = columns["model"]
         if rows is not None:  # segments have the arms of the whole log
-            models = IndexedColumn(self.models, self._indexed["model"].index[known])
+            models = IndexedColumn(self.models, self._indexed["model"].codes[known])
         elif len(models.labels) < 2:
             raise InputError(
-                f"an evaluation needs scores of at least two models; the log has only those of {models.labels[0]!r}"
+                f"an evaluation needs scores of at least two models; the log has only those of "
+                f"{models.labels[0]!r}"
             )
         clusters = None if unit is None else columns[unit]
         if clusters is not None:
             self._check_groups(clusters, unit)
-        found = evaluation_cells(
-            models, columns["item"], values[known], columns.get("grader"), clusters
-        )
+        found = evaluation_cells(models, columns["item"], values[known], columns.get("grader"), clusters)
         if rows is None and not found.compares.any():
+            named = join_names(list(map(repr, models.labels[:4])))
             raise InputError(
-                f"models without a common item cannot be compared: {join_names(map(repr, models.labels[:4]))}. "
-                f"Items have names such as {found.environments[0]!r} and {found.environments[-1]!r}; give an item "
-                f"the same name in the logs of all models"
+                f"models without a common item cannot be compared: {named}. Items have names such as "
+                f"{found.environments[0]!r} and {found.environments[-1]!r}; give an item the same name in "
+                f"the logs of all models"
             )
         return found
 
@@ -238,9 +255,9 @@ class EvaluationLog(Table, LogSource):
             raise InputError(f"some items have no {unit}; name a group for each item, or use unit='item'")
         if len(groups.labels) < _FEWEST_GROUPS:
             raise InputError(
-                f"column {unit!r} has {format_count(len(groups.labels), 'group')} of items; a statement about "
-                f"groups like these takes {_FEWEST_GROUPS}. Use unit='item' (--unit item), if items are "
-                f"independent"
+                f"column {unit!r} has {format_count(len(groups.labels), 'group')} of items; a statement "
+                f"about groups like these takes {_FEWEST_GROUPS}. Use unit='item' (--unit item), if items "
+                f"are independent"
             )
 
     def _missing_note(self) -> list[str]:
@@ -252,64 +269,45 @@ class EvaluationLog(Table, LogSource):
             if total:
                 worst = sorted((row for row in rows if row[kind]), key=lambda row: -row[kind])[:_MOST_NAMED]
                 named = ", ".join(f"{quote_if_needed(row['model'])} {row[kind]}" for row in worst)
-                parts.append(f"{format_count(total, name)} ({named}{', …' if len(worst) == _MOST_NAMED else ''})")
+                parts.append(
+                    f"{format_count(total, name)} ({named}{', …' if len(worst) == _MOST_NAMED else ''})"
+                )
         if not parts:
             return []
         return [f"Not analyzed, and not counted as 0: {join_names(parts)}."]
 
     def _check_samples(self) -> None:
-        """Raise an error if a score occurs twice: the same model, item, sample and grader."""
-        names = [name for name in ("model", "task", "item", "sample", "grader") if name in self._indexed]
-        key = np.zeros(self._rows, np.int64)
+        """Raise an error if a score occurs twice, unless most items have several without a number."""
+        rows = np.flatnonzero(self._scored)
+        names = [name for name in ("model", "item", "grader", "sample") if name in self._indexed]
+        key, keys = np.zeros(rows.size, np.int64), 1
         for name in names:
             column = self._indexed[name]
-            key = np.unique(key * len(column.labels) + column.index, return_inverse=True)[1] if name not in (
-                "model", "task", "item") else key * len(column.labels) + column.index
-        if "sample" not in self._indexed:
-            self._number_samples(key)
+            if keys > _MOST_KEYS // len(column.labels):
+                seen, key = np.unique(key, return_inverse=True)
+                keys = seen.size
+            key, keys = key * len(column.labels) + column.codes[rows], keys * len(column.labels)
+        distinct, count = np.unique(key, return_counts=True)
+        if distinct.size == rows.size:
             return
-        first = np.unique(key, return_index=True)[1]
-        if first.size == self._rows:
+        if "sample" not in self._indexed and np.count_nonzero(count > 1) >= 0.5 * distinct.size:
+            note = f"Items have up to {int(count.max())} scores of a model, taken as repeated samples."
+            self.remarks = (*self.remarks, note)
             return
-        row = int(np.setdiff1d(np.arange(self._rows), first, assume_unique=True)[0])
-        said = ", ".join(f"{name} {self._indexed[name].labels[self._indexed[name].index[row]]!r}" for name in names)
+        row = int(rows[np.flatnonzero(key == distinct[np.argmax(count > 1)])[1]])
+        columns = {name: self._indexed[name] for name in names}
+        said = ", ".join(f"{name} {c.labels[c.codes[row]]!r}" for name, c in columns.items())
         raise InputError(
-            f"duplicate score: {said}. If a model was run with several prompts or as several agents, name them: "
-            f"read_evals({{'short': 'a.eval', 'long': 'b.eval'}}), or short=a.eval long=b.eval in the terminal. If "
-            f"runs are repeated samples, use repeats=True (--repeats)"
+            f"duplicate score: {said}. If a model was run with several prompts or as several agents, name "
+            f"them: read_evals({{'short': 'a.eval', 'long': 'b.eval'}}), or short=a.eval long=b.eval in the "
+            f"terminal. If these are repeated samples, use repeats=True (--repeats), or number them in a "
+            f"column named sample"
         )
-
-    def _number_samples(self, key: Any) -> None:
-        """Check a log without a column of samples: either most pairs have several scores, or none has."""
-        pair, count = np.unique(key, return_counts=True)
-        several = count > 1
-        if not several.any():
-            return
-        if np.count_nonzero(several) < 0.5 * pair.size:
-            row = int(np.flatnonzero(key == pair[np.argmax(several)])[1])
-            model, item = (self._indexed[name].labels[self._indexed[name].index[row]] for name in ("model", "item"))
-            raise InputError(
-                f"duplicate score: model {model!r} has several scores for item {item!r}, most others have one; if "
-                f"they are repeated samples, number them in a column named sample"
-            )
-        order = np.argsort(key, kind="stable")
-        start = np.flatnonzero(np.diff(key[order], prepend=-1))
-        rank = np.arange(self._rows) - np.repeat(start, np.diff(np.append(start, self._rows)))
-        sample = np.empty(self._rows, np.int64)
-        sample[order] = rank + 1
-        self._indexed["sample"] = IndexedColumn(list(range(1, int(sample.max()) + 1)), sample - 1)
-        self.remarks = (*self.remarks, f"Items have up to {int(sample.max())} scores of a model, taken as repeated samples.")
-
-
-def errors_by_text(log: EvaluationLog) -> Table:
-    """Return a table of the error messages of a log and how often each occurs, the most frequent first."""
-    found = Counter(error for error in log["error"] if error) if "error" in log.columns else Counter()
-    return Table({"error": [text for text, _ in found.most_common()], "n": [n for _, n in found.most_common()]})
 
 
 def _plain(values: Sequence[Any]) -> Sequence[Any]:
     """Return the values of a column as a sequence of Python objects."""
-    return values.tolist() if hasattr(values, "tolist") else values  # type: ignore[no-any-return]
+    return values.tolist() if hasattr(values, "tolist") else values
 
 
 def _is_missing(value: Any) -> bool:
@@ -321,14 +319,17 @@ def _scores(values: Sequence[Any]) -> Floats:
     """Return scores as numbers, NaN for missing ones; raise an error for other values and for infinity."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         found = values.astype(np.float64)
+        wrong = values[np.isinf(found)].tolist()
     else:
-        numbers = [read_score(value) for value in _plain(values)]
-        for number, value in zip(numbers, _plain(values), strict=True):
-            if number is None and not _is_missing(value) and value != float("inf") and value != -float("inf"):
-                raise InputError(
-                    f"a score must be a number, a truth value, or one of C, I, P and N, not {value!r}"
-                )
+        plain = _plain(values)
+        numbers = [read_score(value) for value in plain]
+        both = zip(numbers, plain, strict=True)
+        wrong = [value for number, value in both if number is None and not _is_missing(value)]
         found = np.array([np.nan if x is None else x for x in numbers], np.float64)
+    if wrong:
+        raise InputError(
+            f"a score must be a finite number, a truth value, or one of C, I, P and N, not {wrong[0]!r}"
+        )
     if not np.isfinite(found).any():
         raise InputError("the evaluation log has no score: all are missing or NaN")
     return found
@@ -336,4 +337,6 @@ def _scores(values: Sequence[Any]) -> Floats:
 
 def _amounts(values: Sequence[Any]) -> Floats:
     """Return numbers of tokens, seconds or dollars; NaN where unknown."""
-    return np.array([np.nan if (x := read_amount(value)) is None else x for value in _plain(values)], np.float64)
+    return np.array(
+        [np.nan if (x := read_amount(value)) is None else x for value in _plain(values)], np.float64
+    )

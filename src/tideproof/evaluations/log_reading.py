@@ -29,7 +29,7 @@ def read_evals(
     repeats: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> EvaluationLog:
-    """Read evaluation logs of language models into one table of scores, which `fit` analyzes.
+    r"""Read evaluation logs of language models into one table of scores, which `fit` analyzes.
 
     The format of each file is detected: Inspect (`.eval`, also compressed with Zstandard, and `.json`),
     lm-evaluation-harness (`samples_*.jsonl`), promptfoo, OpenAI evals, DeepEval and HELM; or a plain table
@@ -84,7 +84,7 @@ def read_evals(
     if tables and rows:
         raise InputError("plain tables and logs of an evaluation harness cannot be read together")
     if tables:
-        return _from_tables(tables, grader)
+        return _from_tables(tables, grader, repeats)
     if not rows:
         raise InputError(f"the evaluation log {found[0][1]} is empty: it has no sample")
     if group is not None and all(row.group is None for row in rows):
@@ -116,7 +116,9 @@ def _expand(path: str) -> Iterator[LogFile]:
     if not whole.path.exists():
         names = sorted(glob.glob(path, recursive=True))
         if not names:
-            raise InputError(f"{path} does not exist: give the path of an evaluation log, a folder or a pattern")
+            raise InputError(
+                f"{path} does not exist: give the path of an evaluation log, a folder or a pattern"
+            )
         for name in names:
             yield from _expand(name)
     elif not whole.is_folder or detect_format(whole) is not None:
@@ -150,12 +152,12 @@ def _from_rows(rows: list[LogRow], grader: str | None, repeats: bool) -> Evaluat
         if len(every) > len(set(first.values())):
             chosen = join_names(list(dict.fromkeys(map(repr, first.values()))))
             left = join_names([repr(name) for name in every if name not in first.values()])
-            remarks.append(f"Scores are those of {chosen}; the log also has {left}, which grader= (--grader) chooses.")
-    tasks = {row.task for row in rows}
-    columns: dict[str, list[Any]] = {"model": [row.model for row in rows]}
-    columns["item"] = [f"{row.task}:{row.item}" if len(tasks) > 1 else row.item for row in rows]
-    if not repeats:
-        columns["sample"] = [row.sample for row in rows]
+            remarks.append(
+                f"Scores are those of {chosen}; the log also has {left}, which grader= (--grader) chooses."
+            )
+    columns: dict[str, list[Any]] = {
+        name: [getattr(row, name) for row in rows] for name in ("model", "item", "sample")
+    }
     for name in ("group", "task", "grader", "score", *COSTS, "error"):
         values = [getattr(row, name) for row in rows]
         if name == "score" or any(value not in (None, "") for value in values):
@@ -170,31 +172,26 @@ def _from_rows(rows: list[LogRow], grader: str | None, repeats: bool) -> Evaluat
 def _renumber(columns: Mapping[str, list[Any]]) -> list[int]:
     """Return the number of each score among those of the same model, item and grader."""
     seen: dict[tuple[Any, ...], int] = {}
-    found = []
-    for key in zip(*(columns[name] for name in ("model", "item", "grader") if name in columns), strict=True):
+    found, names = [], ("model", "task", "group", "item", "grader")
+    for key in zip(*(columns[name] for name in names if name in columns), strict=True):
         seen[key] = seen.get(key, 0) + 1
         found.append(seen[key])
     return found
 
 
-def _from_tables(tables: list[dict[str, Sequence[Any]]], grader: str | None) -> EvaluationLog:
-    """Join the rows of plain tables, with items named by task and by group where their names are not unique."""
+def _from_tables(tables: list[dict[str, Sequence[Any]]], grader: str | None, repeats: bool) -> EvaluationLog:
+    """Join the rows of plain tables, and select those of a grader."""
     names = list(dict.fromkeys(name for table in tables for name in table))
     columns = {
         name: [value for table in tables for value in table.get(name, [None] * len(table["score"]))]
         for name in names
     }
-    if "task" in columns and len(set(columns["task"])) > 1:
-        columns["item"] = [f"{task}:{item}" for task, item in zip(columns["task"], columns["item"], strict=True)]
-    if "group" in columns:
-        pairs = set(zip(columns["item"], columns["group"], strict=True))
-        if len(pairs) > len(set(columns["item"])):  # items are numbered within their group
-            both = zip(columns["group"], columns["item"], strict=True)
-            columns["item"] = [f"{group}:{item}" for group, item in both]
     if grader is not None and grader != ALL_GRADERS:
         known = list(dict.fromkeys(columns.get("grader", [])))
         if grader not in known:
             raise UnknownName.with_suggestion("grader", grader, [*known, ALL_GRADERS])
         kept = [i for i, name in enumerate(columns["grader"]) if name == grader]
         columns = {name: [values[i] for i in kept] for name, values in columns.items()}
+    if repeats:
+        columns["sample"] = _renumber(columns)
     return EvaluationLog(columns)

@@ -22,7 +22,16 @@ _METRICS = (  # those that HELM shows first
     "final_number_exact_match", "math_equiv_chain_of_thought", "math_equiv", "ifeval_strict_accuracy",
     "chain_of_thought_correctness", "f1_score", "rouge_l", "bleu_4", "pass",
 )  # fmt: skip
-_NO_SCORES = ("num_", "inference_", "finish_reason", "training_", "batch_size", "logprob", "max_prob", "predicted_")
+_NO_SCORES = (
+    "num_",
+    "inference_",
+    "finish_reason",
+    "training_",
+    "batch_size",
+    "logprob",
+    "max_prob",
+    "predicted_",
+)
 _TOKENS = ("num_prompt_tokens", "num_completion_tokens")
 _SECONDS = "inference_runtime"
 
@@ -64,7 +73,13 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 def _folder(file: LogFile) -> Path:
     """Return the folder of a run."""
-    return file.path if file.is_folder else file.path.absolute().parent if file.path.name in (_SPEC, _STATS) else file.path
+    return (
+        file.path
+        if file.is_folder
+        else file.path.absolute().parent
+        if file.path.name in (_SPEC, _STATS)
+        else file.path
+    )
 
 
 def _load(path: Path) -> Any:

@@ -1,7 +1,8 @@
 """Reader of logs of Inspect (inspect_ai): `.eval` archives, and `.json` logs.
 
-An archive holds `header.json` and `summaries.json`, with one small record for each sample and epoch. A run that
-was cut off has `_journal/start.json` and `_journal/summaries/*.json` instead. Transcripts are never read.
+An archive holds `header.json` and `summaries.json`, with one small record for each sample and epoch. A run
+that was cut off has `_journal/start.json` and `_journal/summaries/*.json` instead. Transcripts are never
+read.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def is_format(file: LogFile) -> bool:
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
     """Yield a row for each score of each sample; `group` is a field of the samples' metadata."""
-    spec, samples = _read_archive(file) if file.is_zip else (file.document["eval"], file.document.get("samples") or [])
+    spec, samples = (
+        _read_archive(file) if file.is_zip else (file.document["eval"], file.document.get("samples") or [])
+    )
     model, task = str(spec["model"]), str(spec.get("task_display_name") or spec.get("task") or "")
     for sample in samples:
         row = LogRow(
@@ -45,8 +48,9 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
             task,
             sample.get("epoch", 1),
             group_in(sample.get("metadata"), group),
+            tokens=_usage(sample, model, "total_tokens"),
             seconds=read_amount(sample.get("working_time") or sample.get("total_time")),
-            **_usage(sample.get("model_usage"), model),
+            dollars=_usage(sample, model, "total_cost"),
         )
         if failure := _failure(sample):
             yield row._replace(error=failure)
@@ -84,17 +88,12 @@ def _failure(sample: Mapping[str, Any]) -> str | None:
     return "invalidated" if sample.get("invalidation") else None
 
 
-def _usage(usage: Any, model: str) -> dict[str, float | None]:
-    """Return the tokens and the cost of a sample: those of the evaluated model, without graders."""
+def _usage(sample: Mapping[str, Any], model: str, field: str) -> float | None:
+    """Return the tokens or the cost of the evaluated model, without graders; None if they are unknown."""
+    usage = sample.get("model_usage")
     if not isinstance(usage, Mapping) or not usage:
-        return {"tokens": None, "dollars": None}
+        return None
     parts = [usage[model]] if model in usage else list(usage.values())
-    tokens = [read_amount(part.get("total_tokens")) for part in parts]
-    dollars = [read_amount(part.get("total_cost")) for part in parts]
-    return {"tokens": _total(tokens), "dollars": _total(dollars)}
-
-
-def _total(amounts: list[float | None]) -> float | None:
-    """Return the sum of the amounts; None if one is unknown."""
+    amounts = [read_amount(part.get(field)) for part in parts]
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None

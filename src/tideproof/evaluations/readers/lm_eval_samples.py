@@ -1,8 +1,8 @@
-"""Reader of sample logs of lm-evaluation-harness: `samples_TASK_DATE.jsonl`, one line per document and filter.
+"""Reader of sample logs of lm-evaluation-harness: `samples_TASK_DATE.jsonl`.
 
-The name of the model stands only in `results_DATE.json` beside it, and, with changed characters, in the name
-of the folder. The metrics of a line are the fields that `metrics` lists. Metrics of a corpus, such as
-perplexity, are lists and no scores.
+The file has one line for each document and filter. The name of the model stands only in `results_DATE.json`
+beside it, and, with changed characters, in the name of the folder. The metrics of a line are the fields that
+`metrics` lists. Metrics of a corpus, such as perplexity, are lists and no scores.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
         names = line.get("metrics") or [name for name in _METRICS if name in line]
         chosen = str(line.get("filter") or "none")
         doc = line.get("doc")
-        row = LogRow(
-            model, f"{line['doc_id']}{_short_hash(line)}", None, task, group=group_in(doc, group)
-        )
+        row = LogRow(model, f"{line['doc_id']}{_short_hash(line)}", None, task, group=group_in(doc, group))
         if not names:
             yield row
         for name in names:

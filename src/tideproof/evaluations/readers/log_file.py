@@ -1,4 +1,4 @@
-"""A file or folder of an evaluation harness: its first record, its JSON document, its lines, its zip members."""
+"""A file or folder of an evaluation harness, read as JSON, as lines of JSON, or as a zip archive."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class LogFile:
                     try:
                         yield json.loads(line)
                     except ValueError:
-                        raise InputError(f"{self}: line {number} is not JSON; the file may be cut off") from None
+                        raise InputError(
+                            f"{self}: line {number} is not JSON; the file may be cut off"
+                        ) from None
 
     def members(self) -> list[str]:
         """Return the names of the members of the zip archive."""

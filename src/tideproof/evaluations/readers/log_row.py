@@ -74,5 +74,5 @@ def text_of(value: Any) -> str | None:
 
 
 def group_in(fields: Any, name: str | None) -> str | None:
-    """Return the group of an item from its fields, such as metadata, by the name of the field; None without."""
+    """Return the field `name` of an item's metadata as the name of its group; None without it."""
     return text_of(fields.get(name)) if name is not None and isinstance(fields, Mapping) else None

@@ -25,7 +25,9 @@ NAME = "OpenAI evals (.jsonl)"
 def is_format(file: LogFile) -> bool:
     """Return whether a file holds records of OpenAI evals."""
     first = file.first_record
-    return isinstance(first, dict) and isinstance(first.get("spec"), dict) and "completion_fns" in first["spec"]
+    return (
+        isinstance(first, dict) and isinstance(first.get("spec"), dict) and "completion_fns" in first["spec"]
+    )
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:

@@ -75,10 +75,8 @@ def find_columns(columns: list[str], named: Mapping[str, str], where: str) -> di
                 found[role] = known[0]
     missing = [role for role in _NEEDED if role not in found]
     if missing:
-        raise InputError(
-            f"{where} is no evaluation log: it has no column {join_names([repr(role) for role in missing], 'or')}; "
-            f"its columns are {join_names([repr(column) for column in columns])}"
-        )
+        lacks, has = join_names(list(map(repr, missing)), "or"), join_names(list(map(repr, columns)))
+        raise InputError(f"{where} is no evaluation log: it has no column {lacks}; its columns are {has}")
     return found
 
 

@@ -1,7 +1,8 @@
 """Reader of results of promptfoo (`promptfoo eval -o results.json`).
 
-An arm is a provider, with its prompt if there are several. Repetitions have an index of their own, so the item
-is the text of its variables. `failureReason` 2 is an error, such as a failed call, and not a failed test.
+An arm is a provider, with its prompt if there are several. Repetitions have an index of their own, so the
+item is the text of its variables. `failureReason` 2 is an error, such as a failed call, and not a failed
+test.
 """
 
 from __future__ import annotations

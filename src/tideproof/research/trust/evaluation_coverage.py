@@ -166,8 +166,8 @@ def _logistic(x: Floats) -> Floats:
 def play(task: tuple[tuple[int, EvaluationSetting], int, int]) -> Ints:
     """Simulate some logs of a setting; count intervals that cover.
 
-    Return the numbers of logs, of logs whose arms can be compared, of intervals of the difference of the first
-    and the last model that cover the true one, and of intervals of the mean of the first model.
+    Return the numbers of logs, of logs whose arms can be compared, of intervals of the difference of the
+    first and the last model that cover the true one, and of intervals of the mean of the first model.
     """
     (seed, setting), first, last = task
     mean, found = true_means(setting), np.zeros(4, np.int64)
@@ -200,7 +200,12 @@ def run_cells(
         mean = None if setting.kind == "graders" else own / compared
         yield [
             {"setting": setting.name, "logs": logs, "compared": compared, "difference": pair / compared}
-            | {"low": low, "high": high, "mean": mean, "kept": kept and (mean is None or LOWEST <= mean <= HIGHEST)}
+            | {
+                "low": low,
+                "high": high,
+                "mean": mean,
+                "kept": kept and (mean is None or LOWEST <= mean <= HIGHEST),
+            }
         ]
 
 

@@ -6,8 +6,8 @@ and in each of them the arms differ a little more or less than on average (inter
 independent, and their variation shows how uncertain the sum is, whatever its cause. Let h_j be the share of
 environment j in the information. The variance is that of `cluster_correction`, a sum of c_j u_j^2, unbiased
 if the true term has the variance tau_j = v_j + omega^2 q_j. Here v_j is the noise inside the cells, q_j the
-squared influence of interactions of size 1, and omega^2 follows from the u_j by the method of moments. For two
-arms with equal numbers of rewards and with noise that is equal in all environments, it is a t-test of the
+squared influence of interactions of size 1, and omega^2 follows from the u_j by the method of moments. For
+two arms with equal numbers of rewards and with noise that is equal in all environments, it is a t-test of the
 differences by environment.
 
 The skewness of the rewards is allowed for by Hall's transformation of a Student statistic.

@@ -1,8 +1,8 @@
 """Small-sample correction of a cluster-robust variance: a factor for each cluster, and degrees of freedom.
 
-The variance of a sum over clusters is estimated by V = sum c_g u_g^2, with u_g the residual term of cluster g.
-If the true terms are independent with variances tau_g, and cluster g has the share h_g of the information, V
-is unbiased with
+The variance of a sum over clusters is estimated by V = sum c_g u_g^2, with u_g the residual term of cluster
+g. If the true terms are independent with variances tau_g, and cluster g has the share h_g of the
+information, V is unbiased with
 
     c_g = tau_g / (tau_g (1 - 2 h_g) + h_g^2 sum tau).
 

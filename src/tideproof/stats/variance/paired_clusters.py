@@ -7,9 +7,12 @@ as repeated samples of an item. All numbers are about environments like those ob
 The estimates are those of least squares. Let z_g be the sum of the residuals of cluster g by arm, times P.
 The estimated difference of two arms is, up to a constant, a sum over clusters of z_gi - z_gk, so the
 covariance of the arm effects is sum c_g z_g z_g', with the factors of `cluster_correction`. The share of a
-cluster in the information is that for an average contrast, trace(P L_g) / rank, with L_g the cluster's part of
-the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2 (terms that are independent inside a cluster,
-and equal).
+cluster in the information is that for an average contrast, trace(P L_g) / rank, with L_g the cluster's part
+of the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2 (terms that are independent inside a
+cluster, and equal).
+
+If two arms have almost the same 0/1 rewards, the few differences do not show how many there are elsewhere:
+without any, the standard error would be 0. So standard errors are at least those of four disagreements.
 
 For two arms with one reward in each environment this is the paired t-test, and for 0/1 rewards its statistic
 t is a function of McNemar's: chi^2 = J t^2 / (J - 1 + t^2).
@@ -28,6 +31,7 @@ import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import BLOCK_NUMBERS, Cells, group_members, sum_by_index
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, environment_shifts, raw_mean
 from tideproof.stats.solve.least_squares import Solution, cell_residuals
@@ -35,11 +39,12 @@ from tideproof.stats.variance.cluster_correction import ClusterCorrection, corre
 from tideproof.text import join_labels
 
 FEWEST_CLUSTERS = 4  # Clusters that a statement about clusters like them needs.
+FEWEST_DISAGREEMENTS = 4  # Two arms with fewer different 0/1 rewards count as if they had so many.
 _TINY = 1e-300
 
 
 def cluster_of_environment(c: Cells) -> Ints:
-    """Return the cluster of each environment, 0, 1, ...: (J,). Without units, each is a cluster of its own."""
+    """Return the cluster of each environment: (J,). Without units, each is a cluster of its own."""
     if c.units is None:
         return np.arange(c.J)
     u = c.units
@@ -56,6 +61,11 @@ def cluster_of_environment(c: Cells) -> Ints:
     return np.unique(found, return_inverse=True)[1]
 
 
+def count_clusters(c: Cells) -> int:
+    """Return the number of clusters that contain an environment with two arms or more."""
+    return int(np.unique(cluster_of_environment(c)[c.compares]).size)
+
+
 @dataclass(frozen=True, eq=False)
 class PairedClusters:
     """Covariance of arm effects and of adjusted means, from the variation between clusters of environments.
@@ -65,14 +75,14 @@ class PairedClusters:
     covariance : (K, K) covariance of the arm effects.
     freedom : (K,) degrees of freedom of comparisons with each arm of the same group.
     mean, mean_variance : (K,) adjusted means and their variances.
-    clusters : number of clusters that compare arms.
+    least : (K, K) smallest standard errors of differences, for 0/1 rewards; None for others.
     """
 
     covariance: Floats
     freedom: Floats
     mean: Floats
     mean_variance: Floats
-    clusters: int
+    least: Floats | None
 
     @classmethod
     def of(cls, c: Cells, s: Solution) -> PairedClusters:
@@ -85,7 +95,6 @@ class PairedClusters:
         home[c.environment] = s.component[c.arm]
         scored = c.n * cell_residuals(s, c)
         leverage = _leverage(c, s)
-        clusters = 0
         for group, arms in group_members(s.component):
             here = np.flatnonzero((home == group) & (c.sizes > 0.0))
             if not here.size:
@@ -96,8 +105,18 @@ class PairedClusters:
             own = part.covariance(scored, correction)
             covariance[np.ix_(arms, arms)], freedom[arms] = own, correction.freedom
             mean[arms], mean_variance[arms] = part.means(scored, correction)
-            clusters += int(np.count_nonzero(share > 0.0))
-        return cls(covariance, np.round(freedom, 9), mean, mean_variance, clusters)
+        least = _least_errors(s) if c.binary else None
+        return cls(covariance, np.round(freedom, 9), mean, mean_variance, least)
+
+
+def _least_errors(s: Solution) -> Floats:
+    """Return the standard errors that differences of arms would have with `FEWEST_DISAGREEMENTS`: (K, K).
+
+    A disagreement in one reward changes the estimated difference by about half its variance, relative to that
+    of a reward: by 1/J with J environments that have one reward of each arm.
+    """
+    same = s.component[:, None] == s.component
+    return np.where(same, math.sqrt(FEWEST_DISAGREEMENTS) * 0.5 * pair_variances(s.P), 0.0)
 
 
 def _leverage(c: Cells, s: Solution) -> Floats:
@@ -137,8 +156,8 @@ class _ComparableArms:
             if self.arms.size > 1:
                 names = join_labels(self.cells.arms[i] for i in self.arms)
                 raise InputError(
-                    f"variance='paired' needs at least {FEWEST_CLUSTERS} items or groups of items that compare "
-                    f"arms; there are {np.count_nonzero(used)} for {names}"
+                    f"variance='paired' needs at least {FEWEST_CLUSTERS} items or groups of items that "
+                    f"compare arms; there are {np.count_nonzero(used)} for {names}"
                 )
             even = np.full(self.clusters, 1.0 / self.clusters)
             return correct_for_leverage(even, even) if self.clusters > 1 else ClusterCorrection(even, 0.0)
@@ -189,7 +208,11 @@ class _ComparableArms:
         if self.clusters > step:
             order = np.argsort(key, kind="stable")
             cell, key = cell[order], key[order]
-        ends = np.searchsorted(key, np.arange(0, self.clusters + step, step) * k) if self.clusters > step else [0, key.size]
+        ends = (
+            np.searchsorted(key, np.arange(0, self.clusters + step, step) * k)
+            if self.clusters > step
+            else [0, key.size]
+        )
         for n, start in enumerate(range(0, self.clusters, step)):
             stop, inside = min(start + step, self.clusters), slice(int(ends[n]), int(ends[n + 1]))
             total = np.bincount(key[inside] - start * k, scored[cell[inside]], (stop - start) * k)
@@ -207,10 +230,7 @@ def _exact_means(c: Cells, arms: Ints, at: Ints, mean: Floats) -> Floats:
     per_arm = (c.sizes / np.maximum(c.arms_seen, 1))[c.environment]
     like_all = c.by_arm((np.abs(c.n - per_arm) < 1e-9 * per_arm).astype(float))
     whole = like_all[arms] == at.size
-    if c.binary:
-        exact = c.by_arm(np.round(c.n * c.mean)) / np.maximum(c.counts, 1.0)
-    else:
-        exact = raw_mean(c)
+    exact = c.by_arm(np.round(c.n * c.mean)) / np.maximum(c.counts, 1.0) if c.binary else raw_mean(c)
     return np.asarray(np.where(whole, exact[arms], mean))
 
 
@@ -247,4 +267,3 @@ def means_of(found: PairedClusters, c: Cells, s: Solution) -> MeansAndShifts:
     shift, relative = environment_shifts(s, c)
     noise = s.rss / s.freedom if s.freedom else math.nan
     return MeansAndShifts(found.mean, found.mean_variance, shift, noise * relative)
-

@@ -8,7 +8,7 @@ another entry in `AFTER_A_POLICY` for adaptive runs. The formulas are in `sandwi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -105,6 +105,18 @@ class Estimate:
     def means_and_shifts(self) -> MeansAndShifts:
         """Adjusted arm means and environment shifts, with their variances."""
         return self.compute_means_and_shifts()
+
+
+@dataclass(frozen=True, eq=False)
+class PairedEstimate(Estimate):
+    """Estimated arm effects whose differences have at least the standard errors `least`, (K, K) if given."""
+
+    least: Floats | None = None
+
+    def error_of(self, i: int, k: int) -> tuple[float, float]:
+        """Return the standard error of the difference of two arms, and its degrees of freedom."""
+        se, freedom = super().error_of(i, k)
+        return (se if self.least is None else max(se, float(self.least[i, k]))), freedom
 
 
 class CellNoise(NamedTuple):
@@ -286,7 +298,11 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 def _paired(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with errors that may depend on each other inside clusters of environments."""
     found = PairedClusters.of(c, s)
-    return _estimate(c, s, found.covariance, partial(means_of, found, c, s), found.freedom)
+    read = partial(means_of, found, c, s)
+    plain = _estimate(c, s, found.covariance, read, found.freedom)
+    pairs = WaldPairs(s.mu, found.covariance, plain.freedom, found.least)
+    kept = {each.name: getattr(plain, each.name) for each in fields(plain)}
+    return PairedEstimate(**kept | {"pairs": pairs}, least=found.least)
 
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
