@@ -18,6 +18,7 @@ FIRST = (
     "guide",
     "live",
     "experiment",
+    "evaluations",
     "interaction",
     "store",
     "serve",

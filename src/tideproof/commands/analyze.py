@@ -74,7 +74,7 @@ def _output(help: str, *names: str, metavar: str = "") -> Any:
 def analyze_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="A table, a database, - for stdin, or logs of evaluations."),
+        typer.Argument(metavar="FILE...", help="A table, a database, -, or evaluation logs."),
     ],
     arm: Annotated[str | None, _column("The arm (variant) of each row, or 'a:b'.")] = None,
     environment: Annotated[str | None, _column("Day or batch column, or 'day(ts)', 'a:b' (above).")] = None,
@@ -150,7 +150,7 @@ def analyze_command(
     * --time without --environment estimates the shift as a curve over time
     * --scale is how shifts act: difference (added), ratio (multiplied), odds (on the odds of 0/1 rewards),
       log (multiplied, rewards above 0), or by default auto (as the data say, no log)
-    * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, by-unit (with
+    * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, paired, by-unit (with
       --unit), interaction, interaction+by-arm, interaction+by-environment, own-interaction or
       own-interaction+by-arm
     * --about is similar (default): a winner is the best on average over environments like these, future ones
