@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from tideproof.analysis.arm_comparisons import Contrast as Contrast
     from tideproof.analysis.fit import fit as fit
     from tideproof.analysis.fit_result import Fit as Fit
+    from tideproof.analysis.pair_matrix import pair_matrix as pair_matrix
     from tideproof.analysis.segments import Segments as Segments
     from tideproof.analysis.segments import segments as segments
     from tideproof.analysis.several_metrics import Metrics as Metrics
     from tideproof.analysis.several_metrics import metrics as metrics
     from tideproof.analysis.versus_control import against as against
+    from tideproof.evaluations.evaluation_log import EvaluationLog as EvaluationLog
+    from tideproof.evaluations.log_reading import read_evals as read_evals
     from tideproof.experiment.experiment import Experiment as Experiment
     from tideproof.experiment.pull import Pull as Pull
     from tideproof.experiment.recommendation import Recommendation as Recommendation
@@ -56,7 +59,10 @@ _PUBLIC_NAMES = {
     "analysis.fit_result": "Fit",
     "analysis.fit": "fit",
     "analysis.several_metrics": "Metrics metrics",
+    "analysis.pair_matrix": "pair_matrix",
     "analysis.segments": "Segments segments",
+    "evaluations.evaluation_log": "EvaluationLog",
+    "evaluations.log_reading": "read_evals",
     "experiment.experiment": "Experiment",
     "experiment.pull": "Pull",
     "experiment.recommendation": "Recommendation",

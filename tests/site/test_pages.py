@@ -5,6 +5,7 @@ import doctest
 import itertools
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,8 @@ def logs(tmp_path, monkeypatch):
     write("times.csv", version=arms, machine=days, hour=[i % 2 for i in range(len(rows))], seconds=earned)
     clicks = [20 + 3 * v + i * 7 % 5 for i, (_, v, _) in enumerate(rows)]
     headlines = [{"A": "plain"}.get(a, a) for a in arms]
+    write("scores.csv", model=arms, item=[f"q{i // 3}" for i in range(96)], score=clicks, passage=days)
+    shutil.copytree(ROOT / "tests" / "evaluations" / "logs", tmp_path / "logs")
     write("ads.csv", headline=headlines, day=days, impressions=[1000] * len(rows), clicks=clicks)
 
 

@@ -19,6 +19,7 @@ FIRST = (
     "looks",
     "live",
     "experiment",
+    "evaluations",
     "interaction",
     "bench",
     "store",

@@ -34,7 +34,7 @@ def failed_additivity(fit: Fit) -> Additivity | None:
 
     Return None if they do not, or for a model without this assumption.
     """
-    if "interaction" in fit.variance or fit.tide is not None:
+    if "interaction" in fit.variance or fit.variance == "paired" or fit.tide is not None:
         return None
     try:
         test = fit.additivity(worst=1)

@@ -123,9 +123,12 @@ class Fit:
         Which environments the comparisons are about, as in `fit`.
     winsorized
         Whether large rewards were winsorized before.
+    notes
+        Sentences on rows that were left out, which the report repeats.
 
     Attributes
     ----------
+    notes : sentences on rows that were left out, such as samples with errors.
     left_out : the cells that `robust` excluded; None if that was not requested.
     tide, bins : the same as the parameters, see `TideEstimate` and `TimeBins`.
     inside : test whether the tide moves inside the environments; None if it was not made.
@@ -161,8 +164,9 @@ class Fit:
         about: About = "similar",
         winsorized: bool = False,
         looks: Looks | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
-        self.winsorized = winsorized
+        self.winsorized, self.notes = winsorized, tuple(notes)
         self.looks = None if looks is None else check_looks(looks, anytime, adaptive)
         self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out: ExcludedCells | None = None
@@ -316,7 +320,7 @@ class Fit:
     @cached_property
     def exact(self) -> bool:
         """Whether the model fits all rewards exactly, so that the size of the noise cannot be estimated."""
-        if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
+        if self.variance in ("auto", "paired") and self.cells.binary:  # the noise is known not to be 0
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
         return bool(self.degrees_of_freedom) and is_exact(self._sigma, largest)

@@ -7,6 +7,7 @@ the sentences.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -74,6 +75,7 @@ class LogReading:
     guardrails : cells of each further reward.
     tide, bins : estimated tide, or time bins, of a log without environments.
     inside : test whether the tide moves inside the environments; None if it was not made.
+    notes : sentences on rows that were left out, for the report.
     """
 
     columns: LogColumns
@@ -82,6 +84,19 @@ class LogReading:
     tide: TideEstimate | None = None
     bins: TimeBins | None = None
     inside: WithinLabelTest | None = None
+    notes: tuple[str, ...] = ()
+
+
+class LogSource(ABC):
+    """Data that know their columns and the defaults of their analysis, such as an evaluation log."""
+
+    @abstractmethod
+    def complete_options(self, options: AnalysisOptions) -> AnalysisOptions:
+        """Return the options with defaults of this kind of log in place of what the user left open."""
+
+    @abstractmethod
+    def read_log(self, options: AnalysisOptions) -> LogReading | None:
+        """Return the statistics by arm and environment; None if the log is to be read like any table."""
 
 
 class AnalysisObserver:
@@ -121,6 +136,12 @@ def open_log(data: Any, options: AnalysisOptions) -> Iterator[Dataset]:
 
 def read_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogReading:
     """Find the columns of a log, and group its rows by arm and environment."""
+    if isinstance(data, LogSource):
+        options.check()
+        reading = data.read_log(options)
+        if reading is not None:
+            observer.show_columns(reading.columns)
+            return reading
     with open_log(data, options) as rows:
         asked, comparisons = options.columns, options.comparisons
         columns = _find_columns(rows, options)
@@ -333,6 +354,8 @@ class LogAnalysis:
 
 def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver = SILENT) -> LogAnalysis:
     """Read a log from any source and estimate the mean of each arm; the report is made on its first use."""
+    if isinstance(data, LogSource):
+        options = data.complete_options(options)
     reading = read_log(data, options, observer)
     low, reward = options.comparisons.low, reading.columns.reward
     lower = options.statistics.direction == "minimize" or reward in low
@@ -381,4 +404,5 @@ def _fit_cells(cells: Cells, options: AnalysisOptions, lower: bool, reading: Log
         about=options.about,
         looks=asked.looks if reading is not None or asked.looks is None else without_record(asked.looks),
         winsorized=reading is not None and reading.found.winsorizing is not None,
+        notes=() if reading is None else reading.notes,
     )

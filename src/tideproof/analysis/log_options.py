@@ -119,10 +119,10 @@ class AnalysisOptions:
     def variance(self) -> Variance:
         """Name of the variance model of rewards: "by-unit" if a column holds the unit, such as the user."""
         variance = self.statistics.variance
-        if not self.columns.unit:
+        if not self.columns.unit or variance == "paired":
             return variance
         if variance not in ("auto", "common", "by-unit"):
-            raise InputError(f"unit= (--unit) requires variance='by-unit': leave out variance={variance!r}")
+            raise InputError(f"unit= (--unit) requires variance='by-unit' or 'paired', not {variance!r}")
         return "by-unit"
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from tideproof.analysis.arm_comparisons import About
 from tideproof.analysis.fit_result import Fit
-from tideproof.analysis.log_analysis import read_log
+from tideproof.analysis.log_analysis import LogSource, read_log
 from tideproof.analysis.log_options import (
     AnalysisOptions,
     ColumnOptions,
@@ -30,6 +30,7 @@ from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, het
 from tideproof.stats.looks.look_plan import Looks, without_record
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.stats.scales.scale_test import ScaleDecision
+from tideproof.stats.variance.paired_clusters import FEWEST_CLUSTERS, count_clusters
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_p, quote_if_needed
@@ -197,6 +198,8 @@ def segments(
         ),
         comparisons=ComparisonOptions(by=by),
     )
+    if isinstance(data, LogSource):
+        asked = data.complete_options(asked)
     return fit_segments(read_log(data, asked).found, asked)
 
 
@@ -220,7 +223,7 @@ def fit_segments(
     apart = {
         segment: why
         for segment, part in found.segments.items()
-        if (why := _reason_without_fit(part)) is not None
+        if (why := _reason_without_fit(part, variance)) is not None
     }
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
@@ -253,10 +256,14 @@ def _segment_scale(part: Cells, scale: ScaleChoice, variance: Variance, shared: 
     return own._replace(name=shared, sentence="The scale is that of all segments together.")
 
 
-def _reason_without_fit(part: Cells) -> str | None:
+def _reason_without_fit(part: Cells, variance: Variance) -> str | None:
     """Return the reason why the arms of a segment cannot be estimated; None if they can."""
     seen = np.unique(part.arm)
-    return f"its only arm is {part.arms[seen[0]]}" if seen.size < 2 else None
+    if seen.size < 2:
+        return f"its only arm is {part.arms[seen[0]]}"
+    if variance == "paired" and count_clusters(part) < FEWEST_CLUSTERS:
+        return f"fewer than {FEWEST_CLUSTERS} items or groups of items compare its arms"
+    return None
 
 
 def _test_heterogeneity(parts: Mapping[Any, Cells]) -> Heterogeneity | None:

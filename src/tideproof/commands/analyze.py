@@ -6,6 +6,7 @@ It reports the result as text, JSON or HTML.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -24,6 +25,7 @@ from tideproof.files import check_writable, write_text_atomically
 from tideproof.text import public_url
 
 if TYPE_CHECKING:
+    from tideproof.analysis.log_options import ColumnOptions
     from tideproof.stats.looks.look_plan import Looks
 
 EXIT_CODES = {"winner": 0, "winner_on_these": 5, "open": 3, "not_comparable": 4}
@@ -66,15 +68,20 @@ def _comparison(help: str, *names: str, metavar: str = "COLUMN") -> Any:
     return _option("Further comparisons", help, *names, metavar=metavar)
 
 
+def _evaluation(help: str, *names: str, metavar: str = "") -> Any:
+    """Return a command-line option in the help group "Evaluation logs"."""
+    return _option("Evaluation logs", help, *names, metavar=metavar)
+
+
 def _output(help: str, *names: str, metavar: str = "") -> Any:
     """Return a command-line option in the help group "Output"."""
     return _option("Output", help, *names, metavar=metavar)
 
 
 def analyze_command(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="A table file, a database, or - for stdin."),
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="A table, a database, -, or evaluation logs."),
     ],
     arm: Annotated[str | None, _column("The arm (variant) of each row, or 'a:b'.")] = None,
     environment: Annotated[str | None, _column("Day or batch column, or 'day(ts)', 'a:b' (above).")] = None,
@@ -93,6 +100,16 @@ def analyze_command(
         list[str] | None, _column("Covariate measured before assignment; repeatable.")
     ] = None,
     table: Annotated[str | None, _column("Table, SQL query or Excel sheet.", metavar="TEXT")] = None,
+    evals: Annotated[bool, _evaluation("A plain table is an evaluation log (above).", "--evals")] = False,
+    grader: Annotated[
+        str | None, _evaluation("Scorer or metric to read; all: several judges.", metavar="NAME")
+    ] = None,
+    group: Annotated[
+        str | None, _evaluation("Field that groups items, such as passage.", metavar="FIELD")
+    ] = None,
+    repeats: Annotated[
+        bool, _evaluation("Runs of the same model are repeated samples.", "--repeats")
+    ] = False,
     time_zone: Annotated[
         str | None, _column("Time zone of days and hours (default: UTC).", metavar="ZONE")
     ] = None,
@@ -152,7 +169,7 @@ def analyze_command(
     * --time without --environment estimates the shift as a curve over time
     * --scale is how shifts act: difference (added), ratio (multiplied), odds (on the odds of 0/1 rewards),
       log (multiplied, rewards above 0), or by default auto (as the data say, no log)
-    * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, by-unit (with
+    * --variance is auto (default), common, by-arm, by-environment, sandwich, clustered, paired, by-unit (with
       --unit), interaction, interaction+by-arm, interaction+by-environment, own-interaction or
       own-interaction+by-arm
     * --about is similar (default): a winner is the best on average over environments like these, future ones
@@ -163,6 +180,10 @@ def analyze_command(
     * --prior is the assumption behind "best with probability": exchangeable (default; arms come from one
       normal distribution; shown only if one arm is clearly the best) or flat (all differences are equally
       likely)
+
+    Logs of evaluations of language models are detected: Inspect, lm-evaluation-harness, promptfoo, OpenAI
+    evals, DeepEval and HELM. Models are arms and test items are environments; NAME=FILE names an arm. With
+    --evals, a table with columns such as model, item and score is read in the same way.
     """
     from tideproof.analysis.log_analysis import analyze_log
     from tideproof.analysis.log_options import (
@@ -220,7 +241,12 @@ def analyze_command(
         spell=spell_option,
     )
     observer = TerminalObserver(progress=not no_progress)
-    found = analyze_log(file, options, observer)
+    log = _open_files(files, evals, options.columns, grader, group, repeats)
+    if evals:  # the columns have the names of an evaluation log now
+        named = replace(options.columns, arm=None, environment="", reward=None)
+        options = replace(options, columns=named)
+    found = analyze_log(log, options, observer)
+    file = " ".join(files)
     with observer.working("looking for influential rows"):
         report = found.report
     if as_json:
@@ -261,6 +287,59 @@ def _read_looks(
     return Looks(looks, look=look, spending=cast(Any, spending or "pocock"), past=before, file=file)
 
 
+def _open_files(
+    files: list[str],
+    evals: bool,
+    columns: ColumnOptions,
+    grader: str | None,
+    group: str | None,
+    repeats: bool,
+) -> Any:
+    """Return the evaluation log in the files, or the path of another log.
+
+    Tables are evaluation logs only if the user says so.
+    """
+    from tideproof.evaluations.log_reading import is_evaluation_log, read_evals
+
+    named = [file.partition("=") for file in files]
+    paths = [
+        path if sign and not Path(file).exists() else file
+        for file, (_, sign, path) in zip(files, named, strict=True)
+    ]
+    if not (evals or is_evaluation_log(paths[0])):
+        given = {"--grader": grader, "--group": group, "--repeats": repeats}
+        if used := [name for name, value in given.items() if value]:
+            raise InputError(
+                f"{used[0]} is for evaluation logs only; for a plain table of scores add --evals"
+            )
+        if len(files) > 1:
+            raise InputError(
+                f"{files[0]} and {files[1]}: several files are read together only if they are evaluation "
+                f"logs (for plain tables add --evals), or as a pattern in quotes, such as 'logs/*.csv'"
+            )
+        return files[0]
+    if not evals:
+        return read_evals(_named_paths(files, paths), grader=grader, group=group, repeats=repeats)
+    roles = {"model": columns.arm, "item": columns.environment, "score": columns.reward}
+    given_columns = {role: name for role, name in roles.items() if name}
+    return read_evals(
+        _named_paths(files, paths), grader=grader, group=group, repeats=repeats, columns=given_columns
+    )
+
+
+def _named_paths(files: list[str], paths: list[str]) -> Any:
+    """Return the paths, by the name of their arm if each file has one, as in `short=a.eval`."""
+    named = [file != path for file, path in zip(files, paths, strict=True)]
+    if not any(named):
+        return paths
+    if not all(named):
+        raise InputError(f"give all files a name (NAME=FILE) or none; {files[named.index(False)]} has none")
+    found: dict[str, list[str]] = {}
+    for file, path in zip(files, paths, strict=True):
+        found.setdefault(file.partition("=")[0], []).append(path)
+    return found
+
+
 COMMAND = Command(
     "analyze",
     analyze_command,
@@ -270,5 +349,6 @@ COMMAND = Command(
         "tideproof analyze log.csv --arm variant --environment day --reward sales",
         "tideproof analyze a.csv --arm ad --environment day --successes hits --n seen",
         "tideproof analyze log.parquet --arm price --time ts --reward revenue --json",
+        "tideproof analyze logs/*.eval --control base",
     ),
 )

@@ -146,7 +146,7 @@ class DifferenceScale:
         self._cells, self._solution = cells, solution
         self.found = estimate(cells, solution, variance, adaptive)
         self._model = model_of(variance, adaptive)
-        self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
+        self._rates = cells.binary and (variance == "paired" or isinstance(self.found.pairs, PairTests))
 
     def shown(self, values: Floats) -> Floats:
         """Return differences between arms unchanged, because this is the form that users read."""

@@ -109,6 +109,7 @@ class FitReport:
     answers : sentences that answer further questions, such as how metrics and segments compare.
     against : comparison of each other arm with the control, if there is one.
     parts : results of the additional parts as plain values, for JSON.
+    metrics : the fits of several metrics, if there are several.
     """
 
     fit: Fit
@@ -120,6 +121,7 @@ class FitReport:
     answers: list[str]
     against: ControlComparison | None = None
     parts: dict[str, Any] = field(default_factory=dict)
+    metrics: Metrics | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dictionary of plain values, for JSON."""
@@ -171,7 +173,16 @@ def describe_fit(fit: Fit, extra: ExtraParts | None = None) -> FitReport:
     }
     known = {name: value for name, value in parts.items() if value is not None}
     return FitReport(
-        fit, standing, fit.verdict, _arms_table(fit), notes, warnings, answers, extra.against, known
+        fit,
+        standing,
+        fit.verdict,
+        _arms_table(fit),
+        notes,
+        warnings,
+        answers,
+        extra.against,
+        known,
+        extra.metrics,
     )
 
 
@@ -238,7 +249,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         )
     if c.dropped:
         notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
-    return notes
+    return [*notes, *fit.notes]
 
 
 def _looks_note(plan: Looks, confidence: float) -> str:

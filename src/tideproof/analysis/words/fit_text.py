@@ -209,6 +209,7 @@ def summary(fit: Fit) -> str:
         )
     if fit.adaptive and not fit.repeated:
         lines.append(ADAPTIVE)
+    lines += fit.notes
     return "\n".join(lines)
 
 

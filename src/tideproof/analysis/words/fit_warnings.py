@@ -141,7 +141,7 @@ def _scale_warning(fit: Fit) -> list[Caution]:
     """Return a warning if the data reject the requested scale on which arms are compared."""
     if fit.choice.tests:
         return [Caution(fit.choice.sentence)] if all_scales_fail(fit) else []
-    if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
+    if fit.variance in ("clustered", "paired") or fit.interaction is not None:  # effects may differ
         return []
     unlike = _log_warning(fit)
     scale, what = SCALE_PROPERTIES[fit.scale].tested_as, SCALE_PROPERTIES[fit.scale].plural.capitalize()
@@ -312,7 +312,7 @@ def _influence_warning(fit: Fit) -> list[Caution]:
 
 def _traffic_warning(fit: Fit) -> list[Caution]:
     """Return a warning if the arms' shares of the traffic changed between environments."""
-    if fit.adaptive or (p := share_drift(fit.cells).p) >= ALARM:
+    if fit.adaptive or fit.variance == "paired" or (p := share_drift(fit.cells).p) >= ALARM:
         return []
     return [
         Caution(

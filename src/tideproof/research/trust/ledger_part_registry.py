@@ -23,6 +23,7 @@ PARTS = {  # name on the command line: module. Some modules need the compiler, s
     "times": "unlabelled_log_coverage",
     "combinations": "combinations.combined_options",
     "variations": "combinations.random_variations",
+    "evaluations": "evaluation_coverage",
 }
 
 

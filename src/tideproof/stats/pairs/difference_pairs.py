@@ -160,11 +160,16 @@ def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Flo
 
 
 class WaldPairs(Pairs):
-    """Student-t tests and confidence bounds for the difference of two arm means, mu_i - mu_k."""
+    """Student-t tests and confidence bounds for the difference of two arm means, mu_i - mu_k.
 
-    def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:
+    `least` are the smallest standard errors of the differences, (K, K), if they are bounded.
+    """
+
+    def __init__(self, mu: Floats, covariance: Floats, freedom: Floats, least: Floats | None = None) -> None:
         self.mu, self._freedom = mu, freedom
         self._se = np.sqrt(np.maximum(pair_variances(covariance), 0.0))
+        if least is not None:
+            self._se = np.maximum(self._se, least)
 
     @property
     def quick(self) -> bool:

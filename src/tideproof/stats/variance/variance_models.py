@@ -8,7 +8,7 @@ another entry in `AFTER_A_POLICY` for adaptive runs. The formulas are in `sandwi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -34,6 +34,7 @@ from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.cell_variances import variance_inside
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
+from tideproof.stats.variance.paired_clusters import PairedClusters, means_of
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_labels
 
@@ -44,6 +45,7 @@ Variance = Literal[
     "by-environment",
     "sandwich",
     "clustered",
+    "paired",
     "by-unit",
     "interaction",
     "interaction+by-arm",
@@ -54,7 +56,7 @@ Variance = Literal[
 
 # Models with which all results are about environments like those observed.
 ABOUT_SIMILAR: frozenset[Variance] = frozenset(
-    name for name in get_args(Variance) if "interaction" in name or name == "clustered"
+    name for name in get_args(Variance) if "interaction" in name or name in ("clustered", "paired")
 )
 
 FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to become a weight.
@@ -104,6 +106,18 @@ class Estimate:
     def means_and_shifts(self) -> MeansAndShifts:
         """Adjusted arm means and environment shifts, with their variances."""
         return self.compute_means_and_shifts()
+
+
+@dataclass(frozen=True, eq=False)
+class PairedEstimate(Estimate):
+    """Estimated arm effects whose differences have at least the standard errors `least`, (K, K) if given."""
+
+    least: Floats | None = None
+
+    def error_of(self, i: int, k: int) -> tuple[float, float]:
+        """Return the standard error of the difference of two arms, and its degrees of freedom."""
+        se, freedom = super().error_of(i, k)
+        return (se if self.least is None else max(se, float(self.least[i, k]))), freedom
 
 
 class CellNoise(NamedTuple):
@@ -280,6 +294,16 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     inside = float(np.sum(c.n - 1.0))
     one = float(np.sum(c.squares)) / inside if inside else np.nan
     return _one_source(one / c.n, np.full(c.n.size, inside))
+
+
+def _paired(c: Cells, s: Solution) -> Estimate:
+    """Estimate arm effects with errors that may depend on each other inside clusters of environments."""
+    found = PairedClusters.of(c, s)
+    read = partial(means_of, found, c, s)
+    plain = _estimate(c, s, found.covariance, read, found.freedom)
+    pairs = WaldPairs(s.mu, found.covariance, plain.freedom, found.least)
+    kept = {each.name: getattr(plain, each.name) for each in fields(plain)}
+    return PairedEstimate(**kept | {"pairs": pairs}, least=found.least)
 
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
@@ -503,6 +527,7 @@ MODELS: dict[Variance, VarianceModel] = {
     "by-environment": _weighting(_pooled_by_environment),
     "sandwich": VarianceModel(_sandwich, _sandwich_cells),
     "clustered": VarianceModel(_clustered, _clustered_cells),
+    "paired": VarianceModel(_paired, _clustered_cells),
     "by-unit": VarianceModel(_by_unit, _clustered_cells),
     "interaction": _interacting_model(),
     "interaction+by-arm": _interacting_model(_pooled_by_arm),
