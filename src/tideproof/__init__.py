@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics as Metrics
     from tideproof.analysis.several_metrics import metrics as metrics
     from tideproof.analysis.versus_control import against as against
+    from tideproof.evaluations.evaluate import evaluate as evaluate
+    from tideproof.evaluations.evaluation_result import Evaluation as Evaluation
     from tideproof.experiment.experiment import Experiment as Experiment
     from tideproof.experiment.pull import Pull as Pull
     from tideproof.experiment.recommendation import Recommendation as Recommendation
@@ -51,6 +53,8 @@ _PUBLIC_NAMES = {
     "analysis.fit": "fit",
     "analysis.several_metrics": "Metrics metrics",
     "analysis.segments": "Segments segments",
+    "evaluations.evaluate": "evaluate",
+    "evaluations.evaluation_result": "Evaluation",
     "experiment.experiment": "Experiment",
     "experiment.pull": "Pull",
     "experiment.recommendation": "Recommendation",

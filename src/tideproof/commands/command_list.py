@@ -8,6 +8,7 @@ from tideproof.commands import (
     calibrate,
     delete,
     demo,
+    evals,
     experiments,
     export,
     fsck,
@@ -22,7 +23,7 @@ from tideproof.commands import (
 
 GROUPS = {
     "Demonstration": (demo.COMMAND,),
-    "Analysis and planning": (analyze.COMMAND, plan.COMMAND),
+    "Analysis and planning": (analyze.COMMAND, plan.COMMAND, evals.COMMAND),
     "Running experiments": (
         serve.COMMAND,
         experiments.COMMAND,

@@ -378,6 +378,7 @@ EVENT_KINDS = {
     "Opened": "another process opened the experiment",
     "Unlabelled": "the first request for a pull had no environment, so shifts are estimated from the rewards",
     "Asked": "pulls were assigned",
+    "AskedPairs": "pulls were assigned, of which the policy chose the environments",
     "Told": "rewards of pulls were recorded",
     "Added": "rewards were added to the total rewards of units",
     "Shared": "the shares of the next pulls were computed",
