@@ -85,6 +85,25 @@ def play_cell(
     }  # fmt: skip
 
 
+def check_pairs() -> None:
+    """Raise an error unless the product chooses the same pairs as the compiled rule, in four small worlds."""
+    from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
+    from tideproof.policies.environment_choice.pair_values import next_pair
+    from tideproof.policies.environment_choice.score_model import fit_scores
+
+    for seed, (items, models, budget) in enumerate(
+        [(60, 4, 120), (200, 10, 500), (100, 12, 400), (50, 3, 150)]
+    ):
+        scores = np.random.default_rng(seed).random((items, models))
+        table = PairTable(range(items), models, seed)
+        for step, pair in enumerate(ask_pairs(scores, budget, False)[1].tolist()):
+            model = fit_scores(*table.recorded()) if step else None
+            found = next_pair(table, model, budget)
+            assert found == tuple(pair), f"world {seed}, step {step}: the product asks {found}, not {pair}"
+            table.set(*pair, PairStatus.RECORDED, scores[tuple(pair)])
+    print("the product chooses the same pairs")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -93,7 +112,11 @@ def main() -> None:
     options.add_argument("--shares", default=",".join(map(str, SHARES)))
     options.add_argument("--worlds", default=",".join(WORLDS))
     options.add_argument("--json", type=Path)
+    options.add_argument("--check", action="store_true", help="compare the pairs with those of the product")
     given = options.parse_args()
+    if given.check:
+        check_pairs()
+        return
     rows = []
     for world in given.worlds.split(","):
         matrix = None if world.startswith("logit") else read_matrix(world, given.data)

@@ -35,7 +35,9 @@ def pairs(pulls):
     return [(pull.arm, pull.environment) for pull in pulls]
 
 
-@pytest.mark.parametrize("options", [{"budget": 60}, {}, {"confidence": 0.95}, {"confidence": 0.9, "rule": "calibrated"}])
+@pytest.mark.parametrize(
+    "options", [{"budget": 60}, {}, {"confidence": 0.95}, {"confidence": 0.9, "rule": "calibrated"}]
+)
 def test_each_pair_is_asked_once_also_while_pulls_are_pending(options):
     run = tp.Experiment(ARMS, environments=LABELS, seed=2, **options)
     before = [run.ask() for _ in range(5)]
@@ -139,7 +141,9 @@ def test_no_interval_is_shown_until_every_pair_has_a_score():
     play(run)
     assert len(run.history()) == 120
     means = {row["arm"]: row["mean"] for row in run.fit().arms}
-    assert list(means.values()) == pytest.approx([SCORES[:, ARMS.index(arm)].mean() for arm in means], abs=1e-15)
+    assert list(means.values()) == pytest.approx(
+        [SCORES[:, ARMS.index(arm)].mean() for arm in means], abs=1e-15
+    )
 
 
 def test_a_race_ends_with_an_event_and_then_refuses_asks():
@@ -156,7 +160,7 @@ def test_a_race_ends_with_an_event_and_then_refuses_asks():
 def test_pulls_that_must_be_answered_first_are_named():
     run = tp.Experiment(["A", "B"], environments=[1, 2], budget=10)
     run.ask(n=4)
-    with pytest.raises(Finished, match="0 can be assigned now.*4 pulls are pending"):
+    with pytest.raises(Finished, match=r"0 can be assigned now.*4 pulls are pending"):
         run.ask()
     assert not run.done
 

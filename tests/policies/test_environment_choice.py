@@ -13,7 +13,9 @@ from tideproof.policies.environment_choice.score_model import fit_scores, inform
 
 def incomplete_scores(seed, environments=40, arms=4):
     random = np.random.default_rng(seed)
-    scores = random.normal(size=(environments, 1)) + random.normal(size=(environments, arms)) + np.arange(arms)
+    scores = (
+        random.normal(size=(environments, 1)) + random.normal(size=(environments, arms)) + np.arange(arms)
+    )
     has_score = (random.random(scores.shape) < 0.6).astype(float)
     has_score[0] = 1.0
     has_score = has_score[has_score.any(axis=1)]
@@ -111,7 +113,9 @@ def played_race(scores, rule):
     return race
 
 
-@pytest.mark.parametrize("differences", [(1, 1, -1, -1, 0), (1, 0, 0, 0, -1), (1, -1, -1, 0, 0), (0.5, 0.5, -1, 0, 0)])
+@pytest.mark.parametrize(
+    "differences", [(1, 1, -1, -1, 0), (1, 0, 0, 0, -1), (1, -1, -1, 0, 0), (0.5, 0.5, -1, 0, 0)]
+)
 def test_a_bet_on_a_worse_arm_has_a_mean_capital_of_at_most_1(differences):
     """The mean is over all orders of the set, so that the inequality is exact."""
     capital = np.zeros((120, 5))

@@ -18,6 +18,7 @@ FIRST = (
     "guide",
     "live",
     "experiment",
+    "evaluation-runs",
     "interaction",
     "store",
     "serve",
