@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from tideproof.analysis.several_metrics import Metrics as Metrics
     from tideproof.analysis.several_metrics import metrics as metrics
     from tideproof.analysis.versus_control import against as against
+    from tideproof.evaluations.evaluate import evaluate as evaluate
     from tideproof.evaluations.evaluation_log import EvaluationLog as EvaluationLog
+    from tideproof.evaluations.evaluation_result import Evaluation as Evaluation
     from tideproof.evaluations.log_reading import read_evals as read_evals
     from tideproof.experiment.experiment import Experiment as Experiment
     from tideproof.experiment.pull import Pull as Pull
@@ -63,6 +65,8 @@ _PUBLIC_NAMES = {
     "analysis.segments": "Segments segments",
     "evaluations.evaluation_log": "EvaluationLog",
     "evaluations.log_reading": "read_evals",
+    "evaluations.evaluate": "evaluate",
+    "evaluations.evaluation_result": "Evaluation",
     "experiment.experiment": "Experiment",
     "experiment.pull": "Pull",
     "experiment.recommendation": "Recommendation",

@@ -32,8 +32,9 @@ from tideproof.experiment.state import recorded_rewards as module
 faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
 
 
-# events of experiments with a lease, a time to expose, a stopping rule or no labels, and the first event
-NEED_OTHER_OPTIONS = {"Expired", "Exposed", "Sure", "Unlabelled", "Created"}
+# events of experiments with a lease, a time to expose, a stopping rule, a set of environments or no labels, and
+# the first event
+NEED_OTHER_OPTIONS = {"AskedPairs", "Expired", "Exposed", "Sure", "Unlabelled", "Created"}
 
 
 def test_every_other_type_of_event_is_made_by_a_call_that_is_interrupted():

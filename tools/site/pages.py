@@ -20,6 +20,7 @@ FIRST = (
     "live",
     "experiment",
     "evaluations",
+    "evaluation-runs",
     "interaction",
     "bench",
     "store",

@@ -9,6 +9,7 @@ from tideproof.commands import (
     calibrate,
     delete,
     demo,
+    evals,
     experiments,
     export,
     fsck,
@@ -23,7 +24,7 @@ from tideproof.commands import (
 
 GROUPS = {
     "Demonstration": (demo.COMMAND,),
-    "Analysis and planning": (analyze.COMMAND, plan.COMMAND, bench.COMMAND),
+    "Analysis and planning": (analyze.COMMAND, plan.COMMAND, bench.COMMAND, evals.COMMAND),
     "Running experiments": (
         serve.COMMAND,
         experiments.COMMAND,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
-from tideproof.errors import Finished, InputError
+from tideproof.errors import Finished, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import locked, writes_events
 from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
@@ -54,7 +54,8 @@ class AskMethods(QueryMethods):
         Parameters
         ----------
         environment
-            Label of the environment in which the arm will be played. By default the current date if the
+            Label of the environment in which the arm will be played; not allowed if the experiment has the
+            option `environments`. By default the current date if the
             experiment has a `time_zone`, else the environment of this thread's last ask. A label that was
             used before means the same environment again (with `tide="both"`, a new one). If the first ask has
             no label, the experiment runs without labels (see `tide`).
@@ -73,6 +74,9 @@ class AskMethods(QueryMethods):
             If the budget has fewer pulls left, if the policy has stopped, or if the experiment is paused,
             stopped or complete.
         """
+        if self._state.settings.chooses_environments:
+            self._check_pair_ask(environment, unit)
+            return self._ask_pairs(n, by)
         environment = self._today() if environment is None else environment
         if unit is None:
             return self._ask(environment, n, by)
@@ -97,6 +101,38 @@ class AskMethods(QueryMethods):
         self._thread.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
+
+    def _check_pair_ask(self, environment: Label | None, unit: str | int | None) -> None:
+        for name, given in (("environment", environment), ("unit", unit)):
+            if given is not None:
+                raise InputError(
+                    f"{name}={describe_value(given)} is not allowed: the policy of this experiment chooses "
+                    f"the "
+                    f"environment of each pull itself. Call ask() or ask(n=...)"
+                )
+
+    @writes_events
+    def _ask_pairs(self, n: int | None, by: str | None) -> Pull | list[Pull]:
+        count = 1 if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
+        book = self._state.book
+        self._check_open(count)
+        self._start_session()
+        before = len(book.pulls)
+        if self._state.ask_pairs(count, self._now(), by) is None:
+            raise self._no_pair_left(count)
+        pulls = book.pulls[before:]
+        return pulls[0] if n is None else pulls
+
+    def _no_pair_left(self, wanted: int) -> Finished:
+        possible = len(self._state.choose_pairs(wanted))
+        pending = len(self._state.book.pending)
+        return Finished(
+            f"{format_count(wanted, 'pull')} {'was' if wanted == 1 else 'were'} requested, but {possible:,} "
+            f"can be "
+            f"assigned now: the other pairs of an arm and an environment were asked for or cannot change the "
+            f"result, and {format_count(pending, 'pull')} {'is' if pending == 1 else 'are'} pending; "
+            f"{selection_text(self._selected())}"
+        )
 
     @writes_events
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
@@ -170,6 +206,12 @@ class AskMethods(QueryMethods):
 
     @locked
     def _lookahead(self, environment: Label | None, n: int | None) -> Any:
+        if self._state.settings.chooses_environments:
+            raise InputError(
+                "shares are not available: the policy of this experiment chooses the environment of each "
+                "pull "
+                "itself. history() has the pulls so far"
+            )
         label = self._environment_label(environment)
         remaining = self._state.book.remaining
         if n is None:

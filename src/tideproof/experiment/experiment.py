@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from tideproof import checks
-from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_whole_number
-from tideproof.errors import InputError
+from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_list, require_whole_number
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.asks import AskMethods
+from tideproof.experiment.environment_options import environment_choice_options, environment_choice_policy
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internal_interface import ExperimentInternals
 from tideproof.experiment.leases import checked_lease, with_visitor_times
 from tideproof.experiment.lifecycle import ControlMethods, checked_arms, checked_control
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
 from tideproof.experiment.policy_prefixes import separate_policy
-from tideproof.experiment.pull import new_session
+from tideproof.experiment.pull import Label, new_session
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards, checked_rewards, checked_scale
 from tideproof.experiment.settings import ExperimentSettings, Rule, Tide, to_stored_names
 from tideproof.experiment.share_bounds import checked_bounds
@@ -59,6 +60,8 @@ class ExperimentOptions(TypedDict, total=False):
     visitors: bool
     time_zone: str | None
     control: str | None
+    environments: Iterable[Label] | None
+    tolerance: float | None
 
 
 class Experiment(AskMethods, TellMethods, ControlMethods):
@@ -118,6 +121,14 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
     control
         The arm that visitors of a feature flag get if they are not in the experiment, for example because the
         budget is used up. Without a control arm, they get the default in the calling code.
+    environments
+        A fixed set of environments that one can return to, such as the items of a test. `ask()` then chooses
+        both the arm and the environment of a pull, and asks each pair at most once. Without `confidence` it
+        chooses the pair that tells most about which arm is the best on the whole set. With `confidence` each
+        environment, in a random order, is asked of all arms that may still be the best.
+    tolerance
+        With `environments` and `confidence`, a difference of means that does not matter: the experiment is
+        also `done` once no arm can be better than one arm by more than the tolerance.
     clock
         Function that returns the current time in seconds.
 
@@ -154,9 +165,25 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         visitors: bool = False,
         time_zone: str | None = None,
         control: str | None = None,
+        environments: Iterable[Label] | None = None,
+        tolerance: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
+        if environments is not None:
+            if not isinstance(environments, str):
+                environments = require_list("environments", environments)
+            given = {
+                "environments": environments, "policy": policy, "tide": tide, "rewards": rewards, "scale":
+                scale, "minimum_shares": minimum_shares, "maximum_shares": maximum_shares, "reserve": reserve,
+                "visitors": visitors, "time_zone": time_zone, "control": control, "confidence": confidence,
+                "rule": rule, "tolerance": tolerance,
+            }  # fmt: skip
+            chosen = environment_choice_options(given, len(names), checked_limits(limits))
+            policy, tide = environment_choice_policy(confidence), "labels"
+            limits, confidence, rule = chosen.get("limits", limits), None, None
+        elif tolerance is not None:
+            raise InputError(f"tolerance={describe_value(tolerance)} requires environments= and confidence=")
         spec, promise, tide = separate_policy(policy, tide, confidence, rule)
         budget = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         kind = checked_rewards(rewards)
@@ -186,6 +213,8 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
             default = checked_reward(allowed, "default", default)
         options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
         options |= checked_control(control, names)
+        if environments is not None:
+            options |= chosen
         created = e.Created(
             now(clock),
             None,

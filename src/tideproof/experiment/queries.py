@@ -20,9 +20,11 @@ from tideproof.experiment.read_model import ExperimentStatus, FitInputs, ReadMod
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.recommendation_text import COARSE
 from tideproof.experiment.reward_kinds import REWARD_KINDS
+from tideproof.experiment.state.environment_choice_state import EnvironmentChoiceState
 from tideproof.experiment.state.hidden_tide_fit import tide_fit
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.stopping.anytime_intervals import anytime_bounds
+from tideproof.experiment.stopping.race_rule import RaceStopRule
 from tideproof.experiment.unit_assignments import checked_unit, hash_unit
 from tideproof.experiment.usage_warnings import usage_facts
 from tideproof.files import check_writable, require_path, write_text_atomically
@@ -70,12 +72,21 @@ class QueryMethods(ExperimentBase):
         book = self._state.book
         if book.remaining == 0 or book.stopped or book.sure is not None:
             return True
+        if self._state.settings.chooses_environments:
+            return not book.pending and not self._state.choose_pairs(1)
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
 
     def _check_stopping(self) -> None:
         """Evaluate the stopping rule if there are new rewards, and record an event if the rule is met."""
         rule, state = self._rule, self._state
-        if rule is None or state.book.sure is not None or not self._check_schedule.is_due(state):
+        if rule is None or state.book.sure is not None:
+            return
+        if isinstance(rule, RaceStopRule):  # it processes only new scores
+            won = state.read(lambda: rule.check(state))
+            if won.arm is not None:
+                state.add(e.Sure(self._now(), None, won.arm, won.rule, rule.confidence))
+            return
+        if not self._check_schedule.is_due(state):
             return
         found = rule.check(state, lambda: self._copy_fit_inputs().fit(only_active=True))
         if found.arm is not None:
@@ -195,6 +206,7 @@ class QueryMethods(ExperimentBase):
         book, policy_state = state.book, state.policy_state
         environments, every = policy_state.environments, range(len(book.arms))
         hidden, coarse, cells, pulls = None, False, None, None
+        no_intervals = isinstance(policy_state, EnvironmentChoiceState) and not policy_state.is_complete()
         if isinstance(policy_state, HiddenTideState):
             coarse = policy_state.coarse()
             if policy_state.known()[0] and not coarse:
@@ -212,6 +224,7 @@ class QueryMethods(ExperimentBase):
             active=tuple(policy_state.active),
             has_hidden_tide=isinstance(policy_state, HiddenTideState),
             is_coarse=coarse,
+            has_no_intervals=no_intervals,
             tide_fit=hidden,
             cells=cells,
             pulls=pulls,
@@ -250,6 +263,8 @@ class QueryMethods(ExperimentBase):
             (COARSE,) if coarse else (), direction=self.direction, scale=self.scale,
             tide="labels" if book.tide == "auto" else book.tide,
         )  # fmt: skip
+        if isinstance(policy_state, EnvironmentChoiceState) and arm is not None:
+            found = _with_estimated_lead(found, policy_state, book.arms)
         return found if self._rule is None else replace(found, **self._rule.recommendation_fields(book))
 
     def history(self) -> Table:
@@ -315,3 +330,16 @@ class QueryMethods(ExperimentBase):
     def events(self) -> list[e.Event]:
         """Return the event records of the experiment, in order."""
         return e.without_forgotten(self._state.events)
+
+
+def _with_estimated_lead(
+    found: Recommendation, policy_state: EnvironmentChoiceState, arms: list[str]
+) -> Recommendation:
+    """Return a recommendation with the estimated lead over the runner-up, but without an interval."""
+    means = {arms[arm]: mean for arm, mean in policy_state.estimates().items()}
+    sign = 1.0 if found.direction == "maximize" else -1.0
+    rivals = [arm for arm in means if arm != found.arm]
+    if not rivals or found.arm not in means:
+        return found
+    rival = max(rivals, key=lambda arm: sign * means[arm])
+    return replace(found, runner_up=rival, margin=sign * (means[found.arm] - means[rival]))

@@ -36,6 +36,13 @@ from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
 from tideproof.text import quote_if_needed
 
+NO_INTERVALS = (
+    "no fit is shown: the policy chose which pairs of arms and environments to ask for, after which "
+    "intervals cover "
+    "the true values too rarely. recommend() has the selected arm; after all pairs were asked for, there "
+    "is a fit"
+)
+
 
 class ExperimentStatus(NamedTuple):
     """Settings, counts and state of an experiment at one point in time; cheap to read.
@@ -172,6 +179,8 @@ class FitInputs:
     arms, active : names of all arms; numbers of the active arms.
     has_hidden_tide, is_coarse : whether a hidden tide is estimated; whether rewards of this kind make that
         impossible.
+    has_no_intervals : whether a policy chose some of all pairs of arms and environments, so that the
+        intervals of a fit would cover too rarely.
     tide_fit : estimates with a hidden tide; None without rewards.
     cells : cells of all arms, without third and fourth moments; None without rewards or labels.
     pulls : single rewards; None for conversions, where the mean of a cell determines all its moments.
@@ -185,6 +194,7 @@ class FitInputs:
     active: tuple[int, ...]
     has_hidden_tide: bool
     is_coarse: bool
+    has_no_intervals: bool
     tide_fit: TideFit | None
     cells: Cells | None
     pulls: CopiedRewards | None
@@ -203,6 +213,8 @@ class FitInputs:
 
         With `only_active`, the rewards of retired arms are omitted.
         """
+        if self.has_no_intervals:
+            raise NotComparable(NO_INTERVALS)
         if self.has_hidden_tide:
             return self._hidden_tide_fit((variance, scale, anytime), confidence, prior)
         options: dict[str, Any] = {
@@ -299,6 +311,8 @@ class ReadModel:
     def recommendation(self) -> Recommendation:
         """The recommended arm with margin, interval and probability, but without usage warnings."""
         found = replace(self.selection, prior=self.prior)
+        if self.inputs.has_no_intervals:
+            return found
         return found if found.arm is None else add_evidence(found, self.fit_of_active, self.bounds)
 
     @cached_property

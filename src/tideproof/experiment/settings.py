@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tideproof.errors import InputError
 from tideproof.experiment.events.event_records import Created
+from tideproof.experiment.pull import Label
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
 from tideproof.stats.scales.scale_properties import Scale
 
@@ -34,6 +35,8 @@ class ExperimentSettings:
     tide : model of the environment shifts.
     time_zone : time zone whose current date is the default environment.
     control : the arm that visitors get while no pull can be given to them and no arm is shipped.
+    environments : labels of the environments from which the policy chooses; None if the caller names them.
+    tolerance : difference of means that does not matter to the stopping rule.
     """
 
     limits: tuple[float, float] | None = None
@@ -49,6 +52,13 @@ class ExperimentSettings:
     tide: Tide = "labels"
     time_zone: str | None = None
     control: str | None = None
+    environments: tuple[Label, ...] | None = None
+    tolerance: float = 0.0
+
+    @property
+    def chooses_environments(self) -> bool:
+        """Whether the policy chooses the environment of each pull from a fixed set."""
+        return self.environments is not None
 
     @property
     def has_window(self) -> bool:
@@ -58,7 +68,8 @@ class ExperimentSettings:
     @property
     def has_normal_rule(self) -> bool:
         """Whether the experiment has a stopping rule that assumes normally distributed rewards."""
-        return self.confidence is not None and REWARD_KINDS[self.rewards].normal
+        normal = REWARD_KINDS[self.rewards].normal
+        return self.confidence is not None and normal and not self.chooses_environments
 
 
 def settings_of(created: Created) -> ExperimentSettings:

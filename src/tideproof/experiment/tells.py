@@ -115,6 +115,7 @@ class TellMethods(ExperimentBase):
             Name of the caller, recorded in the event log.
         """
         book = self._state.book
+        self._check_accepts_summaries("a summary")
         check_labelled(book, "a summary")
         number = book.arm_number(arm)
         label = checked_label(environment)
@@ -175,6 +176,14 @@ class TellMethods(ExperimentBase):
             raise InputError(f"variance must be at most {WIDEST:g}, not {variance!r}")
         return mean, spread
 
+    def _check_accepts_summaries(self, what: str) -> None:
+        if self._state.settings.chooses_environments:
+            raise InputError(
+                f"{what} is not accepted, because the policy of this experiment asks each pair of an arm "
+                f"and an "
+                f"environment at most once. Ask for pulls, and record the reward of each"
+            )
+
     def _reward(self, name: str, value: Any) -> float:
         return checked_reward(self._state.settings, name, value)
 
@@ -210,6 +219,7 @@ class TellMethods(ExperimentBase):
 
     @writes_events
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
+        self._check_accepts_summaries("a warm start")
         check_labelled(self._state.book, "a warm start")
         self._state.add(e.Warmed(self._now(), by, cells))
 

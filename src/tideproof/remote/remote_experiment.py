@@ -79,7 +79,7 @@ class RemoteExperiment:
         label = self._label if environment is None else checked_label(environment)
         wanted = None if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         found = self._post("ask", environment=label, n=wanted, unit=unit, by=by)
-        if unit is None or environment is not None:
+        if not found["chosen"] and (unit is None or environment is not None):
             self._thread_state.label = found["pulls"][-1]["environment"] if unit is None else label
         pulls = [Pull(**each) for each in found["pulls"]]
         return pulls[0] if n is None else pulls

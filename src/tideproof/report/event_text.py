@@ -26,7 +26,7 @@ def describe_events(state: State, count: int) -> list[dict[str, Any]]:
     """Return the last `count` records of an event log: number, time, author, kind and description."""
     total, book = len(state.events), state.book
     last = state.events[max(0, total - count) :] if count else []
-    pulls = len(book.pulls) - sum(len(event.arms) for event in last if isinstance(event, e.Asked))
+    pulls = len(book.pulls) - sum(e.count_pulls(event) for event in last)
     found = []
     for number, event in enumerate(last, total - len(last) + 1):
         found.append(
@@ -38,7 +38,7 @@ def describe_events(state: State, count: int) -> list[dict[str, Any]]:
                 "said": describe_event(event, book, pulls, window=bool(state.settings.has_window)),
             }
         )
-        pulls += len(event.arms) if isinstance(event, e.Asked) else 0
+        pulls += e.count_pulls(event)
     return found
 
 
@@ -109,6 +109,13 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
         yield f" in {event.label!r}: {said}"
     if event.unit is not None:
         yield " to a unit"
+
+
+def _describe_asked_pairs(event: e.AskedPairs, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a logged event in words: arms and environments were chosen."""
+    yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
+    if len(event.arms) > 1:
+        yield f" in {format_count(len(set(event.environments)), 'environment')} that the policy chose"
 
 
 def _describe_rewards(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
@@ -246,6 +253,7 @@ EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Created: _describe_created,
     e.Opened: _describe_opened,
     e.Asked: _describe_asked,
+    e.AskedPairs: _describe_asked_pairs,
     e.Told: _describe_rewards,
     e.Added: _describe_rewards,
     e.Shared: _describe_shares,

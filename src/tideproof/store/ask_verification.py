@@ -79,6 +79,14 @@ def _recompute_asks(
                     different = entry.seq
             else:
                 trusted += 1
+        elif isinstance(event, e.AskedPairs):
+            if entry.writer in same:
+                asked += 1
+                pairs = list(zip(event.arms, event.environments, strict=True))
+                if different is None and state.choose_pairs(len(pairs)) != pairs:
+                    different = entry.seq
+            else:
+                trusted += 1
         state.events.append(event)
         state.fold()
         each(entry.seq, state)

@@ -68,7 +68,7 @@ def _entries(events: Sequence[e.Event], pulls: int, writer: bytes) -> list[LogEn
 
     `pulls` is the total number of pulls.
     """
-    asked = [len(event.arms) if isinstance(event, e.Asked) else 0 for event in events]
+    asked = [e.count_pulls(event) for event in events]
     count, previous_hash, entries = pulls - sum(asked), hash_chain.INITIAL_HASH, []
     for seq, (event, more) in enumerate(zip(events, asked, strict=True), 1):
         count += more

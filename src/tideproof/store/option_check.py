@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
            "limits", "minimum_shares", "maximum_shares", "lease", "default", "reserve",
-           "time_zone", "control")  # fmt: skip
+           "time_zone", "control", "environments", "tolerance")  # fmt: skip
 
 
 def check_options(
@@ -60,6 +60,13 @@ def check_options(
                 to_public_names(each.options).get(option, default) for each in (wanted_event, created)
             )
         current = {"budget": book.budget, "tide": book.tide}.get(option, found)
+        if option == "environments" and wanted != current:
+            raise InputError(
+                f"the experiment {name!r} has {len(found or ()):,} other environments than the "
+                f"{len(wanted or ()):,} that are given. Omit environments to join the experiment unchanged, "
+                f"or "
+                f"create a new experiment with another name"
+            )
         if wanted not in (found, current):
             _refuse(name, option, current, wanted)
 

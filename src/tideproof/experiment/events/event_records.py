@@ -59,6 +59,18 @@ class Asked(NamedTuple):
     unit: str | None
 
 
+class AskedPairs(NamedTuple):
+    """Event: pulls were asked for, of which the policy chose both the arm and the environment.
+
+    `arms` are arm numbers. `environments` are indices in the option `environments` of the experiment.
+    """
+
+    at: float
+    by: str | None
+    arms: tuple[int, ...]
+    environments: tuple[int, ...]
+
+
 class Told(NamedTuple):
     """Event: the rewards of one or several pulls were recorded.
 
@@ -267,11 +279,20 @@ class Exposed(NamedTuple):
 Event = (
     Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
     | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | UnitForgotten | Exposed | Archived | Restored
+    | Salted | UnitForgotten | Exposed | Archived | Restored | AskedPairs
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
+
+
+def count_pulls(event: Event) -> int:
+    """Return how many pulls an event asked for: 0 for most kinds of events.
+
+    >>> count_pulls(Asked(1.5, None, "monday", (0, 2), None)), count_pulls(Noted(1.5, None, "hello"))
+    (2, 0)
+    """
+    return len(event.arms) if isinstance(event, (Asked, AskedPairs)) else 0
 
 
 def without_forgotten(happened: Iterable[Event]) -> list[Event]:

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from tideproof import checks
-from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_whole_number
 from tideproof.errors import InputError
+from tideproof.experiment.environment_options import checked_environments
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.lifecycle import checked_arms, checked_control
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.reward_kinds import checked_rewards
 from tideproof.experiment.settings import settings_of
+from tideproof.experiment.state.environment_choice_state import EnvironmentChoiceState
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
 from tideproof.experiment.tells import WIDEST, checked_limits
@@ -44,7 +46,11 @@ def checked_created(created: e.Created) -> e.Created:
     checked_option(settings.tide)
     checked_zone(settings.time_zone)
     limits = checked_limits(settings.limits, LARGEST_READ)
-    return created._replace(options=created.options | {"limits": limits})
+    options = created.options | {"limits": limits}
+    if settings.environments is not None:
+        options["environments"] = checked_environments(settings.environments, len(created.arms))
+        require_finite("tolerance", settings.tolerance, 0.0)
+    return created._replace(options=options)
 
 
 def check_event(state: State, event: e.Event) -> None:
@@ -71,8 +77,18 @@ def _check_unlabelled(state: State, event: e.Unlabelled) -> None:
 
 def _check_asked(state: State, event: e.Asked) -> None:
     active = state.book.active
+    _require(not state.settings.chooses_environments, event)
     _require(bool(event.arms) and all(arm in active for arm in event.arms), event)
     _require(event.unit is None or len(event.arms) == 1, event)
+
+
+def _check_asked_pairs(state: State, event: e.AskedPairs) -> None:
+    count, active = len(state.settings.environments or ()), state.book.active
+    pairs = set(zip(event.arms, event.environments, strict=False))
+    _require(0 < len(event.arms) == len(event.environments) == len(pairs), event)
+    _require(all(arm in active and 0 <= environment < count for arm, environment in pairs), event)
+    if isinstance(state.policy_state, EnvironmentChoiceState):
+        _require(all(state.policy_state.is_free(*pair) for pair in pairs), event)
 
 
 def _check_shared(state: State, event: e.Shared) -> None:
@@ -106,6 +122,7 @@ def _check_summarised(state: State, event: e.Summarised) -> None:
     _require(0.0 <= event.variance <= WIDEST, event)
     _require(event.key is None or event.key not in state.book.keyed, event)
     _require(state.book.tide not in ("hidden", "both"), event)
+    _require(not state.settings.chooses_environments, event)
     _check_rewards(event, (event.mean,))
 
 
@@ -181,6 +198,7 @@ def _check_extended(state: State, event: e.Extended) -> None:
 
 def _check_warmed(state: State, event: e.Warmed) -> None:
     _require(state.book.tide not in ("hidden", "both"), event)
+    _require(not state.settings.chooses_environments, event)
     for arm, _, n, mean, squares in event.cells:
         _require(0 <= arm < len(state.book.arms) and 1 <= n <= LARGEST_EXACT_INTEGER, event)
         _require(squares >= 0.0, event)
@@ -217,6 +235,7 @@ EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Created: _refuse,
     e.Unlabelled: _check_unlabelled,
     e.Asked: _check_asked,
+    e.AskedPairs: _check_asked_pairs,
     e.Shared: _check_shared,
     e.Told: _check_told,
     e.Added: _check_added,

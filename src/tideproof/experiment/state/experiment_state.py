@@ -19,6 +19,7 @@ from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import settings_of
 from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.pull_columns import restore_book
+from tideproof.experiment.state.environment_choice_state import EnvironmentChoiceState
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pull_counter import PullCounter
@@ -75,6 +76,8 @@ class State:
         made, arms, tide = self.created, len(self.created.arms), self.book.tide
         sign = 1.0 if made.direction == "maximize" else -1.0
         horizon = None if self.open_ended else made.budget
+        if self.settings.chooses_environments:
+            return EnvironmentChoiceState(self.spec, arms, made.seed, sign, self.settings)
         if tide in ("hidden", "both"):
             return HiddenTideState(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)
         if self.spec.policy.tide in NOISE_MODELS:
@@ -200,6 +203,32 @@ class State:
         self._record(event)
         return event
 
+    def ask_pairs(self, n: int, at: float, by: str | None) -> e.AskedPairs | None:
+        """Let the policy choose the arms and the environments of the next `n` pulls, and record these pulls.
+
+        If it chooses fewer, record none and return None.
+        """
+        pairs = self.choose_pairs(n)
+        if len(pairs) < n:
+            return None
+        arms, environments = zip(*pairs, strict=True)
+        event = e.AskedPairs(at, by, arms, environments)
+        self.add(event)
+        return event
+
+    def choose_pairs(self, n: int) -> list[tuple[int, int]]:
+        """Return the arms and the environments that the policy would choose for the next `n` pulls.
+
+        There are fewer if it stops or if no pair is left.
+        """
+        state = cast(EnvironmentChoiceState, self.policy_state)
+        return self.read(lambda: state.choose_pairs(n, self.book.budget))
+
+    def estimated_means(self) -> dict[str, float]:
+        """Return the estimated mean of each active arm with a score; the policy must choose environments."""
+        state = cast(EnvironmentChoiceState, self.policy_state)
+        return {self.book.arms[arm]: mean for arm, mean in self.read(state.estimates).items()}
+
     def choose_arms(self, label: Label, n: int) -> tuple[int, ...]:
         """Return the arms that the policy would choose for the next `n` pulls, fewer if it stops."""
         return tuple(self.read(lambda: self.policy_state.choose(label, n, len(self.book.pulls), self.play())))
@@ -233,6 +262,13 @@ class State:
         for arm in event.arms:
             self.policy_state.expect(row, arm)
         self.book.ask(event.arms, event.label, event.at, event.unit)
+
+    def _apply_asked_pairs(self, event: e.AskedPairs) -> None:
+        labels = self.settings.environments or ()
+        for arm, environment in zip(event.arms, event.environments, strict=True):
+            label = labels[environment]
+            self.policy_state.expect(self.policy_state.environments.row(label), arm)
+            self.book.ask((arm,), label, event.at, None)
 
     def _apply_told(self, event: e.Told) -> None:
         for number, reward in zip(event.pulls, event.rewards, strict=True):
@@ -318,7 +354,10 @@ class State:
     def _remove(self, number: int, status: PullStatus) -> None:
         pull = self.book.pulls[number]
         self.book.settle(number, status)
-        self.policy_state.forget(pull.environment, self.book.arms.index(pull.arm))
+        arm = self.book.arms.index(pull.arm)
+        self.policy_state.forget(pull.environment, arm)
+        if status == PullStatus.CANCELLED:
+            self.policy_state.exclude(pull.environment, arm)
 
     def _apply_corrected(self, event: e.Corrected) -> None:
         if self.book.status[event.pull] == PullStatus.PENDING:  # its window is still open
@@ -409,6 +448,7 @@ class State:
         e.Opened: _apply_opened,
         e.Unlabelled: _apply_unlabelled,
         e.Asked: _apply_asked,
+        e.AskedPairs: _apply_asked_pairs,
         e.Told: _apply_told,
         e.Summarised: _apply_summarised,
         e.Added: _apply_added,

@@ -218,6 +218,9 @@ class PolicyState(SavedFields):
         if arm in self.rewards.arm_index:
             self.pending.note_counts(row)
 
+    def exclude(self, label: Label, arm: int) -> None:
+        """Do nothing after a pull was cancelled: the arm may be played in the environment again."""
+
     def set_params(self, params: Any) -> None:
         """Change the parameters of the policy, such as the number of rewards for which it plans."""
         if params != self.rewards.params:

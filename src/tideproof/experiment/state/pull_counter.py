@@ -40,6 +40,9 @@ class PullCounter:
         """Decrease the number of pending pulls by one after a cancellation."""
         self.take(label, arm, 0, 0.0, 0.0, 1)
 
+    def exclude(self, label: Label, arm: int) -> None:
+        """Do nothing: which pairs may be asked for again is part of the statistics."""
+
     def make_ready(self) -> None:
         """Do nothing: there is no design matrix to update."""
 

@@ -23,6 +23,8 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.experiment.state.ratio_odds_fit import RescaledFit
+from tideproof.experiment.stopping.race_rule import RaceStopRule, race_rule_of
+from tideproof.experiment.stopping.stop_check import StopCheck
 from tideproof.kernels.choose.leader_lead import (
     MINIMUM_FREEDOM,
     is_leader_significant,
@@ -48,17 +50,6 @@ PROVEN_SHARE = 0.2  # share of the error probability that the proven rule has, i
 _HOPE, _WORTH = 0.5, 0.7
 _PROVEN_PROMISE = "a theorem bounds the error rate, however often the rule is checked"
 _ROWS_PER_REWARD = 1000  # a costly check waits for one more reward per so many environments
-
-
-class StopCheck(NamedTuple):
-    """Result of one evaluation of a stopping rule: the arm found to be the best, or None.
-
-    It also has the name of the rule. `costly` says whether the check read all rewards or all environments.
-    """
-
-    arm: int | None
-    rule: str
-    costly: bool = False
 
 
 class StopRule(NamedTuple):
@@ -238,9 +229,11 @@ def _rescaled_lead(found: RescaledFit, sign: float) -> float:
 # -- options of an experiment
 
 
-def rule_of(created: e.Created) -> StopRule | None:
+def rule_of(created: e.Created) -> StopRule | RaceStopRule | None:
     """Return the stopping rule that was set when the experiment was created, or None."""
     settings = settings_of(created)
+    if settings.chooses_environments:
+        return race_rule_of(settings)
     if settings.confidence is None or settings.rule is None:
         return None
     normal = REWARD_KINDS[settings.rewards].normal

@@ -31,13 +31,14 @@ Reporter = Annotated[Key, needs(Right.REPORT)]
 @router.post("/ask", summary="Ask for the next pulls")
 async def ask(
     name: str, body: m.AskBody, request: Request, key: Reporter, once: IdempotencyKey = None
-) -> m.Pulls:
+) -> m.AssignedPulls:
     """Assign arms and return the new pulls. The choice of arms uses all rewards recorded so far."""
     given = body.model_dump(exclude={"by"}, exclude_none=True)
-    found = await run_command(
-        service_of(request), key, name, once, "ask", by=author_of(key, body.by), **given
-    )
-    return _pulls(found if isinstance(found, list) else [found])
+    service = service_of(request)
+    found = await run_command(service, key, name, once, "ask", by=author_of(key, body.by), **given)
+    run = await service.call(lambda: service.experiments.get(name))
+    pulls = _pulls(found if isinstance(found, list) else [found]).pulls
+    return m.AssignedPulls(pulls=pulls, chosen=run.internals.state.settings.chooses_environments)
 
 
 @router.post("/tell", summary="Record rewards", status_code=204)

@@ -13,7 +13,9 @@ from tideproof.experiment.reward_kinds import Rewards
 from tideproof.experiment.settings import Rule, Tide
 from tideproof.serve.schemas.field_types import (
     ARMS,
+    ENVIRONMENTS,
     By,
+    Label,
     Name,
     Number,
     RequestBody,
@@ -64,7 +66,7 @@ class ExperimentBody(RequestBody):
         Field(
             description="Stopping rule for `confidence`. `calibrated`: its error rate was calibrated by "
             "simulation. `proven`: a theorem bounds its error rate for normal rewards, but it needs about "
-            "twice as many pulls. null means `calibrated`."
+            "twice as many pulls. null means `calibrated`, with `environments` `proven`."
         ),
     ] = None
     seed: Annotated[
@@ -153,6 +155,22 @@ class ExperimentBody(RequestBody):
         Field(
             description="Arm that visitors of a feature flag get if they are not in the experiment, for "
             "example because the budget is used up. null means the default in the calling code."
+        ),
+    ] = None
+    environments: Annotated[
+        list[Label] | None,
+        Field(
+            max_length=ENVIRONMENTS,
+            description="A fixed set of environments, such as test items, from which the policy chooses: a "
+            "pull has an arm and an environment, and each pair is assigned at most once. null means that "
+            "each ask names its environment.",
+        ),
+    ] = None
+    tolerance: Annotated[
+        Number | None,
+        Field(
+            description="With `environments` and `confidence`, a difference of means that does not matter. "
+            "null means 0."
         ),
     ] = None
 
@@ -405,6 +423,7 @@ EVENT_KINDS = {
     "Opened": "another process opened the experiment",
     "Unlabelled": "the first request for a pull had no environment, so shifts are estimated from the rewards",
     "Asked": "pulls were assigned",
+    "AskedPairs": "pulls were assigned, of which the policy chose the environments",
     "Told": "rewards of pulls were recorded",
     "Added": "rewards were added to the total rewards of units",
     "Shared": "the shares of the next pulls were computed",

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 MANY = 10_000  # maximum number of pulls, rewards or events in one request or response
 ARMS = 200  # maximum number of arms
+ENVIRONMENTS = 100_000  # maximum number of environments from which a policy chooses
 WHOLE = 2**53  # largest integer that every JSON parser represents exactly
 
 NAME = r"^[^/\x00-\x1f\x7f]+$"

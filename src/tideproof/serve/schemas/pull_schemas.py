@@ -59,6 +59,12 @@ class Pulls(BaseModel):
     pulls: list[PullInfo]
 
 
+class AssignedPulls(Pulls):
+    """New pulls, in the order in which they were assigned."""
+
+    chosen: bool = Field(description="Whether the policy chose their environments.")
+
+
 class PullList(Pulls):
     """One page of pending pulls."""
 
