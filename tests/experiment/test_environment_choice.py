@@ -187,7 +187,7 @@ def test_pulls_that_must_be_answered_first_are_named():
 )
 def test_invalid_options_are_refused(options, message):
     if isinstance(options.get("environments"), range):
-        from tideproof.experiment import environment_options
+        from tideproof.experiment.options import environment_options
 
         options, message = {"environments": range(3)}, "3 environments are 6 pairs; at most 5"
         with pytest.MonkeyPatch.context() as patch:

@@ -10,9 +10,9 @@ from experiments import ARMS, drive, experiment, replace_kernels, saved_state
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import Lease, checked_lease
 from tideproof.experiment.lookahead import STEPS
+from tideproof.experiment.options.share_bounds import checked_bounds
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards
 from tideproof.experiment.settings import Rule
-from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import snapshot
 from tideproof.experiment.snapshots.experiment_file import rebuild_state
 from tideproof.experiment.state import recorded_rewards

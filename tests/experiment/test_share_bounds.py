@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from experiments import live_book, replay, saved_numbers
-from tideproof.experiment.share_bounds import ShareBounds, checked_bounds
+from tideproof.experiment.options.share_bounds import ShareBounds, checked_bounds
 
 ARMS = ["A", "B", "C", "D"]
 

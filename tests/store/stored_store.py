@@ -10,8 +10,8 @@ import psycopg
 import tideproof as tp
 from store.servers import Server
 from store.stores import check_refold
-from tideproof.store import postgres_schema
 from tideproof.store.backend import SCHEMA_VERSION
+from tideproof.store.postgres import postgres_schema
 
 SQLITE_FILE = Path(__file__).parent / f"schema_{SCHEMA_VERSION}.db"
 POSTGRES_SQL = Path(__file__).parent / f"schema_{SCHEMA_VERSION}.sql"

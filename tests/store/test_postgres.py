@@ -12,9 +12,10 @@ import tideproof as tp
 from store.client_processes import check_acknowledged, lines_of, start
 from store.stored_store import check, restore
 from store.stores import ARMS, check_refold, database_of, log_of, memory_of, opened, play, run_sql
-from tideproof.store import log_replay, postgres_errors, postgres_pool
+from tideproof.store import log_replay
 from tideproof.store.backend import ConnectionLost
 from tideproof.store.group_commit import CommitGroup
+from tideproof.store.postgres import postgres_errors, postgres_pool
 from tideproof.store.store_urls import open_backend
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import tideproof as tp
 from store.stores import ARMS, check_refold, in_threads, log_of, opened, play
-from tideproof.store import postgres_pool
-from tideproof.store.postgres_connection import PostgresConnection
+from tideproof.store.postgres import postgres_pool
+from tideproof.store.postgres.postgres_connection import PostgresConnection
 from tideproof.store.store_urls import open_backend
 
 

@@ -9,10 +9,10 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_
 from tideproof.errors import Finished, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import locked, writes_events
+from tideproof.experiment.options.tide_options import date_in, label_of
 from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
 from tideproof.experiment.queries import QueryMethods
 from tideproof.experiment.recommendation_text import selection_text, shipping_text
-from tideproof.experiment.tide_options import date_in, label_of
 from tideproof.experiment.unit_assignments import (
     arm_at,
     batch_size,

@@ -16,23 +16,26 @@ from tideproof import checks
 from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_list, require_whole_number
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.asks import AskMethods
-from tideproof.experiment.environment_options import environment_choice_options, environment_choice_policy
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.internal_interface import ExperimentInternals
 from tideproof.experiment.leases import checked_lease, with_visitor_times
 from tideproof.experiment.lifecycle import ControlMethods, checked_arms, checked_control
 from tideproof.experiment.locking import ExperimentBase, locked, now, writes_events
-from tideproof.experiment.policy_prefixes import separate_policy
+from tideproof.experiment.options.environment_options import (
+    environment_choice_options,
+    environment_choice_policy,
+)
+from tideproof.experiment.options.policy_prefixes import separate_policy
+from tideproof.experiment.options.share_bounds import checked_bounds
+from tideproof.experiment.options.tide_options import checked_tide, checked_zone
 from tideproof.experiment.pull import Label, new_session
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards, checked_rewards, checked_scale
 from tideproof.experiment.settings import ExperimentSettings, Rule, Tide, to_stored_names
-from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import checked_rule
 from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
-from tideproof.experiment.tide_options import checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.table import render_notebook_html

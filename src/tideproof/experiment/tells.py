@@ -11,11 +11,11 @@ from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list
 from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import ExperimentBase, writes_events
+from tideproof.experiment.options.tide_options import check_labelled
 from tideproof.experiment.pull import Label, Pull, PullStatus, checked_label
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.pulls_book import Book, Summary
-from tideproof.experiment.tide_options import check_labelled
 from tideproof.experiment.unit_assignments import hash_outcome_key
 from tideproof.experiment.warm_start import cells_before
 from tideproof.text import join_names

@@ -10,7 +10,7 @@ from typing import Any
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.leases import with_visitor_times
-from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.options.policy_prefixes import separate_options
 from tideproof.experiment.read_model import ExperimentStatus
 from tideproof.serve.problem_details import Problem
 from tideproof.store.backend import Backend, ExperimentListing, ExperimentLog, LogEntry, StoredAnswer

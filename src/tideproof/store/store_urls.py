@@ -20,8 +20,8 @@ from tideproof.text import public_url
 # Module that opens a store, by the scheme of the URL
 SCHEMES = {
     "sqlite": "tideproof.store.sqlite_backend",
-    "postgresql": "tideproof.store.postgres_backend",
-    "postgres": "tideproof.store.postgres_backend",
+    "postgresql": "tideproof.store.postgres.postgres_backend",
+    "postgres": "tideproof.store.postgres.postgres_backend",
 }
 
 _SHARED_DRIVES = {

@@ -15,7 +15,7 @@ from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.leases import with_visitor_times
 from tideproof.experiment.lifecycle import checked_arms
-from tideproof.experiment.policy_prefixes import separate_options
+from tideproof.experiment.options.policy_prefixes import separate_options
 from tideproof.experiment.snapshots.experiment_file import policy_from_description, unregistered
 from tideproof.experiment.snapshots.snapshot import code_fingerprint
 from tideproof.store import hash_chain

@@ -9,10 +9,11 @@ from typing import Any, get_args
 from tideproof import checks
 from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_whole_number
 from tideproof.errors import InputError
-from tideproof.experiment.environment_options import checked_environments
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.lifecycle import checked_arms, checked_control
+from tideproof.experiment.options.environment_options import checked_environments
+from tideproof.experiment.options.tide_options import checked_option, checked_zone
 from tideproof.experiment.pull import PullStatus
 from tideproof.experiment.reward_kinds import checked_rewards
 from tideproof.experiment.settings import settings_of
@@ -20,7 +21,6 @@ from tideproof.experiment.state.environment_choice_state import EnvironmentChoic
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
 from tideproof.experiment.tells import WIDEST, checked_limits
-from tideproof.experiment.tide_options import checked_option, checked_zone
 from tideproof.policies.stopping_policy import STOPPING_RULES
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.text import join_names

@@ -15,7 +15,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, TideproofError, UnknownName
 from tideproof.experiment.events import event_records
 from tideproof.experiment.events.event_validation import check_event, checked_created
-from tideproof.experiment.policy_prefixes import separate_policy
+from tideproof.experiment.options.policy_prefixes import separate_policy
 from tideproof.experiment.snapshots.snapshot import restore_from_snapshot
 from tideproof.experiment.state.experiment_state import State
 from tideproof.files import read_text, require_path, write_text_atomically

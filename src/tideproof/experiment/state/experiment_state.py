@@ -14,10 +14,10 @@ from typing import Any, ClassVar, TypeVar, cast
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_log import EventLog
+from tideproof.experiment.options.share_bounds import checked_bounds
 from tideproof.experiment.pull import Label, PullStatus
 from tideproof.experiment.reward_kinds import REWARD_KINDS
 from tideproof.experiment.settings import settings_of
-from tideproof.experiment.share_bounds import checked_bounds
 from tideproof.experiment.snapshots.pull_columns import restore_book
 from tideproof.experiment.state.environment_choice_state import EnvironmentChoiceState
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState

@@ -14,10 +14,10 @@ from tideproof.analysis.words.fit_text import ADAPTIVE
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
+from tideproof.experiment.options.tide_options import allowed_for
 from tideproof.experiment.read_model import ExperimentStatus, ReadModel
 from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.experiment.stopping.stop_progress import StopProgress, read_stop_progress
-from tideproof.experiment.tide_options import allowed_for
 from tideproof.report.event_text import describe_events
 from tideproof.report.experiment_report import decision_sentences, experiment_verdict
 from tideproof.report.hidden_tide_report import TIDE_LEGEND, OrderedRewards, tide_card, tide_columns

@@ -17,9 +17,9 @@ from tideproof.store.backend import (
     ConnectionLost,
     check_schema_version,
 )
-from tideproof.store.postgres_errors import explain_error, is_stopping, one_line
-from tideproof.store.postgres_pool import shared_pool
-from tideproof.store.postgres_schema import LOCK, TABLES
+from tideproof.store.postgres.postgres_errors import explain_error, is_stopping, one_line
+from tideproof.store.postgres.postgres_pool import shared_pool
+from tideproof.store.postgres.postgres_schema import LOCK, TABLES
 from tideproof.text import public_url
 
 try:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tideproof.errors import InputError
+from tideproof.experiment.options.tide_options import allowed_for, checked_name
 from tideproof.experiment.settings import Tide
-from tideproof.experiment.tide_options import allowed_for, checked_name
 from tideproof.policies.policy_registry import Chosen, as_policy, policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, TIDE_PREFIXES

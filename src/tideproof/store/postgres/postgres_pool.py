@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from tideproof.errors import InputError, MissingExtra, StoreError
-from tideproof.store.postgres_errors import PATIENCE, explain_error, is_loss, one_line
+from tideproof.store.postgres.postgres_errors import PATIENCE, explain_error, is_loss, one_line
 
 try:
     import psycopg

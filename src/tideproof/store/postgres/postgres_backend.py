@@ -23,8 +23,8 @@ from tideproof.store.backend import (
     snapshot_digest,
 )
 from tideproof.store.hash_chain import NONCE
-from tideproof.store.postgres_connection import PostgresConnection
-from tideproof.store.postgres_schema import TRIGGERS
+from tideproof.store.postgres.postgres_connection import PostgresConnection
+from tideproof.store.postgres.postgres_schema import TRIGGERS
 from tideproof.store.service_tables import WEBHOOK_TABLES
 
 _MANY = 1000  # rows in one statement

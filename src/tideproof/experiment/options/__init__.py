@@ -1,0 +1,1 @@
+"""Options of an experiment: models of the tide, a set of environments, shares, and prefixes of policies."""

@@ -1,0 +1,1 @@
+"""Experiments in PostgreSQL: connections, their pool, tables and errors."""
