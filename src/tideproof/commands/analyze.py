@@ -113,9 +113,7 @@ def analyze_command(
     ] = False,
     looks: Annotated[
         float | None,
-        _statistic(
-            "Planned number of looks (above).", metavar="NUMBER", parser=parse_number
-        ),
+        _statistic("Planned number of looks (above).", metavar="NUMBER", parser=parse_number),
     ] = None,
     look: Annotated[
         float | None, _statistic("Which of them this is, from 1.", metavar="NUMBER", parser=parse_number)
@@ -124,9 +122,7 @@ def analyze_command(
     past_looks: Annotated[
         str | None, _statistic("Looks made before, such as 1,2,4.", metavar="NUMBERS")
     ] = None,
-    look_file: Annotated[
-        Path | None, _statistic("File of the plan and its looks.", metavar="PATH")
-    ] = None,
+    look_file: Annotated[Path | None, _statistic("File of the plan and its looks.", metavar="PATH")] = None,
     about: Annotated[str, _choice("similar or these environments (above).")] = "similar",
     robust: Annotated[
         str | None, _statistic("'cells' excludes outlying arm-environment pairs.", metavar="cells")

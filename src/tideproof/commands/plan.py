@@ -50,9 +50,7 @@ def plan_command(
     lift: Annotated[
         float | None, number_option("Relative lift over the other arms: 0.1 means 10 %.", "Conversions")
     ] = None,
-    looks: Annotated[
-        int | None, whole_option("Costs of so many planned looks.", "Test")
-    ] = None,
+    looks: Annotated[int | None, whole_option("Costs of so many planned looks.", "Test")] = None,
     log: Annotated[
         str | None,
         typer.Option(
