@@ -111,7 +111,10 @@ def test_logs_and_experiments_name_separate_groups_alike():
 def test_the_name_of_a_confidence_level():
     assert words.level_text(0.95 ** (1 / 3)) == "98.3048 %"
     assert words.level_text(0.9999999, words.STOP_DIGITS) == "99.99999 %"
-    assert words.interval_name(0.9, anytime=True) == "90 % confidence interval, valid at every inspection"
+    assert (
+        words.interval_name(0.9, words.validity_text(True))
+        == "90 % confidence interval, valid at every inspection"
+    )
 
 
 @pytest.mark.parametrize(

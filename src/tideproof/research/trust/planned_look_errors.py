@@ -124,7 +124,8 @@ class PlannedErrors(NamedTuple):
 
     Attributes
     ----------
-    announced : whether some look named a wrong winner, or a winner among equal arms.
+    announced : whether some look named a wrong winner, or a winner among equal arms. If winners are about
+        similar environments, those of the observed ones do not count.
     missed : whether at some look an interval of a pair, or of an arm against the best other one, missed the
         truth.
     """
@@ -150,7 +151,8 @@ def look_as_planned(setting: PlannedSetting, number: int) -> PlannedErrors:
         if decision.standing == "not_comparable":
             continue
         wrong = best.size > 1 or decision.best != best[0]
-        announced |= decision.names_winner and wrong
+        named = decision.names_winner if setting.about == "these" else decision.standing == "winner"
+        announced |= named and wrong
         missed = missed or misses_truth(fit, part)
     return PlannedErrors(announced, missed)
 

@@ -221,7 +221,7 @@ def effective_pairs(k: int) -> Callable[[float], float]:
 
     >>> count = effective_pairs(10)
     >>> round(count(2.0), 1), round(count(3.16), 1), round(count(8.0), 1)
-    (13.3, 31.4, 44.8)
+    (13.2, 32.0, 45.0)
     """
     from scipy.special import log_ndtr, ndtr
 

@@ -82,7 +82,7 @@ def find_look_levels(spending: SpendingName, shares: Floats, information: Floats
     >>> share = np.arange(1, 6) / 14
     >>> found = find_look_levels("pocock", share, share / share[-1])
     >>> round(found.bound_at(0.05), 2), round(found.level_of(found.bound_at(0.05)), 6)
-    (2.63, 0.05)
+    (2.62, 0.05)
     """
     rising = np.maximum.accumulate(np.clip(information, 0.0, 1.0))
     tested = rising > _NO_INFORMATION
