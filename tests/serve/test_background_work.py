@@ -204,6 +204,11 @@ class Cache:
         del self.times[name]
 
 
+def sweeping():
+    """Return the running threads that delete experiments."""
+    return [thread for thread in threading.enumerate() if thread.name == "retention"]
+
+
 def test_what_was_archived_long_enough_ago_is_deleted():
     cache = Cache({"old": 0.0, "locked": 0.0, "new": 1.0, "running": None})
     sweeper = RetentionSweeper(cache, 2.0)
@@ -232,22 +237,21 @@ def test_the_thread_survives_an_error_and_ends_when_it_is_stopped(monkeypatch, c
 
     monkeypatch.setattr(cache, "list_experiments", list_experiments)
     sweeper = RetentionSweeper(cache, 1.0)
-    before = threading.active_count()
     for _ in range(2):  # it can be started again
         cache.asked.clear()
         sweeper.start()
         assert cache.asked.wait(20.0)
+        assert len(sweeping()) == 1
         sweeper.stop()
-        assert threading.active_count() == before
+        assert sweeping() == []
     assert cache.times == {}
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
 def test_without_a_retention_time_no_thread_runs():
-    cache, before = Cache({"old": 0.0}), threading.active_count()
-    sweeper = RetentionSweeper(cache, 0.0)
+    sweeper = RetentionSweeper(Cache({"old": 0.0}), 0.0)
     sweeper.start()
-    assert threading.active_count() == before
+    assert sweeping() == []
     sweeper.stop()
 
 
