@@ -13,8 +13,7 @@ from tideproof.commands.command_list import COMMANDS
 
 # The sub-package that defines a name decides on which page the name appears.
 PARTS = {
-    "logs": ("Logs: fit and friends", ("analysis", "evaluations", "table")),
-    "logs": ("Logs: fit and friends", ("analysis", "stats", "table")),
+    "logs": ("Logs: fit and friends", ("analysis", "evaluations", "stats", "table")),
     "live": ("Live tests: Experiment", ("experiment", "store", "remote")),
     "races": ("Races: bench", ("races",)),
     "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds", "research")),

@@ -86,8 +86,8 @@ def bench_command(
       if each command is one thread that computes
     * --gate 2% tests whether a command is more than 2 % slower than the first one
     * --compare takes result files of two programs, such as base.json head.json, which were measured before
-    * --rule betting (default) holds for any noise; calibrated assumes normal noise and needs fewer runs of
-      commands that take many seconds
+    * --rule betting (default) calls one of two identical commands faster in 5 % of races at most, whatever the
+      noise; calibrated assumes normal noise and needs fewer runs of commands that take many seconds
     """
     for path in (export_json, export_markdown):
         check_writable(path)
@@ -187,9 +187,9 @@ COMMAND = Command(
     bench_command,
     EXITS,
     examples=(
-        "tideproof bench './old --fast' './new --fast' --name old --name new",
+        "tideproof bench './old input' './new input' --name old --name new",
         "tideproof bench ./base ./head --gate 2% --export-markdown summary.md",
-        "tideproof bench 'sort --parallel={n} big' --parameter-list n=1,2,4",
+        "tideproof bench 'xz -{n} -c big' --parameter-list n=1,4,9 --time cpu",
     ),
     hint="--export-json times.json keeps all times; tideproof analyze reads such files",
 )

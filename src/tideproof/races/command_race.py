@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tideproof.errors import CommandFailed
 from tideproof.races.calibrated_race import new_race
@@ -53,4 +53,5 @@ def race_commands(
     ) as contestants:
         race = new_race(contestants, options)
         race.run(observer)
-    return collect_result(race, memory_floor()), race.failure
+    parameters = {command.name: command.parameters for command in commands if command.parameters}
+    return replace(collect_result(race, memory_floor()), parameters=parameters), race.failure

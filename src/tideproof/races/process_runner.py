@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Timer
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from tideproof.errors import CommandFailed, InputError
 
@@ -127,19 +127,19 @@ class ProcessRunner:
             )
         except (OSError, ValueError) as error:
             raise CommandFailed(_start_failure(name, arguments[0], error)) from None
-        ended = False
         try:
-            ended = self._wait(process, self._timeout)
-            if not ended:
+            found = self._wait(process, self._timeout)
+            wall = clock() - begin
+            if found is None:
                 raise CommandFailed(
                     f"{name}: killed because it was still running after {self._timeout:g} s, the --timeout"
                 )
-            _, status, used = os.wait4(process, 0)
-            wall = clock() - begin
         except BaseException:
             _kill_group(process)
-            os.waitpid(process, 0)
+            with suppress(ChildProcessError):  # it was waited for
+                os.waitpid(process, 0)
             raise
+        status, used = found
         _kill_group(process)
         return Measurement(
             wall,
@@ -189,18 +189,20 @@ def _start_failure(name: str, program: str, error: OSError | ValueError) -> str:
     return f"{label}cannot run {program!r}: {reason}"
 
 
-def _wait_by_descriptor(process: int, timeout: float) -> bool:
-    """Wait until a process has ended, and return False if it is still running after `timeout` seconds."""
+def _wait_by_descriptor(process: int, timeout: float) -> tuple[int, Any] | None:
+    """Wait for a process, and return its status and usage; None if it is still running after the timeout."""
     descriptor = os.pidfd_open(process)
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(1000.0 * timeout))
+        if not poll.poll(1000.0 * timeout):
+            return None
     finally:
         os.close(descriptor)
+    return os.wait4(process, 0)[1:]
 
 
-def _wait_with_timer(process: int, timeout: float) -> bool:
+def _wait_with_timer(process: int, timeout: float) -> tuple[int, Any] | None:
     """Wait as `_wait_by_descriptor` does, on systems without descriptors of processes."""
     late: list[bool] = []
 
@@ -212,10 +214,10 @@ def _wait_with_timer(process: int, timeout: float) -> bool:
     timer.daemon = True
     timer.start()
     try:
-        os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+        _, status, used = os.wait4(process, 0)
     finally:
         timer.cancel()
-    return not late
+    return None if late else (status, used)
 
 
 def _kill_group(process: int) -> None:

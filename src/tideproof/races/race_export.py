@@ -46,6 +46,8 @@ def _command_json(result: RaceResult, name: str) -> dict[str, Any]:
     runs = result.times(name)
     times = runs["wall"]
     summary: dict[str, Any] = {"command": name}
+    if name in result.parameters:
+        summary["parameters"] = result.parameters[name]
     if times:
         summary |= {
             "mean": statistics.fmean(times),

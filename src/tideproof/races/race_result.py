@@ -38,6 +38,7 @@ class RaceResult:
     warmup : the runs that do not count.
     rounds, seconds : rounds and duration of the race without its warm-up.
     end : "decided", or why the race ended before: "max_time", "max_rounds", "interrupted" or "failed".
+    parameters : the values of the parameters of each command, by its name.
     memory_floor : peaks of memory up to this number of bytes cannot be measured.
     """
 
@@ -54,6 +55,7 @@ class RaceResult:
     seconds: float
     end: EndOfRace
     memory_floor: int = 0
+    parameters: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def sentence(self) -> str:
