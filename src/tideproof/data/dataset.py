@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlsplit
 from tideproof.data.column_spec import ColumnSpec
 from tideproof.data.group_by_sql import Progress
 from tideproof.data.sources.array_columns import cells_from_columns, column_quantile
-from tideproof.data.sources.benchmark_results import find_benchmark_results, open_benchmark_results
 from tideproof.data.time_ordered_rows import TimeOrderedRows, order_columns
 from tideproof.errors import InputError
 from tideproof.files import is_store_open
@@ -170,8 +169,11 @@ def open_source(source: str, table: str | None = None) -> AbstractContextManager
         from tideproof.data.sources.excel import open_excel
 
         return open_excel(path, table)
-    if table is None and (results := find_benchmark_results(path)) is not None:
-        return open_benchmark_results(results)
+    if table is None and kind == ".json":
+        from tideproof.data.sources.benchmark_results import find_benchmark_results, open_benchmark_results
+
+        if (results := find_benchmark_results(path)) is not None:
+            return open_benchmark_results(results)
     if table is not None:
         raise InputError(f"table is for databases and Excel files only, not for {source!r}; leave it out")
     from tideproof.data.sources.duckdb_files import open_files

@@ -74,7 +74,7 @@ class AskMethods(QueryMethods):
             If the budget has fewer pulls left, if the policy has stopped, or if the experiment is paused,
             stopped or complete.
         """
-        if self._state.settings.chooses_environments:
+        if self._state.settings.environments is not None:
             self._check_pair_ask(environment, unit)
             return self._ask_pairs(n, by)
         environment = self._today() if environment is None else environment
@@ -206,7 +206,7 @@ class AskMethods(QueryMethods):
 
     @locked
     def _lookahead(self, environment: Label | None, n: int | None) -> Any:
-        if self._state.settings.chooses_environments:
+        if self._state.settings.environments is not None:
             raise InputError(
                 "shares are not available: the policy of this experiment chooses the environment of each "
                 "pull "

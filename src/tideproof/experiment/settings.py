@@ -56,11 +56,6 @@ class ExperimentSettings:
     tolerance: float = 0.0
 
     @property
-    def chooses_environments(self) -> bool:
-        """Whether the policy chooses the environment of each pull from a fixed set."""
-        return self.environments is not None
-
-    @property
     def has_window(self) -> bool:
         """Whether the experiment counts every reward only after a fixed waiting time."""
         return REWARD_KINDS[self.rewards].binary and self.lease is not None
@@ -69,7 +64,7 @@ class ExperimentSettings:
     def has_normal_rule(self) -> bool:
         """Whether the experiment has a stopping rule that assumes normally distributed rewards."""
         normal = REWARD_KINDS[self.rewards].normal
-        return self.confidence is not None and normal and not self.chooses_environments
+        return self.confidence is not None and normal and self.environments is None
 
 
 def settings_of(created: Created) -> ExperimentSettings:

@@ -177,7 +177,7 @@ class TellMethods(ExperimentBase):
         return mean, spread
 
     def _check_accepts_summaries(self, what: str) -> None:
-        if self._state.settings.chooses_environments:
+        if self._state.settings.environments is not None:
             raise InputError(
                 f"{what} is not accepted, because the policy of this experiment asks each pair of an arm "
                 f"and an "

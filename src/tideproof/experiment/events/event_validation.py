@@ -77,7 +77,7 @@ def _check_unlabelled(state: State, event: e.Unlabelled) -> None:
 
 def _check_asked(state: State, event: e.Asked) -> None:
     active = state.book.active
-    _require(not state.settings.chooses_environments, event)
+    _require(state.settings.environments is None, event)
     _require(bool(event.arms) and all(arm in active for arm in event.arms), event)
     _require(event.unit is None or len(event.arms) == 1, event)
 
@@ -122,7 +122,7 @@ def _check_summarised(state: State, event: e.Summarised) -> None:
     _require(0.0 <= event.variance <= WIDEST, event)
     _require(event.key is None or event.key not in state.book.keyed, event)
     _require(state.book.tide not in ("hidden", "both"), event)
-    _require(not state.settings.chooses_environments, event)
+    _require(state.settings.environments is None, event)
     _check_rewards(event, (event.mean,))
 
 
@@ -198,7 +198,7 @@ def _check_extended(state: State, event: e.Extended) -> None:
 
 def _check_warmed(state: State, event: e.Warmed) -> None:
     _require(state.book.tide not in ("hidden", "both"), event)
-    _require(not state.settings.chooses_environments, event)
+    _require(state.settings.environments is None, event)
     for arm, _, n, mean, squares in event.cells:
         _require(0 <= arm < len(state.book.arms) and 1 <= n <= LARGEST_EXACT_INTEGER, event)
         _require(squares >= 0.0, event)

@@ -76,7 +76,7 @@ class State:
         made, arms, tide = self.created, len(self.created.arms), self.book.tide
         sign = 1.0 if made.direction == "maximize" else -1.0
         horizon = None if self.open_ended else made.budget
-        if self.settings.chooses_environments:
+        if self.settings.environments is not None:
             return EnvironmentChoiceState(self.spec, arms, made.seed, sign, self.settings)
         if tide in ("hidden", "both"):
             return HiddenTideState(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)

@@ -232,7 +232,7 @@ def _rescaled_lead(found: RescaledFit, sign: float) -> float:
 def rule_of(created: e.Created) -> StopRule | RaceStopRule | None:
     """Return the stopping rule that was set when the experiment was created, or None."""
     settings = settings_of(created)
-    if settings.chooses_environments:
+    if settings.environments is not None:
         return race_rule_of(settings)
     if settings.confidence is None or settings.rule is None:
         return None

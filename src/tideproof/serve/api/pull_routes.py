@@ -38,7 +38,7 @@ async def ask(
     found = await run_command(service, key, name, once, "ask", by=author_of(key, body.by), **given)
     run = await service.call(lambda: service.experiments.get(name))
     pulls = _pulls(found if isinstance(found, list) else [found]).pulls
-    return m.AssignedPulls(pulls=pulls, chosen=run.internals.state.settings.chooses_environments)
+    return m.AssignedPulls(pulls=pulls, chosen=run.internals.state.settings.environments is not None)
 
 
 @router.post("/tell", summary="Record rewards", status_code=204)
