@@ -42,7 +42,7 @@ def _command_hints(result: RaceResult, name: str) -> list[str]:
     first = [row["wall"] for row in result.warmup if row["command"] == name][:1] or wall[:1]
     found = []
     if median < _SHORT and result.memory_floor:
-        found.append(f"{name} takes {1e3 * median:.2g} ms, of which starting a process takes about 1 ms")
+        found.append(f"{name} takes {1e3 * median:.2g} ms, of which starting a process takes about 0.5 ms")
     if first[0] > _SLOW_START * median and first[0] > _SHORT:
         counted = "warm-up runs do not count" if result.options.warmup else "--warmup leaves it out"
         found.append(
