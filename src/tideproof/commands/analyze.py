@@ -21,6 +21,17 @@ from tideproof.text import public_url
 if TYPE_CHECKING:
     from tideproof.analysis.log_options import ColumnOptions
 
+# No evaluation harness writes its logs in these formats.
+_TABLES = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".parquet",
+    ".xlsx",
+    ".db",
+    ".duckdb",
+    ".sqlite",
+)
 EXIT_CODES = {"winner": 0, "winner_on_these": 5, "open": 3, "not_comparable": 4}
 EXITS = {
     0: "one arm is the best at this confidence level",
@@ -253,14 +264,12 @@ def _open_files(
 
     Tables are evaluation logs only if the user says so.
     """
-    from tideproof.evaluations.log_reading import is_evaluation_log, read_evals
-
     named = [file.partition("=") for file in files]
     paths = [
         path if sign and not Path(file).exists() else file
         for file, (_, sign, path) in zip(files, named, strict=True)
     ]
-    if not (evals or is_evaluation_log(paths[0])):
+    if not (evals or _is_evaluation_log(paths[0])):
         given = {"--grader": grader, "--group": group, "--repeats": repeats}
         if used := [name for name, value in given.items() if value]:
             raise InputError(
@@ -272,6 +281,8 @@ def _open_files(
                 f"logs (for plain tables add --evals), or as a pattern in quotes, such as 'logs/*.csv'"
             )
         return files[0]
+    from tideproof.evaluations.log_reading import read_evals
+
     if not evals:
         return read_evals(_named_paths(files, paths), grader=grader, group=group, repeats=repeats)
     roles = {"model": columns.arm, "item": columns.environment, "score": columns.reward}
@@ -279,6 +290,15 @@ def _open_files(
     return read_evals(
         _named_paths(files, paths), grader=grader, group=group, repeats=repeats, columns=given_columns
     )
+
+
+def _is_evaluation_log(path: str) -> bool:
+    """Return whether a path holds evaluation logs; for tables, no reader is imported."""
+    if Path(path).suffix in _TABLES and not any(sign in path for sign in "*?["):
+        return False
+    from tideproof.evaluations.log_reading import is_evaluation_log
+
+    return is_evaluation_log(path)
 
 
 def _named_paths(files: list[str], paths: list[str]) -> Any:

@@ -17,7 +17,6 @@ import numpy as np
 
 from tideproof._version import __version__
 from tideproof.analysis import Fit
-from tideproof.analysis.quality_cost import quality_cost_panel
 from tideproof.analysis.words.analysis_report import FitReport
 from tideproof.analysis.words.fit_text import contrast_format, control_sentence, mean_format
 from tideproof.draw.colour_palette import chart_css, css
@@ -181,8 +180,12 @@ def cards(analysis: FitReport) -> Iterator[Card]:
         f"The cross is the raw mean, which includes the shifts.{green}{few}",
         draw_arms(arms_info(analysis), means_axis(fit)),
     )
-    if analysis.metrics is not None and (panel := quality_cost_panel(fit, analysis.metrics.fits)):
-        yield Card(*panel)
+    if analysis.metrics is not None:
+        from tideproof.analysis.quality_cost import quality_cost_panel
+
+        panel = quality_cost_panel(fit, analysis.metrics.fits)
+        if panel is not None:
+            yield Card(*panel)
     if hidden := hidden_tide_info(fit):
         jumps = " Dashed lines mark abrupt changes." if hidden.changes else ""
         yield Card(

@@ -6,10 +6,10 @@ as repeated samples of an item. All numbers are about environments like those ob
 
 The estimates are those of least squares. Let z_g be the sum of the residuals of cluster g by arm, times P.
 The estimated difference of two arms is, up to a constant, a sum over clusters of z_gi - z_gk, so the
-covariance of the arm effects is sum c_g z_g z_g', with the factors of `cluster_correction`. The share of a
+covariance of the arm effects is sum c_g z_g z_g', with the factors of `correct_for_leverage`. The share of a
 cluster in the information is that for an average contrast, trace(P L_g) / rank, with L_g the cluster's part
-of the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2 (terms that are independent inside a
-cluster, and equal).
+of the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2: the first part is for terms that are
+independent inside a cluster, the second for terms that are equal there.
 
 If two arms have almost the same 0/1 rewards, the few differences do not show how many there are elsewhere:
 without any, the standard error would be 0. So standard errors are at least those of four disagreements.
@@ -33,9 +33,9 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import BLOCK_NUMBERS, Cells, group_members, sum_by_index
+from tideproof.stats.pairs.between_environment_pairs import ClusterCorrection, correct_for_leverage
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, environment_shifts, raw_mean
 from tideproof.stats.solve.least_squares import Solution, cell_residuals
-from tideproof.stats.variance.cluster_correction import ClusterCorrection, correct_for_leverage
 from tideproof.text import join_labels
 
 FEWEST_CLUSTERS = 4  # Clusters that a statement about clusters like them needs.
