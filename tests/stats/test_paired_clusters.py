@@ -8,7 +8,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError
-from tideproof.stats.pairs.between_environment_pairs import correct_for_leverage
+from tideproof.stats.variance.cluster_correction import correct_for_leverage
 
 EXACT = 1e-10
 

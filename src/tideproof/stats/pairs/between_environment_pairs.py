@@ -4,21 +4,16 @@ The estimated effect of arm i minus that of arm k is, to first order, a sum over
 weighted residuals of their cells (`pair_tests` defines the weights). If environments are a sample of many,
 and in each of them the arms differ a little more or less than on average (interaction), then the u_j are
 independent, and their variation shows how uncertain the sum is, whatever its cause. Let h_j be the share of
-environment j in the information. The variance is
-
-    V = sum c_j u_j^2, with c_j = tau_j / (tau_j (1 - 2 h_j) + h_j^2 sum tau).
-
-The c_j make V unbiased if the true term has the variance tau_j = v_j + omega^2 q_j. Here v_j is the noise
-inside the cells, q_j the squared influence of interactions of size 1, and omega^2 follows from the u_j by the
-method of moments. Satterthwaite's degrees of freedom follow from the same tau_j. This is a small-sample
-correction of the cluster-robust variance (Bell, McCaffrey 2002). For two arms with equal numbers of rewards
-and with noise that is equal in all environments, it is a t-test of the differences by environment.
+environment j in the information. The variance is that of `cluster_correction`, a sum of c_j u_j^2, unbiased
+if the true term has the variance tau_j = v_j + omega^2 q_j. Here v_j is the noise inside the cells, q_j the
+squared influence of interactions of size 1, and omega^2 follows from the u_j by the method of moments. For
+two arms with equal numbers of rewards and with noise that is equal in all environments, it is a t-test of the
+differences by environment.
 
 The skewness of the rewards is allowed for by Hall's transformation of a Student statistic.
 
 References
 ----------
-Bell, McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples;
 Hall (1992), On the removal of skewness by transformation.
 """
 
@@ -34,43 +29,13 @@ from tideproof.stats.best.multiple_comparisons import Pairs
 from tideproof.stats.best.student_inference import normal_from_student, student_from_normal
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.variance.cluster_correction import correct_for_leverage
 
 FEWEST_ENVIRONMENTS = 4  # Environments that a statement about environments like them needs.
 _KNOWN_NOISE = 10  # Degrees of freedom inside cells with which the noise of an environment is known.
 _SYMMETRIC = 1e-9  # Smaller skewness is none.
 _TINY = 1e-300  # Weight of a cell without an expected event.
 _NOTHING = 1e-12  # Share of the largest information below which an environment says nothing.
-
-
-class ClusterCorrection(NamedTuple):
-    """Factors c_g of the squared residual terms of clusters, and the degrees of freedom of their sum."""
-
-    factor: Floats
-    freedom: float
-
-
-def correct_for_leverage(terms: Floats, share: Floats) -> ClusterCorrection:
-    """Return the correction for clusters with the given true variances and shares of the information.
-
-    `terms` is (G,) tau_g, and `share` is (G,) h_g, which adds up to 1.
-
-    Examples
-    --------
-    Four equal clusters: 4/3 and 3 degrees of freedom, as in a t-test.
-
-    >>> import numpy as np
-    >>> found = correct_for_leverage(np.ones(4), np.full(4, 0.25))
-    >>> found.factor.round(6).tolist(), round(found.freedom, 6)
-    ([1.333333, 1.333333, 1.333333, 1.333333], 3.0)
-    """
-    left = 1.0 - 2.0 * share
-    terms = terms / float(terms.sum())
-    factor = terms / (terms * left + share**2)
-    # G_jl = terms_j [j = l] - share_l terms_j - share_j terms_l + share_j share_l is the covariance of the r.
-    both, own, ends = (float(factor @ x) for x in (share * terms, terms**2, share**2))
-    off = 2.0 * own * ends + 2.0 * both**2 + ends**2 - 4.0 * both * ends
-    diagonal = float(factor**2 @ (terms**2 + 2.0 * terms * (share**2 - 2.0 * share * terms)))
-    return ClusterCorrection(factor, 1.0 / (diagonal + off))
 
 
 class ScoreVariance(NamedTuple):

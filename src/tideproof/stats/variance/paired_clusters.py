@@ -33,9 +33,9 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import BLOCK_NUMBERS, Cells, group_members, sum_by_index
-from tideproof.stats.pairs.between_environment_pairs import ClusterCorrection, correct_for_leverage
 from tideproof.stats.solve.adjusted_means import MeansAndShifts, environment_shifts, raw_mean
 from tideproof.stats.solve.least_squares import Solution, cell_residuals
+from tideproof.stats.variance.cluster_correction import ClusterCorrection, correct_for_leverage
 from tideproof.text import join_labels
 
 FEWEST_CLUSTERS = 4  # Clusters that a statement about clusters like them needs.
