@@ -28,13 +28,8 @@ if TYPE_CHECKING:
     from tideproof.analysis.log_options import ColumnOptions
     from tideproof.stats.looks.look_plan import Looks
 
-EVALUATION_SUFFIXES = (
-    "",
-    ".eval",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-)  # of evaluation logs, or of a folder with them
+# of evaluation logs, or of a folder with them
+EVALUATION_SUFFIXES = ("", ".eval", ".json", ".jsonl", ".ndjson")
 EXIT_CODES = {"winner": 0, "winner_on_these": 5, "open": 3, "not_comparable": 4}
 EXITS = {
     0: "one arm is the best at this confidence level",

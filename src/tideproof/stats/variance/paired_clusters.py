@@ -6,10 +6,10 @@ as repeated samples of an item. All numbers are about environments like those ob
 
 The estimates are those of least squares. Let z_g be the sum of the residuals of cluster g by arm, times P.
 The estimated difference of two arms is, up to a constant, a sum over clusters of z_gi - z_gk, so the
-covariance of the arm effects is sum c_g z_g z_g', with the factors of `cluster_correction`. The share of a
+covariance of the arm effects is sum c_g z_g z_g', with the factors of `correct_for_leverage`. The share of a
 cluster in the information is that for an average contrast, trace(P L_g) / rank, with L_g the cluster's part
-of the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2 (terms that are independent inside a
-cluster, and equal).
+of the Laplacian. The true sizes tau_g are fitted as a h_g + b h_g^2: the first part is for terms that are
+independent inside a cluster, the second for terms that are equal there.
 
 If two arms have almost the same 0/1 rewards, the few differences do not show how many there are elsewhere:
 without any, the standard error would be 0. So standard errors are at least those of four disagreements.

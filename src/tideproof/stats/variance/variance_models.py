@@ -34,7 +34,6 @@ from tideproof.stats.solve.two_factor_means import adjusted_means_and_shifts
 from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.cell_variances import variance_inside
 from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
-from tideproof.stats.variance.paired_clusters import PairedClusters, means_of
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_labels
 
@@ -298,6 +297,8 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 def _paired(c: Cells, s: Solution) -> Estimate:
     """Estimate arm effects with errors that may depend on each other inside clusters of environments."""
+    from tideproof.stats.variance.paired_clusters import PairedClusters, means_of
+
     found = PairedClusters.of(c, s)
     read = partial(means_of, found, c, s)
     plain = _estimate(c, s, found.covariance, read, found.freedom)
