@@ -86,7 +86,7 @@ def play_cell(
 
 
 def check_pairs() -> None:
-    """Raise an error unless the product chooses the same pairs as the compiled rule, in four small worlds."""
+    """Raise an error unless the product chooses the same pairs as the compiled rule, in four worlds."""
     from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
     from tideproof.policies.environment_choice.pair_values import next_pair
     from tideproof.policies.environment_choice.score_model import fit_scores

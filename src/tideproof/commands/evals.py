@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tideproof.evaluations.evaluation_result import Evaluation
 
 EXITS = {0: "one model is the best with confidence, or all pairs were answered", 3: "no model is certain yet"}
-STOP, CALLS = "When to stop", "Calls"
+WHAT, STOP, CALLS = "Models and items", "When to stop", "Calls"
 _RUN = "run"
 
 
@@ -33,25 +33,24 @@ def evals_command(
     words: Annotated[
         list[str], typer.Argument(metavar="run -- COMMAND...", help="Command with {model} and {item}.")
     ],
-    models: Annotated[str | None, text_option("Names of the models, separated by commas.")] = None,
-    items: Annotated[Path | None, text_option("Items, one JSON object per line.", metavar="FILE")] = None,
+    models: Annotated[str | None, text_option("Models, separated by commas.", WHAT, "NAMES")] = None,
+    items: Annotated[Path | None, text_option("Items: lines of JSON.", WHAT, "FILE")] = None,
     id_field: Annotated[
-        str, typer.Option("--id", metavar="FIELD", help="Field with the ID of an item.")
+        str,
+        typer.Option("--id", metavar="FIELD", help="Field with the ID of an item.", rich_help_panel=WHAT),
     ] = "id",
-    budget: Annotated[str | None, text_option("Number of calls, or a share such as 10%.", STOP)] = None,
-    sure: Annotated[float | None, number_option("Confidence at which to stop, such as 0.95.", STOP)] = None,
-    within: Annotated[
-        float | None, number_option("Difference that does not matter, such as 0.01.", STOP)
-    ] = None,
-    limits: Annotated[str | None, text_option("Lowest and highest score, such as 0,1.", STOP)] = None,
+    budget: Annotated[str | None, text_option("Number of calls, or a share: 10%.", STOP)] = None,
+    sure: Annotated[float | None, number_option("Stop at this confidence, such as 0.95.", STOP)] = None,
+    within: Annotated[float | None, number_option("Difference that does not matter.", STOP)] = None,
+    limits: Annotated[str | None, text_option("Lowest and highest score: 0,1.", STOP)] = None,
     minimize: Annotated[bool, flag_option("--minimize", "Low scores are good.", STOP)] = False,
     workers: Annotated[int, whole_option("Calls at the same time.", CALLS)] = 8,
-    retries: Annotated[int, whole_option("How often a failed call is repeated.", CALLS)] = 2,
-    timeout: Annotated[float, number_option("Seconds after which a call is ended.", CALLS)] = 600.0,
-    store: Annotated[Path, text_option("Database from which a later call continues.", CALLS, "FILE")] = Path(
+    retries: Annotated[int, whole_option("Repetitions of a failed call.", CALLS)] = 2,
+    timeout: Annotated[float, number_option("Seconds until a call is ended.", CALLS)] = 600.0,
+    store: Annotated[Path, text_option("Keeps the experiment.", CALLS, "FILE")] = Path(
         "evaluation.db"
     ),
-    seed: Annotated[int, whole_option("Seed of the random order of the items.", CALLS)] = 0,
+    seed: Annotated[int, whole_option("Seed of the order of the items.", CALLS)] = 0,
     as_json: AsJson = False,
     no_progress: NoProgress = False,
 ) -> None:
@@ -102,8 +101,8 @@ COMMAND = Command(
     evals_command,
     exits=EXITS,
     examples=(
-        "tideproof evals run --models a,b,c --items items.jsonl --budget 10% -- ./ask {model} {item}",
-        "tideproof evals run --models a,b --items items.jsonl --sure 0.95 -- ./ask {model} {item}",
+        "tideproof evals run --models a,b --items q.jsonl -- ask {model} {item}",
+        "tideproof evals run --models a,b --items q --sure 0.95 -- ask {model} {item}",
     ),
 )
 

@@ -23,6 +23,7 @@ from tideproof.policies.environment_choice.score_model import ScoreModel, inform
 
 _FULL_ENVIRONMENTS = 5  # number of environments that are asked of all arms first, if the budget is large
 _TIE = 1e-4  # a gain must be larger by this share to be preferred to an earlier one
+_ROUNDING = 1e-9  # gains that differ by less are equal
 _LOOKAHEAD = 3  # number of arms added at once to a pattern that was asked of few arms
 
 
@@ -120,7 +121,7 @@ def _best_gain(weights: Floats, asked: Floats, free: Any, ratio: float) -> tuple
         open_[index, arm] = False
         patient = (cost < found[index] + 2) & ((cost < _LOOKAHEAD) | (asked[index].sum(axis=1) == 0.0))
         index = index[patient & open_[index].any(axis=1)]
-    best = int(np.argmax(gain))
+    best = int(np.argmax(gain >= gain.max() - _ROUNDING * abs(gain.max())))
     empty = np.flatnonzero(asked.sum(axis=1) == 0.0)
     if len(empty) and gain[empty[0]] * (1.0 + _TIE) >= gain[best]:
         best = int(empty[0])
