@@ -213,3 +213,15 @@ def test_a_flag_that_another_process_has_just_deleted_is_omitted(begin):
     one.request("DELETE", "/v1/experiments/titles")
     two.app.state.service.flags._versions.clear()  # noqa: SLF001  a second later
     assert list(bulk(two)) == ["buttons"]
+
+
+def test_the_sender_of_webhooks_opens_no_experiment_that_was_only_created(begin):
+    here = begin(webhook_targets="any")
+    here.post("/v1/webhooks", {"url": "http://127.0.0.1:9/"})
+    for name in ("buttons", "titles", "prices"):
+        create(here, name)
+    service = here.app.state.service
+    here.request("POST", "/v1/experiments/titles/changes", json={"change": "note", "text": "a sale"})
+    before = len(service.experiments)
+    service.sender.collect()
+    assert len(service.experiments) == before == 1

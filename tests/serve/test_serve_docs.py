@@ -28,7 +28,7 @@ def test_every_command_works(tmp_path, capsys):
             '"arm":null',
             '"kind":"Asked"',
             '"environment":"monday"',
-            '"role":"evaluator"',
+            '"role":"public"',
             '"reason":"SPLIT"',
             '{"flags":[{"key":"buttons"',
         ):

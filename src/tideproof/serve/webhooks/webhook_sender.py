@@ -79,6 +79,8 @@ class WebhookSender:
             return
         cursors = {each.id: self._queue.read_cursors(each.id) for each in webhooks}
         for listed in self._experiments.list_experiments():
+            if listed.events == 1:  # it was only created: opening thousands of these would close those in use
+                continue
             waiting = [
                 each
                 for each in webhooks
