@@ -26,7 +26,7 @@ def fsck_command(
     ] = None,
     heads: Annotated[
         str | None,
-        text_option("Earlier output of fsck --json or backup --json to compare with.", "Comparison", "FILE"),
+        text_option("Earlier output of fsck or backup with --json.", "Comparison", "FILE"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
