@@ -86,7 +86,7 @@ def bench_command(
       if each command is one thread that computes
     * --gate 2% tests whether a command is more than 2 % slower than the first one
     * --compare takes result files of two programs, such as base.json head.json, which were measured before
-    * --rule betting (default) calls one of two identical commands faster in 5 % of races at most, whatever
+    * --rule betting (default) calls one of two identical commands faster in at most 5 % of races, whatever
       the noise; calibrated assumes normal noise and needs fewer runs of commands that take many seconds
     """
     for path in (export_json, export_markdown):
