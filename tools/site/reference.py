@@ -13,7 +13,7 @@ from tideproof.commands.command_list import COMMANDS
 
 # The sub-package that defines a name decides on which page the name appears.
 PARTS = {
-    "logs": ("Logs: fit and friends", ("analysis", "table")),
+    "logs": ("Logs: fit and friends", ("analysis", "evaluations", "table")),
     "live": ("Live tests: Experiment", ("experiment", "store", "remote")),
     "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds", "research")),
     "policies": ("Policies: choose, configure, define", ("policies",)),
