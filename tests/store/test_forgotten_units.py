@@ -95,7 +95,6 @@ def test_nothing_of_all_units_is_left(place, run):
     assert in_files(place, salt) == []
     with pytest.raises(tp.errors.InputError, match="omit the key"):
         run.tell_many([memory_of(run).book.pulls[0]], [5.0], keys=["order 7"])
-    run.tell_many([memory_of(run).book.pulls[0]], [5.0])
     run.ask(unit=UNITS[0], environment="tuesday")  # the next salt
     with pytest.raises(tp.errors.InputError, match="omit the key"):
         run.tell_many([memory_of(run).book.pulls[0]], [5.0], keys=["order 7"])

@@ -277,14 +277,17 @@ def _new_rewards(
 def _stored_key(book: Book, number: int, key: str) -> str:
     """Return the keyed hash of the key of a reward, which is stored instead of the key.
 
-    Raise `InputError` if the keys of earlier rewards of the pull cannot be recognized any more.
+    If the unit of the pull was forgotten, the hash has no secret key, and begins with a minus. Raise
+    `InputError` if the keys of earlier rewards of the pull cannot be recognized any more.
     """
-    if not book.salt or number < book.salted_from:
+    if book.salt and number >= book.salted_from:
+        return hash_outcome_key(key, book.salt)
+    if any(pull == number and not known.startswith("-") for pull, known in book.added):
         raise InputError(
             f"key={key!r} cannot be compared with keys of earlier rewards of pull {book.pulls[number].id}, "
             f"because forget_units() deleted what they were hashed with: omit the key"
         )
-    return hash_outcome_key(key, book.salt)
+    return f"-{hash_outcome_key(key, '')}"
 
 
 def _recorded_reward(book: Book, number: int) -> float | None:
