@@ -86,3 +86,13 @@ def test_two_equal_units_are_enough():
     fit = tp.fit(log, **NAMED)
     assert fit.unit_tests.units[0] == 2.0
     assert fit.decision.doubt == "several candidates"
+
+
+def test_units_whose_rewards_are_all_equal_count_by_the_squares_of_their_visits():
+    """1, 1 and 3 visits with equal rewards weigh 1, 1 and 9: (1 + 1 + 9)^2/(1 + 1 + 81) = 1.458 units."""
+    rows = [("A", "a1", 1.0, 0), ("A", "a2", 0.0, 1), *(("A", "a3", 1.0, visit % 2) for visit in range(3))]
+    rows += [("B", f"b{unit}", float(unit % 2), visit) for unit in range(12) for visit in range(2)]
+    columns = map(list, zip(*rows, strict=True))
+    log = dict(zip(("arm", "unit", "reward", "day"), columns, strict=True))
+    units = tp.fit(log, scale="difference", **NAMED).unit_tests.units
+    assert units == pytest.approx([121.0 / 83.0, 12.0], rel=1e-3)  # a correlation of at most 0.999
