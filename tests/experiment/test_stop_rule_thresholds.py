@@ -87,6 +87,7 @@ def test_beyond_the_maximum_nothing_is_calibrated():
     for step, pull in enumerate(run.ask(n=40, environment="x")):
         run.tell(pull, float(pull.arm == "B") * 50.0 + step // 2 % 2)
     kept, found = saved_state(run), rule_of(run.events()[0])
+    assert isinstance(found, StopRule)
     assert found._replace(cap=40).check(kept, run.fit) == StopCheck(1, "calibrated")
     assert found._replace(cap=39).check(kept, run.fit) == StopCheck(None, "calibrated")
 
