@@ -30,9 +30,7 @@ _RUN = "run"
 
 
 def evals_command(
-    words: Annotated[
-        list[str], typer.Argument(metavar="run -- COMMAND...", help="Command with {model} and {item}.")
-    ],
+    words: Annotated[list[str], typer.Argument(metavar="ACTION...", help="run, then -- and the command.")],
     models: Annotated[str | None, text_option("Models, separated by commas.", WHAT, "NAMES")] = None,
     items: Annotated[Path | None, text_option("Items: lines of JSON.", WHAT, "FILE")] = None,
     id_field: Annotated[
@@ -47,9 +45,7 @@ def evals_command(
     workers: Annotated[int, whole_option("Calls at the same time.", CALLS)] = 8,
     retries: Annotated[int, whole_option("Repetitions of a failed call.", CALLS)] = 2,
     timeout: Annotated[float, number_option("Seconds until a call is ended.", CALLS)] = 600.0,
-    store: Annotated[Path, text_option("Keeps the experiment.", CALLS, "FILE")] = Path(
-        "evaluation.db"
-    ),
+    store: Annotated[Path, text_option("Keeps the experiment.", CALLS, "FILE")] = Path("evaluation.db"),
     seed: Annotated[int, whole_option("Seed of the order of the items.", CALLS)] = 0,
     as_json: AsJson = False,
     no_progress: NoProgress = False,

@@ -72,7 +72,7 @@ class QueryMethods(ExperimentBase):
         book = self._state.book
         if book.remaining == 0 or book.stopped or book.sure is not None:
             return True
-        if self._state.settings.environments is not None:
+        if isinstance(self._state.policy_state, EnvironmentChoiceState):
             return not book.pending and not self._state.choose_pairs(1)
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
 
