@@ -248,3 +248,13 @@ def test_two_programs_share_a_stored_experiment(tmp_path):
     checked = recompute_asks(log)
     log.close()
     assert (checked.asked, checked.trusted, checked.other) == (24, 0, None)
+
+
+def test_lists_count_the_rewards_of_experiments_without_a_fit():
+    from tideproof.report.store_listing import experiment_details
+
+    run = tp.Experiment(ARMS, environments=LABELS, budget=12)
+    play(run)
+    rows = experiment_details(run, "run", 5)["arms"]
+    assert sum(row["rewards"] for row in rows) == 12
+    assert {row["low"] for row in rows} == {None}

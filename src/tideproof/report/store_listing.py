@@ -15,6 +15,7 @@ from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.report.event_text import describe_events
 from tideproof.report.experiment_report import decision_sentences
 from tideproof.report.hidden_tide_report import OrderedRewards
+from tideproof.stats.cells import sum_by_index
 from tideproof.store.backend import Backend, ExperimentListing
 from tideproof.store.read_only_view import find_log, read_only_copy
 from tideproof.table import to_json_values
@@ -83,6 +84,10 @@ def _arms(found: ReadModel, fit: Fit | None) -> Iterator[dict[str, Any]]:
         raw = OrderedRewards(*found.inputs.rewards_in_order()).raw_means(len(found.fit.names)).tolist()
         parts = zip(found.fit.names, found.fit.counts.tolist(), raw, strict=True)
         rows = {arm: {"n": int(n), "raw_mean": mean if n else None} for arm, n, mean in parts}
+    cells = found.inputs.cells
+    if found.inputs.has_no_intervals and cells is not None:  # there is no fit, but there are rewards
+        counts = sum_by_index(cells.arm, cells.n, len(cells.arms)).tolist()
+        rows = {arm: {"n": int(n)} for arm, n in zip(cells.arms, counts, strict=True)}
     arms, pending = found.status.arms, Counter(pull.arm for pull, _ in found.pending_pulls())
     for arm in arms if fit is None else (arm for group in fit.ranking for arm in group):
         row = rows.get(arm, {})
