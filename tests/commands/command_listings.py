@@ -96,7 +96,7 @@ def run(arguments, columns=400):
         )
 
 
-VOLATILE = ("writer", "hash", "seconds", "version", "url", "file", "path", "source", "library")
+VOLATILE = ("writer", "hash", "seconds", "version", "head", "url", "file", "path", "source", "library")
 
 
 def only_numbers(value):

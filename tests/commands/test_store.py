@@ -130,12 +130,13 @@ def test_out_and_in_again(url, tmp_path):
 
 def test_a_backup(url, tmp_path):
     done = run("backup", url, tmp_path / "b.db", columns=500)
-    assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'b.db'}: 3 experiments, 18 events, checked\n")
+    first, head = done.stdout.splitlines()
+    assert (done.exit_code, first) == (0, f"{tmp_path / 'b.db'}: 3 experiments, 15 events, checked")
+    assert head.startswith("head: ")
     assert isinstance(run("backup", url, tmp_path / "b.db").exception, tp.errors.InputError)
     back = f"sqlite:///{tmp_path}/back.db"
-    assert run("backup", f"sqlite:///{tmp_path}/b.db", back, columns=500).stdout == (
-        f"{back}: 3 experiments, 21 events, checked\n"
-    )
+    said = run("backup", f"sqlite:///{tmp_path}/b.db", back, columns=500).stdout
+    assert said.startswith(f"{back}: 3 experiments, 18 events, checked\n")
 
 
 def test_a_deletion_asks_first(tmp_path):
@@ -180,7 +181,8 @@ def test_a_check(url, tmp_path):
     done = run("fsck", url, columns=120)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[2].split() == ["prices", "11", "5", "0", "0", "0", "0"]
-    assert done.stdout.endswith("no faults found\n")
+    *_, found, head = done.stdout.splitlines()
+    assert (found, head[:6]) == ("no faults found", "head: ")
     copy = f"sqlite:///{tmp_path}/b.db"
     run("backup", url, tmp_path / "b.db")
     connection = sqlite3.connect(tmp_path / "b.db", isolation_level=None)

@@ -43,7 +43,7 @@ def test_a_wheel_has_types_pages_and_styles_and_no_tests(both):
     inside = {"py.typed", "draw/pictures.css", "serve/templates/base.html", "serve/static/pages.js"}
     assert {f"tideproof/{name}" for name in inside} <= names
     assert {name.split("/")[0] for name in names} == {"tideproof", ABOUT}
-    assert not any("test_" in name or "__pycache__" in name for name in names)
+    assert not any("/test_" in name or "__pycache__" in name for name in names)
 
 
 def test_what_was_there_before_goes(tmp_path):

@@ -261,7 +261,7 @@ def test_a_server_that_only_reads(postgres):
 def test_without_the_driver(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for name in ("postgres_errors", "postgres_pool", "postgres_connection", "postgres_backend"):
-        monkeypatch.delitem(sys.modules, f"tideproof.store.{name}")
+        monkeypatch.delitem(sys.modules, f"tideproof.store.postgres.{name}", raising=False)
     with pytest.raises(
         tp.errors.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
     ):

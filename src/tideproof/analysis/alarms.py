@@ -62,7 +62,7 @@ def voiding_alarm(fit: Fit, decision: Decision) -> Doubt | None:
 
 
 _TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
-_FAR = 1.0 / 6.0  # share of the width of the interval by which an ordinary row does not move the lead
+_FAR = 0.65  # standard errors of the lead by which an ordinary row does not move it
 
 
 class SingleRow(NamedTuple):
@@ -89,8 +89,8 @@ def decisive_row(fit: Fit) -> SingleRow | None:
     """Return the row of a log without which the best arm would lose its lead or more than half of it.
 
     If the interval of the lead contains 0, small changes often change the leader. The row then counts only if
-    another arm would lead and the lead changes by more than a sixth of the width of the interval. Return None
-    if there is no such row.
+    another arm would lead and the lead changes by more than 0.65 standard errors. The interval is no measure,
+    because a single huge row makes it very wide. Return None if there is no such row.
     """
     decision, c = fit.decision, fit.cells
     if decision.best is None or c.slope is not None or fit.exact or fit.tide is not None:
@@ -102,7 +102,7 @@ def decisive_row(fit: Fit) -> SingleRow | None:
     if row is None:
         return None
     if now.low <= 0.0 <= now.high:
-        far = abs(row.without - row.with_it) > _FAR * (now.high - now.low)
+        far = abs(row.without - row.with_it) > _FAR * now.se
         return row if row.leader != decision.best and far else None
     return row if row.leader != decision.best or abs(row.without) < 0.5 * abs(row.with_it) else None
 

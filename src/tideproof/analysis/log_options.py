@@ -122,7 +122,9 @@ class AnalysisOptions:
         if not self.columns.unit or variance == "paired":
             return variance
         if variance not in ("auto", "common", "by-unit"):
-            raise InputError(f"unit= (--unit) requires variance='by-unit' or 'paired', not {variance!r}")
+            raise InputError(
+                f"unit= (--unit) requires variance='by-unit' or 'paired': leave out variance={variance!r}"
+            )
         return "by-unit"
 
     @property

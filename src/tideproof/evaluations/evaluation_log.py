@@ -307,7 +307,9 @@ class EvaluationLog(Table, LogSource):
 
 def _plain(values: Sequence[Any]) -> Sequence[Any]:
     """Return the values of a column as a sequence of Python objects."""
-    return values.tolist() if hasattr(values, "tolist") else values
+    if hasattr(values, "tolist"):
+        return list(values.tolist())
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _is_missing(value: Any) -> bool:

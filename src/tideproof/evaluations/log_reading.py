@@ -56,12 +56,12 @@ def read_evals(
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "scores.csv")
-    >>> _ = path.write_text("model,item,score\\na,1,0\\nb,1,1\\na,2,1\\nb,2,\\n")
+    >>> _ = path.write_text("model,item,score\na,1,0\nb,1,1\na,2,1\nb,2,\n")
     >>> read_evals(path)
     model  item  score
-    a         1      0
-    b         1      1
-    a         2      1
+    a         1  0.000
+    b         1  1.000
+    a         2  1.000
     b         2      –
     """
     named = paths.items() if isinstance(paths, Mapping) else [(None, paths)]

@@ -107,7 +107,7 @@ def _decompress_zstandard(path: Path, info: zipfile.ZipInfo) -> bytes:
         import zstandard
     except ImportError:
         raise MissingExtra(
-            f"{path} is compressed with Zstandard, which needs an extra: pip install 'tideproof[evals]'"
+            f"{path} is compressed with Zstandard: pip install zstandard (Python 3.14 does not need it)"
         ) from None
     with open(path, "rb") as file:
         file.seek(info.header_offset)

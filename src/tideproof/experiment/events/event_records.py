@@ -277,9 +277,9 @@ class Exposed(NamedTuple):
 
 
 Event = (
-    Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
-    | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | UnitForgotten | Exposed | Archived | Restored | AskedPairs
+    Created | Opened | Unlabelled | Asked | AskedPairs | Told | Added | Shared | Summarised | Cancelled
+    | Expired | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
+    | Salted | UnitForgotten | Exposed | Archived | Restored
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
