@@ -96,7 +96,7 @@ def decisive_row(fit: Fit) -> SingleRow | None:
     if decision.best is None or c.slope is not None or fit.exact or fit.tide is not None:
         return None
     now = fit.contrast(decision.best, decision.runner_up, picked=True, about=fit.narrowest_about)
-    if now.low is None or now.high is None or not np.isfinite(now.estimate):
+    if now.low is None or now.high is None or now.se is None or not np.isfinite(now.estimate):
         return None
     row = _most_influential_row(fit, now.estimate)
     if row is None:

@@ -278,8 +278,8 @@ class Exposed(NamedTuple):
 
 Event = (
     Created | Opened | Unlabelled | Asked | AskedPairs | Told | Added | Shared | Summarised | Cancelled
-    | Expired | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
-    | Salted | UnitForgotten | Exposed | Archived | Restored
+    | Expired | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted
+    | Warmed | Salted | UnitForgotten | Exposed | Archived | Restored
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
