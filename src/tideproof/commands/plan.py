@@ -206,6 +206,8 @@ def show(console: Console, found: Plan) -> None:
     from rich.text import Text
 
     console.print(Text(escape_control_characters(found.sentence)))
+    if found.question.interaction > 0.0:
+        return  # the designs are for the environments of the test only
     console.print(Text(found.power))
     console.print()
     for table in _design_tables(found, console.width):
@@ -229,8 +231,6 @@ def _design_tables(found: Plan, width: int) -> list[RichTable]:
     ]
     budget = f"{found.calibrated_stop.budget:,} pulls"
     caption = f"In the simulation, tests with early stopping had a budget of {budget}."
-    if found.question.interaction > 0.0:
-        caption += " All designs of the table find only the best arm of their own environments."
     first = Column("design", [row["design"] for row in rows], left=True)
     return list(make_tables(first, columns, width, caption=caption))
 

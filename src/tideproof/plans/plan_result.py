@@ -52,8 +52,13 @@ class Plan:
 
     @property
     def budget(self) -> int:
-        """Number of pulls that a test with the policy `contrast` needs."""
-        return self.contrast.pulls
+        """Recommended number of pulls: for the policy `contrast`, or for the environments that are needed.
+
+        If the effect of an arm varies between environments, the number of environments decides.
+        """
+        if self.needed_environments is None:
+            return self.contrast.pulls
+        return round(self.needed_environments * self.question.size)
 
     @property
     def even_split(self) -> int:
@@ -67,6 +72,8 @@ class Plan:
     @property
     def sentence(self) -> str:
         """Sentence that summarises the plan of a test."""
+        if self.question.interaction > 0.0:
+            return f"{self.question_text}: {self._interaction_text}"
         late = self.calibrated_stop.percentile_90
         last = (
             f"90 % of runs end within {late:,}"
@@ -78,7 +85,7 @@ class Plan:
             format_count(self.environments(self.budget), "environment"),
         )
         return (
-            f"{self.question_text}: {self._interaction_text}with {self.budget:,} pulls ({duration}), the "
+            f"{self.question_text}: with {self.budget:,} pulls ({duration}), the "
             f"policy contrast selects a wrong arm in at most {error:g} % of runs. An even split needs "
             f"{self.even_split:,} pulls. With "
             f"early stopping at confidence level {100.0 - error:g} %, a run takes "
@@ -95,23 +102,21 @@ class Plan:
 
     @property
     def _interaction_text(self) -> str:
-        """Sentences on how many environments an interaction requires; empty without interaction."""
+        """Sentences on how many environments an interaction of arms and environments requires."""
         omega, count, size = self.question.interaction, self.needed_environments, self.question.size
-        if not omega > 0.0:
-            return ""
         why = (
             f"in the pilot, the effect of an arm seems to vary between environments, with a standard "
             f"deviation of {omega:.2g} times the noise. More pulls in the same environments do not average "
             f"this out. "
         )
         if count is None:
-            return f"{why}No feasible number of environments finds this lead. In the environments of a test: "
+            return f"{why}No feasible number of environments finds a lead as small as this."
         each = ", for each other arm" if self.question.arms > 2 else ""
         return (
             f"{why}To find the best arm for environments like these, plan for "
             f"{format_count(count, 'environment')} of about {size:,.4g} pulls ({round(count * size):,} "
-            f"pulls; {100.0 * POWER:g} % power of a paired t-test by environment{each}). To find only "
-            f"which arm is the best in the environments of the test: "
+            f"pulls; {100.0 * POWER:g} % power of a paired t-test by environment{each}). Fewer "
+            f"environments tell which arm was the best there, but little about others."
         )
 
     @property
@@ -120,8 +125,10 @@ class Plan:
 
         The gap of a plan is a difference, so the sentence is about tests on the scale of differences. If the
         data do not show whether shifts add or multiply, `analyze` without options requires the winner to win
-        on both scales, which takes more pulls.
+        on both scales, which takes more pulls. Empty if the effect of an arm varies between environments.
         """
+        if self.question.interaction > 0.0:
+            return ""
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
         duration = format_count(self.environments(self.pulls_for_power), "environment")
         best = "the best arm of these environments"
@@ -162,7 +169,7 @@ class Plan:
         from tideproof.draw.plan_curves import PlanCurve, draw_plan
 
         lines = []
-        for design, found in ((CONTRAST, self.budget), (EVEN, self.even_split)):
+        for design, found in ((CONTRAST, self.contrast.pulls), (EVEN, self.even_split)):
             rows = [row for row in self.curve if row["design"] == design]
             counts = [ErrorCount(r["budget"], r["runs"], round(r["error"] * r["runs"])) for r in rows]
             smooth = np.linspace(rows[0]["budget"], rows[-1]["budget"], 100)
@@ -187,7 +194,7 @@ class Plan:
         }
 
     def __repr__(self) -> str:
-        return f"{self.sentence}\n{self.power}\n{self.table!r}"
+        return "\n".join(filter(None, (self.sentence, self.power, repr(self.table))))
 
     def _repr_html_(self) -> str:
         return render_notebook_html(f"{self.sentence} {self.power}", self.table)
