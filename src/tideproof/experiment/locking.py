@@ -148,7 +148,7 @@ class ExperimentBase:
             self._next_lease_check, self._known_jumps = min(next_unseen, next_expiry), jumps
 
     def _now(self) -> float:
-        """Return the time; where pulls have time limits, also look for a jump of the clock."""
+        """Return the current time, first checking for a clock change if pulls have time limits."""
         found = now(self._clock)
         if self._lease.seconds < math.inf and self._clock == SYSTEM_CLOCK.clock:
             SYSTEM_CLOCK.observe(found)

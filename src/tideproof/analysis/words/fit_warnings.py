@@ -50,7 +50,7 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The whole warning: the fact, then the advice."""
+        """The whole text of a warning: the fact, then the advice."""
         return f"{self.fact} {self.advice}".rstrip()
 
 

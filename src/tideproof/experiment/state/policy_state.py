@@ -219,7 +219,7 @@ class PolicyState(SavedFields):
             self.pending.note_counts(row)
 
     def exclude(self, label: Label, arm: int) -> None:
-        """Do nothing after a pull was cancelled: the arm may be played in the environment again."""
+        """Do nothing after a pull was cancelled: the arm may be played in its environment again."""
 
     def set_params(self, params: Any) -> None:
         """Change the parameters of the policy, such as the number of rewards for which it plans."""
