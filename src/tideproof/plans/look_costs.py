@@ -86,7 +86,7 @@ class LookCosts:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the share of tests that named the best arm by each look; save the chart if a path is given."""
+        """Draw the share of tests that have named the best arm by each analysis, and save it to a path."""
         from tideproof.draw.look_curves import draw_look_curves
 
         curves: dict[str, tuple[list[int], list[float]]] = {}
@@ -203,7 +203,7 @@ def plan_looks_with_names(
 
 
 def _repeated(question: Question, design: str, look: int, looks: int, each: float) -> Any:
-    """Return the bounds of repeated analyses, and the covariance of the arms at one of them."""
+    """Return the object that computes critical z-scores for a schedule of repeated analyses."""
     arms = question.arms
     if design == ANY_TIME:
         return AnytimeBounds(2.0 * _mixture(question) / MIXTURE_EVENTS, joint=False)

@@ -29,7 +29,7 @@ class LogFormat(Protocol):
         """Return whether a file has the evaluation log format of this reader."""
 
     def read_rows(self, file: LogFile, group: str | None = None, /) -> Iterator[LogRow]:
-        """Yield the rows of a file; `group` is the field that names the group of an item."""
+        """Yield the scores in an evaluation log file; `group` is the field with the group of an item."""
 
 
 _MODULES: tuple[ModuleType, ...] = (

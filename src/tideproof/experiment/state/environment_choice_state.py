@@ -55,7 +55,7 @@ class EnvironmentChoiceState(PolicyState):
     # -- what others read
 
     def race(self) -> ArmRace | None:
-        """Return the race after all recorded scores; None without a confidence level."""
+        """Return the elimination race of the arms given all scores; None without a confidence level."""
         if self._rule is None:
             return None
         if self._race is None:
@@ -64,7 +64,7 @@ class EnvironmentChoiceState(PolicyState):
         return self._race
 
     def model(self) -> ScoreModel:
-        """Return the estimates of the active arms from all recorded scores; high ones are good."""
+        """Return the estimated means of the active arms, with signs such that high means are good."""
         if self._model is None or self._model[0] != self.pairs.score_version:
             self._model = self.pairs.score_version, fit_scores(*self.pairs.recorded())
         return self._model[1]
@@ -166,7 +166,7 @@ class EnvironmentChoiceState(PolicyState):
             self.pairs.set(place, arm, PairStatus.FREE)
 
     def exclude(self, label: Label, arm: int) -> None:
-        """Exclude a pair whose pull was cancelled: it is not asked for again."""
+        """Exclude an arm from an environment in which its pull was cancelled: it is not played there."""
         place = self.pairs.row[label]
         if self.pairs.status[place, arm] == PairStatus.FREE:
             self.pairs.set(place, arm, PairStatus.EXCLUDED)
