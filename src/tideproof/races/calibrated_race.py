@@ -69,7 +69,7 @@ class CalibratedRace(Race):
             return math.nan
 
     def compare(self, index: int, reference: int, clock: Literal["wall", "cpu"]) -> RaceComparison:
-        """Compare one command with the reference by a fit of all rounds, valid at all looks."""
+        """Compare one command's time with the reference command's; the interval is valid at any time."""
         names = self.names[index], self.names[reference]
         found = self._fit(clock).contrast(*names)
         low = -math.inf if found.low is None else found.low

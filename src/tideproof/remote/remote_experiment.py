@@ -203,7 +203,7 @@ class RemoteExperiment:
         self._change("forget-units", by=by)
 
     def forget_unit(self, unit: str | int, by: str | None = None) -> None:
-        """Delete the hash of the id of one unit; see `Experiment.forget_unit`."""
+        """Delete the hash of the ID of one unit, such as a visitor, on the service."""
         self._change("forget-unit", unit=unit, by=by)
 
     def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:

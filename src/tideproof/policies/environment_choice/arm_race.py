@@ -53,7 +53,7 @@ class RaceRule(NamedTuple):
     span: tuple[float, float]
 
     def threshold(self, arms: int, environments: int) -> float:
-        """Return the logarithm of the capital, or the deviate, that drops an arm."""
+        """Return the threshold for dropping an arm: a log betting capital or a z-score, by the rule."""
         error = (1.0 - self.confidence) / max(arms - 1, 1) / (2.0 if self.tolerance > 0.0 else 1.0)
         return -math.log(error) if self.proven else critical_deviate(error, environments)
 

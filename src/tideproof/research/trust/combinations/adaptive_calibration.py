@@ -101,7 +101,7 @@ def play(setting: AdaptiveSetting, number: int) -> bool | None:
 
 
 def draw(setting: AdaptiveSetting, number: int) -> tuple[int, Rewards]:
-    """Simulate one log; return the arm that the policy selected (0 for Thompson sampling) and the rewards."""
+    """Simulate one log; return the arm that the policy selected, and the rewards."""
     return _thompson_log(setting, number) if setting.policy == "thompson" else _run(setting, number)
 
 

@@ -90,12 +90,12 @@ def play(setting: TailSetting, number: int) -> bool | None:
 
 
 def _contains(found: Contrast, truth: float) -> bool:
-    """Return whether the confidence interval of a comparison contains its true value."""
+    """Return whether the confidence interval of a comparison of arms contains the true difference."""
     return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
 
 def draw(setting: TailSetting, number: int) -> dict[str, Any]:
-    """Draw one log, as columns: arm, day, and reward, or revenue and sessions for quotients."""
+    """Simulate one log as columns: arm, day, and the reward (or numerator and denominator of a ratio)."""
     random = np.random.default_rng((number, setting.rows, setting.environments))
     if setting.kind == "quotients":
         return _draw_quotients(setting, random)
@@ -113,7 +113,7 @@ def draw(setting: TailSetting, number: int) -> dict[str, Any]:
 
 
 def _draw_quotients(setting: TailSetting, random: np.random.Generator) -> dict[str, Any]:
-    """Draw rows whose quotients have the same distribution in both arms; the denominator is geometric.
+    """Simulate ratio metrics with the same distribution in both arms and geometric denominators.
 
     Every arm has equally many rows in each environment.
     """
