@@ -102,7 +102,7 @@ class RunningEvidence:
 
 
 def bounded_moves(differences: np.ndarray, points: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return what is bet on: signs and clipped differences beyond the points, stacked along a last axis."""
+    """Return signs and clipped sizes of log time differences beyond given values, for bets on them."""
     beyond = differences - points
     return np.stack([np.sign(beyond), np.clip(beyond / scales, -1.0, 1.0)], axis=-1)
 

@@ -175,7 +175,7 @@ class Extended(NamedTuple):
 
 
 class Paused(NamedTuple):
-    """Event: the experiment was paused and refuses asks until it is resumed."""
+    """Event: the experiment was paused; it assigns no new pulls until it is resumed."""
 
     at: float
     by: str | None

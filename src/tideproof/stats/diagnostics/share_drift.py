@@ -1,4 +1,4 @@
-"""Counts of how often each arm was assigned in each environment, and a test whether the arms' shares changed.
+"""Counts of the pulls of each arm by environment, and a test for changes of the arms' shares of them.
 
 The counts also tell environments from which an arm was left out.
 """
@@ -204,7 +204,7 @@ def _count_units(c: Cells, units: UnitRewards) -> tuple[Floats, float]:
 
 
 def _find_choices(traffic: TrafficCounts) -> Choices:
-    """Find the environments from which arms were left out, by the lengths of their absences.
+    """Find the environments from which arms were left out, by the lengths of the arms' absences.
 
     If an arm with n of N assignments could be assigned everywhere, with the same share, all orders of the
     assignments are equally probable. Then it is absent from M given ones in a row with a probability of at

@@ -1,4 +1,4 @@
-"""Estimates and tests for environments like those of a log, among which differences between arms may vary.
+"""Tests of arm differences in environments like those observed, if the differences vary among them.
 
 The estimates of the arms stay the same. Their uncertainty also contains that arms may differ more or less in
 other environments (interaction). The tests of two arms work on every scale of comparison.

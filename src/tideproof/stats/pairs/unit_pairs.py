@@ -171,6 +171,6 @@ def count_unit_events(c: Cells) -> Events:
 
 
 def _effective_number(arm: Ints, r: Floats, arms: int) -> Floats:
-    """Return the effective number of equal amounts of each arm, (sum r)^2 / sum r^2, to six digits."""
+    """Return the effective number of units in each arm, (sum r)^2 / sum r^2 for amounts r of its units."""
     squares = sum_by_index(arm, r**2, arms)
     return np.round(sum_by_index(arm, r, arms) ** 2 / np.where(squares > 0.0, squares, 1.0), 6)

@@ -81,7 +81,7 @@ class CellVariances(NamedTuple):
         return np.asarray(self.skewness * self.variance**1.5)
 
     def own_share(self, cells: Cells, parts: Floats) -> float:
-        """Return the share of a sum of variances that the arms' own estimates determine, from 0 to 1."""
+        """Return how much of a sum of variances the arms' own variance estimates determine, from 0 to 1."""
         return float(np.dot(self.arm_trust, cells.by_arm(parts)) / parts.sum())
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:

@@ -175,7 +175,7 @@ def fit_correlation(s: UnitScores) -> UnitModel:
         return UnitModel(rho, expected, kept)
 
     def excess(rho: float) -> float:
-        """Return a function that increases with the correlation and is 0 at its estimate."""
+        """Return a function of the correlation that increases, and is 0 at the estimated correlation."""
         at = model(rho)
         used = at.expected > _TINY
         slope = (s.joint - s.separate)[used] / at.expected[used]

@@ -166,7 +166,7 @@ class UnitScores:
 
 
 class _SlopeErrors(NamedTuple):
-    """What errors of the covariates' slopes add to the scores of units.
+    """Correction of units' contributions to arm comparisons for errors of estimated covariate slopes.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class _SlopeErrors(NamedTuple):
 
     @classmethod
     def of(cls, c: Cells, x: UnitCovariates) -> _SlopeErrors:
-        """Find by how much the scores of the arms change with the covariates."""
+        """Compute how the contributions of units to arm comparisons change with their covariates."""
         assert c.slope is not None
         return cls(x, c.slope.inverse, meat(c, c.weight) @ c.slope.imbalance @ c.slope.inverse)
 
@@ -190,11 +190,11 @@ class _SlopeErrors(NamedTuple):
         return np.asarray((self.tilts @ self.covariates.residual[:, here]).T)
 
     def cross(self, here: slice) -> Floats:
-        """Return what scores lose because covariates and rewards vary together inside units and cells."""
+        """Return the change of units' scores because covariates and rewards vary together inside cells."""
         return np.asarray((self.tilts @ self.covariates.cross[:, here]).T)
 
     def leverage(self, here: slice, n: Floats) -> Floats:
-        """Return the shares of rewards in the fit of their own means that are due to the slopes."""
+        """Return each part's share in the fit of its own mean that is due to covariate slopes."""
         x = self.covariates.residual[:, here]
         return np.asarray(n * np.sum((self.inverse @ x) * x, axis=0))
 
