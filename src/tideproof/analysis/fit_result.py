@@ -269,7 +269,7 @@ class Fit:
         return "similar" if similar is not None and self._is_bounded(similar) else "these"
 
     def _is_bounded(self, found: Estimate) -> bool:
-        """Return whether the intervals are finite: with `anytime` they need more environments."""
+        """Return whether the confidence intervals are finite; anytime-valid ones need more environments."""
         if not self.anytime:
             return True
         always = AnytimeBounds(mixture_variance(self.scale, self.cells, self._sigma), self.adaptive)

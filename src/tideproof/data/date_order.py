@@ -54,7 +54,7 @@ def is_year_first(text: str) -> bool:
 
 
 def lacks_century(text: str) -> bool:
-    """Return whether a text may be a date whose year, of two digits, could be anywhere.
+    """Return whether a text may be a date whose two-digit year could stand at any position.
 
     >>> lacks_century("24-12-31"), lacks_century("31.12.24")
     (True, False)

@@ -103,7 +103,7 @@ def result_sentence(result: RaceResult) -> str:
 
 
 def _race_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
-    """Return a clause that says which command is the fastest, or that this is undecided."""
+    """Return a clause that says which command is the fastest, or that this is not decided."""
     clock = f"in {CLOCK_NAMES[result.clock]}"
     within = result.options.same_within
     if result.standing == "fastest":

@@ -149,7 +149,7 @@ class FlagEvaluator:
         return _as_evaluation(name, pull.arm, SPLIT, metadata), is_new
 
     def forget_list(self) -> None:
-        """Read the list of flags again at its next use, because an experiment began, ended or was deleted."""
+        """Forget the cached list of feature flags, because an experiment began, ended or was deleted."""
         self._changes += 1
 
     def _flags_of(self, key: Key) -> list[ListedFlag]:

@@ -47,7 +47,7 @@ class Unlabelled(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Event: pulls of these arms were asked for in one environment, possibly for a unit such as a visitor.
+    """Event: pulls of these arms were requested in one environment, possibly for a unit such as a visitor.
 
     `arms` are arm numbers. `unit` is the hash of the unit's ID, or None; it is empty if it was deleted.
     """
@@ -183,7 +183,7 @@ class Paused(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """Event: the experiment was resumed and accepts asks again."""
+    """Event: the experiment was resumed and assigns pulls again."""
 
     at: float
     by: str | None
@@ -191,7 +191,7 @@ class Resumed(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Event: the experiment was stopped and refuses asks permanently.
+    """Event: the experiment was stopped permanently; it assigns no more pulls.
 
     `ship` is the number of the arm that a person chose for every visitor, or None if nobody chose one. A
     later event of this kind replaces the choice. Records of older versions have no `ship`.

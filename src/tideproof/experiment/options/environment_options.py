@@ -94,7 +94,7 @@ def environment_choice_options(
 
 
 def environment_choice_policy(confidence: float | None) -> PolicySpec:
-    """Return the policy of an experiment that chooses arms and environments, for its statistics.
+    """Return the policy by whose statistics an experiment is kept that chooses its environments.
 
     Its label names the rule by which pairs are chosen.
     """

@@ -15,8 +15,8 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.experiment.pull import Label
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 from tideproof.policies.environment_choice.arm_race import ArmRace, RaceRule
-from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
 from tideproof.policies.environment_choice.pair_values import next_pair
 from tideproof.policies.environment_choice.score_model import ScoreModel, fit_scores
 from tideproof.policies.policy_spec import PolicySpec

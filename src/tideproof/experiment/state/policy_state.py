@@ -137,7 +137,7 @@ class PolicyState(SavedFields):
         self.pending.look_ahead()
 
     def make_ready(self) -> None:
-        """Update the design matrix of the least-squares fit before an ask (a choice of arms) is replayed.
+        """Update the design matrix of the least-squares fit before a past choice of arms is replayed.
 
         The original ask did the same.
         """

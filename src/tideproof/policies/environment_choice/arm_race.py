@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
+from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 
 FIRST_CHECK = 30  # number of environments before the first check of the calibrated rule
 CALIBRATION = 2.0  # error probability of the critical value divided by that of the race, from simulations

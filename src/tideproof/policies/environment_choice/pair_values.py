@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.policies.environment_choice.pair_table import PairTable
+from tideproof.policies.environment_choice.arm_environment_pairs import PairTable
 from tideproof.policies.environment_choice.score_model import ScoreModel, information
 
 _FULL_ENVIRONMENTS = 5  # number of environments that are asked of all arms first, if the budget is large

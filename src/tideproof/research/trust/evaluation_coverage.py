@@ -49,7 +49,7 @@ class EvaluationSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, by which `--only` selects it."""
+        """Name of this kind of evaluation log, by which the option `--only` selects it."""
         how = f"spread {self.spread:g}" if self.spread else "equal"
         level = f", level {self.level:g}" if self.level != 0.5 else ""
         return f"{self.kind}, {self.models} models x {self.items} items, {how}{level}"

@@ -27,7 +27,7 @@ class WebhookMessage(NamedTuple):
 
 
 class WebhookCursor(NamedTuple):
-    """Record of when a webhook must look at an experiment again.
+    """Record of the time at which a webhook must check an experiment for new messages.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class WebhookQueue:
         self._backend, self._lock = backend, lock
 
     def read_cursors(self, webhook: str) -> dict[str, WebhookCursor]:
-        """Return for each experiment when a webhook must look at it again."""
+        """Return the time at which a webhook must check each experiment for new messages."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT experiment, events, due_at FROM ~webhook_cursors WHERE webhook = ?", (webhook,)
@@ -62,7 +62,7 @@ class WebhookQueue:
         return {name: WebhookCursor(events, due_at) for name, events, due_at in rows}
 
     def save_cursor(self, webhook: str, experiment: str, cursor: WebhookCursor) -> None:
-        """Store when a webhook must look at an experiment again."""
+        """Store the time at which a webhook must check an experiment for new messages."""
         with self._lock:
             self._backend.execute(
                 "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "
@@ -113,7 +113,7 @@ class WebhookQueue:
             )
 
     def postpone(self, id: str, until: float) -> None:
-        """End the claim of a message that could not be delivered; nobody sends it before `until`."""
+        """Release a message that could not be delivered; nobody sends it before `until`."""
         with self._lock:
             self._backend.execute(
                 "UPDATE ~webhook_messages SET free_at = ? WHERE id = ? AND sent_at IS NULL", (until, id)

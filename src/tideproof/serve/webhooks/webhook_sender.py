@@ -115,7 +115,7 @@ class WebhookSender:
     # -- sending messages
 
     def _due_webhooks(self) -> list[Webhook]:
-        """Return the webhooks that have a message which may be due."""
+        """Return the webhooks that may have a message to send now."""
         due = self._queue.due_webhooks(time.time())
         return [each for each in self._webhooks.list_webhooks() if each.id in due]
 

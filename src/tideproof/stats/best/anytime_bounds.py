@@ -89,7 +89,7 @@ class AnytimeBounds(NamedTuple):
         return self.alone(C, freedom, _two_sided_error(min(alpha / (len(C) - 1), _LARGEST)))
 
     def p_value_with_best(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the p-value that belongs to `with_best`: the alpha whose critical z-score is `deviate`."""
+        """Return the p-value for excluding an arm as the best, given the z-score of another's lead."""
         p = self.p_value(C, freedom, i, k, deviate)
         if self.joint or math.isnan(p):
             return p

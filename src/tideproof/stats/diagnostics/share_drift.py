@@ -20,7 +20,7 @@ CHANCE_GAP = 0.001  # an absence of an arm that is less probable than this is no
 
 
 class ShareDrift(NamedTuple):
-    """Result of the test that the arms' shares are equal in all environments, whatever they are."""
+    """Result of testing whether the arms' shares of the pulls are the same in all environments."""
 
     chi2: float
     df: int
@@ -28,7 +28,7 @@ class ShareDrift(NamedTuple):
 
 
 def share_drift(c: Cells) -> ShareDrift:
-    """Test whether the arms' shares of the traffic are equal in all environments, whatever they are.
+    """Test whether the arms' shares of the traffic are the same in all environments.
 
     Each unit counts once. Leaving an arm out of whole environments does not count as a change.
     """

@@ -118,7 +118,7 @@ def spending_boundaries(spent: Floats, information: Floats) -> Floats:
 
 
 def _bound(paths: _Paths, error: Floats, information: float) -> Floats:
-    """Return the boundaries that paths cross at the next look with given probabilities, by bisection."""
+    """Find, by bisection, the critical z-scores exceeded at the next look with given probabilities."""
     low, high = np.zeros(len(error)), np.full(len(error), _UNREACHABLE)
     crossing = paths.crossing_function(information)
     for _ in range(_BISECTIONS):

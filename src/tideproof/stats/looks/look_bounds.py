@@ -174,7 +174,7 @@ def _find_tables(spending: SpendingName, shares: bytes, information: bytes, k: i
 
 @lru_cache(maxsize=16)
 def _find_effective_numbers(covariance: bytes, freedom: bytes, which: tuple[int, ...]) -> list[Floats]:
-    """Return, for arms as controls, the number of effective comparisons with k - 1 others at `_TABULATED`.
+    """Return each arm's effective number of independent comparisons with others, for several z-scores.
 
     The arrays are bytes, so that the numbers are found once for several questions about the same arms.
     """

@@ -57,7 +57,7 @@ class LookLevels(NamedTuple):
         return float(first + u * u * (3.0 - 2.0 * u) * y_next + u * u * (u - 1.0) * h * slope_next)
 
     def bound_at(self, level: float) -> float:
-        """Return the z-score at the current look that has a two-sided level."""
+        """Return the critical z-score at the current look for a given error probability over all looks."""
         low, high = float(self.bounds[0]), 40.0
         if self.level_of(high) > level:
             return high

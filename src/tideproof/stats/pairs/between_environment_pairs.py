@@ -108,7 +108,7 @@ def score_variance(score: Floats, information: Floats, noise: Floats, influence:
 
 
 class DifferenceError(NamedTuple):
-    """Standard error of the difference of two arms; NaN if unknown. The skewness is that of its estimate."""
+    """Standard error of the difference of two arms, and skewness of its estimate; NaN if unknown."""
 
     se: float
     freedom: float
@@ -232,7 +232,7 @@ class BetweenEnvironmentPairs(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class SimilarEstimate(Estimate):
-    """Estimated arm effects whose uncertainty contains that arms differ from environment to environment.
+    """Estimated arm effects, with errors that allow for arm differences varying by environment.
 
     `between` holds the tests of pairs of arms by the variation between environments.
     """

@@ -41,7 +41,7 @@ FEWEST_UNITS = 2.0  # Effective number of units of an arm needed to exclude an a
 
 
 class UnitRewardMoments:
-    """Distribution of rewards whose third moment is replaced by that of rewards in sums over units."""
+    """Moments of rewards, with third moments from sums of each unit's (such as a visitor's) rewards."""
 
     def __init__(self, rows: RewardDistribution, fitted: Floats, third: Floats) -> None:
         self._rows, self._third = rows, third

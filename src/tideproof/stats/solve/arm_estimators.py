@@ -157,7 +157,7 @@ class ArmEstimators:
         return np.asarray(found - slope.imbalance @ slope.inverse @ (slope.residual @ q))
 
     def _effects(self, sums: Floats) -> Floats:
-        """Return the effects of the arms, (K, p), for cells with these sums of rewards, (p, C)."""
+        """Return least-squares arm effects, (K, p), from p columns of the cells' reward sums, (p, C)."""
         design = self.design
         total = np.zeros((len(design.inverse), len(sums)))
         for here, g in design.blocks():

@@ -215,7 +215,7 @@ def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise
 
 
 def shrink_ratios(own: Floats, error: Floats, freedom: Floats) -> VarianceFactors:
-    """Shrink ratios of variances to the common one towards 1, given the variances of their errors.
+    """Shrink ratios of variances to their common value towards 1, given the errors of the variances.
 
     An infinite error means that nothing is known. The variance between labels is that of `shrink_variances`.
     """

@@ -74,7 +74,7 @@ class UnitParts(NamedTuple):
 
 
 class UnitsOfArms(NamedTuple):
-    """Pairs of a unit and one of its arms.
+    """Pairs of a unit (such as a visitor) and an arm from which it has rewards.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class _SlopeErrors(NamedTuple):
         return cls(x, c.slope.inverse, meat(c, c.weight) @ c.slope.imbalance @ c.slope.inverse)
 
     def shifts(self, here: slice) -> Floats:
-        """Return what the coefficients g of rewards lose, (parts, K)."""
+        """Return the change of rewards' coefficients in the arm effects due to covariates: (parts, K)."""
         return np.asarray((self.tilts @ self.covariates.residual[:, here]).T)
 
     def cross(self, here: slice) -> Floats:

@@ -46,7 +46,7 @@ class AdaptiveSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         means = " ".join(f"{mean:g}" for mean in self.means)
         said = f"adaptive, {self.asked}, {self.policy}, means {means}, {self.budget} pulls"
         return said if self.ratio == 1.0 else f"{said}, arm {self.noisy} {self.ratio:g} times as noisy"

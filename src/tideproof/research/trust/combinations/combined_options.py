@@ -39,7 +39,7 @@ class CombinedSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, by which `--only` selects it."""
+        """Name of this kind of simulated log, by which the option `--only` selects it."""
         return str(self.setting.name)
 
 

@@ -81,7 +81,7 @@ def play(setting: AdjustedLog, number: int) -> bool | None:
 
 
 def draw_log(setting: AdjustedLog, number: int) -> dict[str, Any]:
-    """Simulate one log; its rows are in random order."""
+    """Simulate one log with covariates; its rows are in random order."""
     random = np.random.default_rng((number, zlib.crc32(setting.name.encode())))
     arm = (random.random(setting.rows) >= setting.share).astype(np.int64)
     arm[:2] = 0, 1

@@ -44,7 +44,7 @@ class EnvironmentSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = (
             f"days differ, {self.rewards}, {self.arms} arms, {self.environments} x {self.pulls}, "
             f"interaction {self.interaction:g}, {100 * self.share:g} % arm"

@@ -41,7 +41,7 @@ class ShareSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, which seeds its random numbers."""
+        """Name of this kind of simulated log, which seeds its random numbers."""
         shares = ":".join(f"{share:g}" for share in self.shares)
         units = f", units with {self.visits} rows" * (self.visits > 0) + ", rows assigned" * self.by_row
         late = f", the last arm added after {self.late}" * (self.late > 0)

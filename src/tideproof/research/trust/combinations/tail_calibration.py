@@ -47,7 +47,7 @@ class TailSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = f"{self.kind}, {self.rows} rows, {self.environments} environments, spread {self.spread:g}"
         said += f", timeouts x {self.times:g}" if self.times > 1.0 else ""
         said += ", these days" if self.about == "these" else ""

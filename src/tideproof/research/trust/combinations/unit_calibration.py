@@ -20,7 +20,7 @@ _MOST_VISITS = 200
 
 
 class UnitSetting(NamedTuple):
-    """One kind of log with units.
+    """One kind of simulated log in which units, such as visitors, may have several rewards.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class UnitSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = f"units, {self.rewards} {self.visits}, {self.units} units, {100 * self.share:g} % arm"
         said += ", similar days" if self.about == "similar" else ""
         return said if self.looks == 1 else f"{said}, {self.looks} looks"
