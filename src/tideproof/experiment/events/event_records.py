@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 
 class Unlabelled(NamedTuple):
-    """Event: the first ask had no environment label, so the tide is estimated from the rewards alone."""
+    """Event: the first pull has no environment label, so the tide is estimated from rewards alone."""
 
     at: float
     by: str | None

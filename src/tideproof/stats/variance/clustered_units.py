@@ -162,7 +162,7 @@ def fit_skewness(n: Floats, scale: Floats, sums: Floats) -> tuple[float, float]:
 
 
 def fit_correlation(s: UnitScores) -> UnitModel:
-    """Fit the correlation of rewards of one unit: the sizes of scores then agree with their expectations."""
+    """Estimate the correlation of rewards of the same unit, such as a visitor, by the method of moments."""
 
     def model(rho: float) -> UnitModel:
         """Return the expected sizes of scores for a given correlation."""

@@ -1,4 +1,4 @@
-"""Scores of units, such as visitors, in comparisons of arms: their sizes, and sums of their products.
+"""Contributions (scores) of units, such as visitors, to comparisons of arms: their sizes and products.
 
 The score of a unit adds up (reward - expected reward) g over its rewards, with g = e_arm - b_j and b_j the
 shares of the arms in the environment; the estimated arm effects are P times the sum of all scores. If rewards
@@ -95,7 +95,7 @@ def units_of_arms(unit: Ints, arm: Ints, n: Floats, arms: int) -> UnitsOfArms:
 
 @dataclass(frozen=True, eq=False)
 class UnitScores:
-    """Sizes of the scores of units, and sums of products of scores in pools of units.
+    """Sizes and products of units' contributions (scores) to arm comparisons, summed by pool of units.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class CombinedSetting(NamedTuple):
 
 
 def cells() -> list[CombinedSetting]:
-    """Return the settings of all modules."""
+    """Return all kinds of simulated logs that the modules of this package define."""
     return [CombinedSetting(module, setting) for module in MODULES for setting in _load(module).settings()]
 
 
@@ -77,7 +77,7 @@ def _play(task: tuple[tuple[int, CombinedSetting], int, int]) -> Ints:
 
 
 def _load(module: str) -> Any:
-    """Import a module with settings."""
+    """Import a module that defines kinds of simulated logs."""
     return import_module(f"tideproof.research.trust.combinations.{module}")
 
 

@@ -43,7 +43,7 @@ class AdjustedLog(NamedTuple):
 
 
 def settings() -> list[AdjustedLog]:
-    """Return the simulated kinds of logs."""
+    """Return the simulated kinds of logs with covariates."""
     return [
         AdjustedLog("covariate, 15 % arm, noise x 4", 400, (10, 1), 0.15, 4.0, covariate=True),
         AdjustedLog("covariate, 10 % arm, noise x 5", 400, (10, 1), 0.1, 5.0, covariate=True),
