@@ -343,7 +343,7 @@ class Cells:
         return total
 
     def times_matrix(self, x: Floats, matrix: Floats) -> Floats:
-        """Return x_j' M for each environment j, at the arms of its cells: (C,).
+        """Return the product of a vector per environment with matrix M, at the arms of the cells: (C,).
 
         M is the (K, K) `matrix`, and x is given by arm and environment.
         """

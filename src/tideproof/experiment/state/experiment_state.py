@@ -398,7 +398,7 @@ class State:
         self._update_horizon(always=True)
 
     def _update_horizon(self, always: bool = False) -> None:
-        """Update the number of rewards for which the policy plans.
+        """Update the total number of rewards for which the policy plans ahead.
 
         It differs from the initial budget only after summaries and warm starts; `always` is for a changed
         budget.

@@ -70,7 +70,7 @@ def traffic_drift(traffic: TrafficCounts) -> ShareDrift:
 
 
 class _Margin(NamedTuple):
-    """Sums over one margin of each table, its environments or its arms.
+    """Row or column totals of several tables of counts by arm and environment.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class _Margin(NamedTuple):
 
 
 def _margin(of: Ints, n: Floats, N: Floats) -> _Margin:
-    """Return the sums over the totals `n` of one margin, for each table; `of` is the table of each total."""
+    """Return sums computed from the row or column totals `n` of each table of counts."""
     of, n = of[n > 0.0], n[n > 0.0]
     number, inverse, triples, rarity = (
         sum_by_index(of, x, N.size)
@@ -143,7 +143,7 @@ class TrafficCounts:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Distinct sets of arms among which environments chose.
+    """Distinct sets of arms that could be assigned in some environment.
 
     Attributes
     ----------

@@ -363,7 +363,7 @@ def _covariance(tests: PairTests) -> Floats:
 
 
 class CautiousPairs(Pairs):
-    """Tests of two arms whose z-score is the one nearest to 0 of two tests, one of which counts for more.
+    """Tests of two arms whose z-score is the more cautious of two tests' z-scores (nearer to 0).
 
     It is 0 if the two tests disagree on the sign, so that it belongs to the interval that covers both.
 
@@ -379,7 +379,7 @@ class CautiousPairs(Pairs):
 
     @property
     def scale(self) -> Any:
-        """The fitted scale of comparison, such as ratios, that both tests share."""
+        """The fitted scale of comparison (difference, ratio or odds) that both tests of two arms use."""
         tests: Any = self.second
         return tests.scale
 

@@ -185,7 +185,7 @@ def find_kinds(part: Cells, T: Floats) -> EnvironmentKinds:
 
 
 class _Quadrature(NamedTuple):
-    """Terms of the integrals of a batch of environments, by cell (c,), or by cell and point of t (c, points).
+    """Terms of numerical integrals for a batch of environments, by cell, or by cell and integration point.
 
     Attributes
     ----------

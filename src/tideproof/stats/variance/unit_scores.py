@@ -50,7 +50,7 @@ class UnitParts(NamedTuple):
 
     @classmethod
     def of(cls, c: Cells, u: UnitRewards, fitted: Floats) -> UnitParts:
-        """Select and order the rewards of units that can contribute to comparisons of arms."""
+        """Select and order the rewards of units (such as visitors) that can contribute to arm comparisons."""
         used = np.flatnonzero(c.compares[c.environment[u.cell]])
         used = used[np.lexsort((c.environment[u.cell[used]], u.unit[used]))]
         unit = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
@@ -116,7 +116,7 @@ class UnitScores:
 
     @classmethod
     def of(cls, c: Cells, P: Floats, parts: UnitParts, variance: Floats) -> UnitScores:
-        """Compute the scores of all units, in blocks. `variance` is that of a reward in each cell."""
+        """Compute units' contributions (scores) to arm comparisons, given each cell's reward variance."""
         b, units = c.dense_shares(), parts.units
         sizes = np.zeros((4, units))
         sums = np.zeros((3, parts.pools, c.K, c.K))

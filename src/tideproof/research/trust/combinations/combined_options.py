@@ -51,7 +51,7 @@ def cells() -> list[CombinedSetting]:
 def run_cells(
     what: Sequence[CombinedSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Simulate logs of each setting, and yield a row with the share of wrong analyses.
+    """Simulate logs of each kind, and yield a row with the share of wrong analyses.
 
     The share has an exact 95 % interval, and is `kept` if it does not contradict the promised 5 %.
     """
@@ -67,7 +67,7 @@ def run_cells(
 
 
 def _play(task: tuple[tuple[int, CombinedSetting], int, int]) -> Ints:
-    """Simulate some logs of one setting; return the numbers of wrong analyses and of analyzed logs."""
+    """Simulate and analyze logs of one kind; return the numbers of wrong analyses and of all analyses."""
     (seed, cell), first, last = task
     play, total = _load(cell.module).play, np.zeros(2, np.int64)
     for number in range(first, last):
@@ -82,7 +82,7 @@ def _load(module: str) -> Any:
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line of text for each setting, with the share of wrong analyses."""
+    """Return a line of text for each kind of simulated log, with the share of wrong analyses."""
     return [
         f"{row['setting']}: wrong in {percent(row['share'], (row['low'], row['high']), 1)} "
         f"of {row['logs']:,} logs"

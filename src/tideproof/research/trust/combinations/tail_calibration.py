@@ -1,4 +1,4 @@
-"""Simulated logs with rare huge rewards, and with very small cells: how often a statement is wrong.
+"""Simulated logs with rare huge rewards or very small cells: how often a conclusion is wrong.
 
 With timeouts the arms have equal means, but a few rewards of one arm are many times as large as usual. With
 small cells, lifts come from hundreds of environments with three rewards each. Quotients, such as revenue per
@@ -24,7 +24,7 @@ _LIFT = 0.2  # of the better arm, in small cells
 
 
 class TailSetting(NamedTuple):
-    """One kind of log with rare huge rewards, or with very small cells.
+    """One kind of simulated log, with rare huge rewards or with very few rewards in each cell.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class TailSetting(NamedTuple):
 
 
 def settings() -> list[TailSetting]:
-    """Return the kinds of logs with rare huge rewards or very small cells."""
+    """Return the kinds of simulated logs with rare huge rewards or with very few rewards in each cell."""
     return [
         TailSetting("timeouts", 4_000, 14, 0.5, 20.0),
         TailSetting("timeouts", 4_000, 14, 1.0, 20.0),
@@ -72,7 +72,7 @@ def settings() -> list[TailSetting]:
 
 
 def play(setting: TailSetting, number: int) -> bool | None:
-    """Simulate and analyze one log; return whether its statement is wrong."""
+    """Simulate and analyze one log; return whether the conclusion on the two arms is wrong."""
     log = draw(setting, number)
     if setting.kind == "quotients":
         found = tp.fit(log, arm="arm", environment="day", reward="revenue / sessions").contrast(1, 0)
