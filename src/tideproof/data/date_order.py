@@ -33,7 +33,7 @@ class _Numbers(NamedTuple):
 
 
 def split_date_order(text: str) -> tuple[str, DateOrder | None]:
-    """Split a column name with a suffix for the order of day and month into the name and the order.
+    """Split a column option such as "when, dayfirst" into the column and its order of day and month.
 
     >>> split_date_order("when, dayfirst"), split_date_order("when")
     (('when', 'dayfirst'), ('when', None))

@@ -238,5 +238,5 @@ class GuardedProtocol(H11Protocol):
 
 
 def guarded_protocol(guard: ConnectionGuard) -> type[asyncio.Protocol]:
-    """Return the protocol class for a server whose connections a guard counts."""
+    """Return the protocol class of a server whose connections are counted and limited by a guard."""
     return type("GuardedServerProtocol", (GuardedProtocol,), {"guard": guard})

@@ -39,7 +39,7 @@ class WebhookCursor(NamedTuple):
     due_at: float | None
 
     def is_due(self, events: int, now: float) -> bool:
-        """Return whether an experiment with so many events must be inspected."""
+        """Return whether an experiment with so many events must be checked for webhook messages."""
         return events != self.events or (self.due_at is not None and self.due_at <= now)
 
 
@@ -82,7 +82,7 @@ class WebhookQueue:
             )
 
     def due_webhooks(self, now: float) -> set[str]:
-        """Return the webhooks that have a message which may be due."""
+        """Return the webhooks that may have a message to send now."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT DISTINCT webhook FROM ~webhook_messages WHERE sent_at IS NULL AND free_at <= ?",

@@ -73,7 +73,7 @@ class WebhookSender:
     # -- finding messages
 
     def collect(self) -> None:
-        """Look at the experiments that may have news, and add their messages to the queues."""
+        """Check experiments for new messages, and add the messages to the queues of their webhooks."""
         webhooks, now = self._webhooks.list_webhooks(), time.time()
         if not webhooks:
             return
