@@ -87,7 +87,7 @@ def play_cell(
 
 def check_pairs() -> None:
     """Raise an error unless the product chooses the same pairs as the compiled rule, in four worlds."""
-    from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
+    from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
     from tideproof.policies.environment_choice.pair_values import next_pair
     from tideproof.policies.environment_choice.score_model import fit_scores
 

@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 from tideproof.policies.environment_choice.arm_race import ArmRace, RaceRule, critical_deviate
-from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
 from tideproof.policies.environment_choice.pair_values import next_pair
 from tideproof.policies.environment_choice.score_model import fit_scores, information
 

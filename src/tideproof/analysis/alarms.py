@@ -1,4 +1,4 @@
-"""Alarms that void a decision, and the single row of a log without which another arm would lead.
+"""Alarms that void a decision about arms, and the one row of a log without which another arm would lead.
 
 An alarm means that the data contradict an assumption without which no winner can be named.
 """

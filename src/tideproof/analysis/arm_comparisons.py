@@ -134,7 +134,7 @@ def compare_leader(
     critical: Sequence[CriticalValues] | None,
     adaptive: bool,
 ) -> list[Contrast]:
-    """Return what `compare_arms` returns for the leader and each of many other arms, computed at once.
+    """Compare the leading arm with each of many other arms, computing all comparisons at once.
 
     Arms are given as pairs of their name and index. Without critical values, there are no intervals.
     """
@@ -161,7 +161,7 @@ def _to_contrast(
     p: float,
     adaptive: bool,
 ) -> Contrast:
-    """Return the comparison of two arms with bounds that are effects, as the numbers that users see."""
+    """Return the comparison of two arms as numbers for users, from confidence bounds of their difference."""
     se, nu = found.error_of(*indices)
     estimate, low, high = on.shown(np.array([found.pairs.gap(*indices), *bounds])).tolist()
     return Contrast(
@@ -327,7 +327,7 @@ def anytime_critical_values(
     confidence: float,
     alone: float | None,
 ) -> CriticalValues | None:
-    """Return critical values and p-value to compare two arms, valid at several looks at growing data.
+    """Return critical values and p-value for comparing two arms at several times while data grow.
 
     Without `alone`, the critical values hold for all pairs of the group at once at the level `confidence`;
     with `alone`, they hold for this pair only, at that confidence level. Return None without `always` (for a

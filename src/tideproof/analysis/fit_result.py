@@ -246,12 +246,12 @@ class Fit:
 
     @property
     def repeated(self) -> bool:
-        """Whether comparisons of arms hold at several looks together, planned ones or any."""
+        """Whether comparisons of arms stay valid if a growing log is analyzed several times."""
         return self.anytime or self.looks is not None
 
     @property
     def validity(self) -> str:
-        """The looks at which comparisons of arms hold together, as text; empty if there is only one."""
+        """Text that says at which analyses of a growing log comparisons hold; empty for one analysis."""
         return validity_text(self.anytime, self.looks)
 
     def _possible_scope(self, about: About, variance: Variance) -> About:
@@ -269,7 +269,7 @@ class Fit:
         return "similar" if similar is not None and self._is_bounded(similar) else "these"
 
     def _is_bounded(self, found: Estimate) -> bool:
-        """Return whether the intervals are finite: with `anytime` they need more environments."""
+        """Return whether the confidence intervals are finite; anytime-valid ones need more environments."""
         if not self.anytime:
             return True
         always = AnytimeBounds(mixture_variance(self.scale, self.cells, self._sigma), self.adaptive)
@@ -537,12 +537,12 @@ class Fit:
 
     @property
     def sure_about(self) -> About:
-        """The environments that a winner is about: "these" if it is only known to be the best there."""
+        """The environments that the choice of the best arm is about: "these" or others like them."""
         return "these" if self.decision.standing == "winner_on_these" else self.about
 
     @property
     def narrowest_about(self) -> About:
-        """The environments of the narrowest statement that the variance model supports."""
+        """The narrowest set of environments that conclusions may be about under the variance model."""
         return self.about if self.variance in ABOUT_SIMILAR else "these"
 
     @property
@@ -719,19 +719,19 @@ class Fit:
 
     @cached_property
     def _look_bounds(self) -> LookBounds | None:
-        """Confidence bounds of differences of arms that hold at all planned looks; None without a plan."""
+        """Return confidence bounds of arm differences, valid at all planned analyses; None without a plan."""
         if self.looks is None:
             return None
         return LookBounds(self.looks, past_information(self.looks, self._estimate, self.cells))
 
     def _ever(self, scale: ScaleName) -> RepeatedBounds | None:
-        """Return confidence bounds of differences of arms that hold at several looks; None for one look."""
+        """Return confidence bounds of arm differences for repeated analyses; None for a single analysis."""
         if not self.anytime:
             return self._look_bounds
         return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def pair_variances(self) -> dict[tuple[str, str], float]:
-        """Return the variance of the difference of each pair of arms, for a file of planned looks."""
+        """Return the variance of the estimated difference of each pair of arms, by the names of the arms."""
         return pair_errors(self._estimate, self.cells)
 
     def gaps(self, a: Any, b: Any) -> Table:

@@ -88,15 +88,15 @@ class LogReading:
 
 
 class LogSource(ABC):
-    """Data that know their columns and the defaults of their analysis, such as an evaluation log."""
+    """Base class of logs with known columns and default options, such as evaluation logs."""
 
     @abstractmethod
     def complete_options(self, options: AnalysisOptions) -> AnalysisOptions:
-        """Return the options with defaults of this kind of log in place of what the user left open."""
+        """Return the analysis options with this kind of log's defaults for those that the user left open."""
 
     @abstractmethod
     def read_log(self, options: AnalysisOptions) -> LogReading | None:
-        """Return the statistics by arm and environment; None if the log is to be read like any table."""
+        """Return reward statistics by arm and environment; None if the log is to be read like any table."""
 
 
 class AnalysisObserver:
@@ -369,7 +369,7 @@ def analyze_log(data: Any, options: AnalysisOptions, observer: AnalysisObserver 
 
 
 def _record_look(reading: LogReading, options: AnalysisOptions, lower: bool) -> AnalysisOptions:
-    """Return the options with the past looks that the file of the plan holds; add this look to the file."""
+    """Add this analysis of a growing log to a file of planned analyses; return options with the past ones."""
     asked = options.statistics
     if asked.looks is None or asked.looks.file is None:
         return options

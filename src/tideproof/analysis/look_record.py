@@ -1,4 +1,4 @@
-"""The file of planned looks: a plan, and for each look that was made its information and spent error.
+"""File that stores a plan of repeated analyses (looks) of a growing log, and the looks made so far.
 
 With the file a look knows which looks were made before it, and how much information each of them had. The
 same log may be analyzed again at the same look: nothing is spent twice.
@@ -24,7 +24,7 @@ _EQUAL = 1e-9  # relative difference of variances of the same log, by rounding
 
 @dataclass(frozen=True)
 class RecordedLook:
-    """A look that was made.
+    """One past analysis (look) of a growing log, as stored in a file.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RecordedLook:
     variances: PairVariances
 
     def has_same_data(self, variances: PairVariances) -> bool:
-        """Return whether a log has the same information as this look."""
+        """Return whether a log has the same amount of information as at this earlier analysis."""
         return self.variances.keys() == variances.keys() and all(
             math.isclose(value, variances[pair], rel_tol=_EQUAL) for pair, value in self.variances.items()
         )
@@ -46,7 +46,7 @@ class RecordedLook:
 
 @dataclass(frozen=True)
 class LookRecord:
-    """A plan of looks, and the looks that were made, as a file stores them.
+    """A plan of repeated analyses (looks) of a growing log and the looks made so far, as a file stores them.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class LookRecord:
 
     @classmethod
     def open(cls, plan: Looks, confidence: float) -> LookRecord:
-        """Read the file of a plan, or begin a new record if there is none yet; check that plans agree."""
+        """Read the file of a plan of repeated analyses or begin a new one; raise an error if plans differ."""
         path = plan.file
         assert path is not None
         asked = cls(float(plan.looks), plan.spending, confidence)
@@ -78,11 +78,11 @@ class LookRecord:
 
     @property
     def text(self) -> str:
-        """The plan as text."""
+        """The plan of repeated analyses as text."""
         return f"{self.looks:g} looks, spending {self.spending!r}, confidence {self.confidence:g}"
 
     def resolve(self, plan: Looks, variances: PairVariances) -> Looks:
-        """Return the plan with the current look and the past ones.
+        """Return the plan of repeated analyses together with the current and the past analyses.
 
         `variances` are those of the differences of arms in the log. If they are those of the last look, the
         log is analyzed again.
@@ -107,13 +107,13 @@ class LookRecord:
         )
 
     def with_look(self, plan: Looks, variances: PairVariances) -> LookRecord:
-        """Return the record with the current look of a resolved plan."""
+        """Return a copy of the record of planned analyses to which the current one is added."""
         look, spent = float(plan.made[-1]), float(plan.error_spent(1.0 - self.confidence)[-1])
         before = tuple(each for each in self.made if each.look < look)
         return replace(self, made=(*before, RecordedLook(look, spent, variances)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record to a JSON file in one step."""
+        """Write the record of planned analyses to a JSON file, replacing the file in one step."""
         made = [
             {
                 "look": each.look,
@@ -127,7 +127,7 @@ class LookRecord:
 
 
 def read_record(path: str | os.PathLike[str]) -> LookRecord:
-    """Read a file of planned looks, or raise an error that says what is wrong with it."""
+    """Read a file of planned looks (repeated analyses); raise an error that says what is wrong with it."""
     try:
         found: dict[str, Any] = json.loads(read_text(path))
         if found["format"] != _FORMAT:

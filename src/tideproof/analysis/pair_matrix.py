@@ -12,7 +12,7 @@ _COLUMNS = ("arm", "other", "estimate", "low", "high", "p")
 
 
 def pair_matrix(fit: Fit, *, simultaneous: bool = True) -> Table:
-    """Compare each arm with each arm that is below it in the ranking.
+    """Compare each arm with every arm ranked below it.
 
     Use it for a leaderboard: which places are certain. `fit.candidates` asks instead which arm is the best.
 

@@ -24,7 +24,7 @@ class QualityCostPanel(NamedTuple):
 
 
 def quality_cost_panel(fit: Fit, costs: Mapping[str, Fit]) -> QualityCostPanel | None:
-    """Return the chart of the deciding metric against the first cost that is known; None without a cost.
+    """Return the chart of the arms' scores against the first cost that is known; None without a cost.
 
     `costs` are the fits of all metrics by name. At most 30 arms are drawn, those that are best.
     """
@@ -62,7 +62,7 @@ def quality_cost_panel(fit: Fit, costs: Mapping[str, Fit]) -> QualityCostPanel |
 
 
 def _is_efficient(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:
-    """Return whether no other point has at least the same score at no higher cost.
+    """Return whether no other arm has at least the same score at no higher cost.
 
     >>> [_is_efficient(p, [(0.8, 2.0), (0.7, 1.0), (0.6, 1.5)]) for p in ((0.8, 2.0), (0.6, 1.5))]
     [True, False]
@@ -72,5 +72,5 @@ def _is_efficient(point: tuple[float, float], others: list[tuple[float, float]])
 
 
 def _bounds(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the bounds of the interval of a mean; None if they are unknown."""
+    """Return the bounds of the confidence interval of a mean; None if they are unknown."""
     return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])

@@ -71,7 +71,7 @@ def _comparison(help: str, *names: str, metavar: str = "COLUMN") -> Any:
 
 
 def _evaluation(help: str, *names: str, metavar: str = "") -> Any:
-    """Return a command-line option in the help group "Evaluation logs"."""
+    """Define a command-line option in the help group "Evaluation logs"."""
     return _option("Evaluation logs", help, *names, metavar=metavar)
 
 
@@ -269,7 +269,7 @@ def analyze_command(
 def _read_looks(
     looks: float | None, look: float | None, spending: str | None, past: str | None, file: Path | None
 ) -> Looks | None:
-    """Return the planned looks that the options describe; None if no option is about looks."""
+    """Return the plan of repeated analyses given by command-line options; None without such options."""
     from tideproof.analysis.look_record import read_record
     from tideproof.stats.looks.look_plan import Looks
 
@@ -297,7 +297,7 @@ def _open_files(
     group: str | None,
     repeats: bool,
 ) -> Any:
-    """Return the evaluation log in the files, or the path of another log.
+    """Return the evaluation log that files contain, or else the path of an ordinary log.
 
     Tables are evaluation logs only if the user says so.
     """
@@ -339,7 +339,7 @@ def _is_evaluation_log(path: str) -> bool:
 
 
 def _named_paths(files: list[str], paths: list[str]) -> Any:
-    """Return the paths, by the name of their arm if each file has one, as in `short=a.eval`."""
+    """Return paths by the name of their arm: the argument `short=a.eval` names the arm "short"."""
     named = [file != path for file, path in zip(files, paths, strict=True)]
     if not any(named):
         return paths

@@ -147,7 +147,7 @@ def bench_command(
 
 
 def _show(result: RaceResult, as_json: bool) -> None:
-    """Print the result of a race as text or as JSON."""
+    """Print the result of a race of commands as text or as JSON."""
     from rich.console import Console
 
     from tideproof.races.live_table import print_result
@@ -159,7 +159,7 @@ def _show(result: RaceResult, as_json: bool) -> None:
 
 
 def _save(result: RaceResult, to_json: Path | None, to_markdown: Path | None, picture: Path | None) -> None:
-    """Write the files that were asked for, and say on stderr where they are."""
+    """Write the result of a race to the requested files, and print their paths on stderr."""
     if to_json is not None:
         write_text_atomically(to_json, json.dumps(result.to_dict(), indent=1))
     if to_markdown is not None:
@@ -172,7 +172,7 @@ def _save(result: RaceResult, to_json: Path | None, to_markdown: Path | None, pi
 
 
 def _compare_files(files: list[str], gate: str | None, confidence: float, as_json: bool) -> None:
-    """Compare two programs by result files that were written before, and print the answer."""
+    """Compare two programs by saved result files of benchmarks, and print which one is slower."""
     from tideproof.races.file_comparison import compare_result_files
 
     limit = 0.0 if gate is None else parse_percentage("--gate", gate)

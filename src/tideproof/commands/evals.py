@@ -122,7 +122,7 @@ def _read_budget(text: str | None) -> int | float | None:
 
 
 def _read_limits(text: str) -> tuple[float, float]:
-    """Parse the lowest and the highest score, separated by a comma."""
+    """Parse the lowest and the highest possible score, separated by a comma."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -137,7 +137,7 @@ def _checked_timeout(seconds: float) -> float:
 
 
 def _progress(total: int, hidden: bool) -> Any:
-    """Return a context manager that shows how many pairs are answered, and their cost so far."""
+    """Return a context manager that shows how many model calls of an evaluation are done, and their cost."""
     from contextlib import contextmanager
 
     from tideproof.progress import progress_bar

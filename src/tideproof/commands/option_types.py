@@ -58,7 +58,7 @@ Scheduler = Annotated[
 
 
 def refuse_password(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    """Raise an error if the URL of a store has a password and is an argument of the command.
+    """Raise an error if a store's URL contains a password and was given on the command line.
 
     Every user of the machine can see the arguments of a command, but not its environment.
     """

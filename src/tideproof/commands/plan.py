@@ -145,7 +145,7 @@ def plan_command(
 
 
 def _save(found: Plan | LookCosts, csv: Path | None, plot: Path | None, as_json: bool) -> None:
-    """Write the curve and the picture of a plan to the given files."""
+    """Write the power curve and the picture of a planned test to the given files."""
     if csv is not None:
         found.curve.to_csv(csv)
     if plot is not None:
@@ -156,7 +156,7 @@ def _save(found: Plan | LookCosts, csv: Path | None, plot: Path | None, as_json:
 
 
 def _show_look_costs(console: Console, found: LookCosts, as_json: bool) -> None:
-    """Print how long a test lasts with one look, planned looks and looks at any time."""
+    """Print how long a test lasts if it is analyzed once, at planned times, or at any time."""
     from rich.text import Text
 
     from tideproof.report.table_layout import Column, make_tables

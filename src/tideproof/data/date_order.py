@@ -33,7 +33,7 @@ class _Numbers(NamedTuple):
 
 
 def split_date_order(text: str) -> tuple[str, DateOrder | None]:
-    """Split the order of day and month from the name of a column.
+    """Split a column option such as "when, dayfirst" into the column and its order of day and month.
 
     >>> split_date_order("when, dayfirst"), split_date_order("when")
     (('when', 'dayfirst'), ('when', None))
@@ -54,7 +54,7 @@ def is_year_first(text: str) -> bool:
 
 
 def lacks_century(text: str) -> bool:
-    """Return whether a text may be a date whose year, of two digits, could be anywhere.
+    """Return whether a text may be a date whose two-digit year could stand at any position.
 
     >>> lacks_century("24-12-31"), lacks_century("31.12.24")
     (True, False)

@@ -1,4 +1,4 @@
-"""What a table in a database engine shows about its columns of times: date order and time zones.
+"""Detection of the date order and time zones of columns of times in a database table.
 
 Of a column of text, the first time is read. All dates are read only if the day or the month is first in it.
 """

@@ -56,7 +56,7 @@ class Period:
         return 3600 if self.every == "hour" else 86400
 
     def with_times(self, values: Iterable[Any]) -> Period:
-        """Return the period with what the values of its column show: the order of dates, and time zones."""
+        """Return the period with the date order and the time zones that its column of times shows."""
         values = set(values)
         texts = [value for value in values if isinstance(value, str)]
         return replace(

@@ -1,4 +1,4 @@
-"""Chart of the share of tests that named the best arm by each look, for several ways to look."""
+"""Chart of how many tests have named the best arm by each repeated analysis, by analysis schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw_look_curves(
     title: str,
     path: str | os.PathLike[str] | None,
 ) -> Figure:
-    """Draw, for each way to look, the share of tests that named the best arm against the look.
+    """Draw how many tests have named the best arm by each repeated analysis; one curve per schedule.
 
     `means` holds the expected duration of each. A single look is drawn as the share at that look alone.
     """
@@ -36,7 +36,7 @@ def draw_look_curves(
 def _look_figure(
     curves: Mapping[str, tuple[Sequence[int], Sequence[float]]], means: Mapping[str, float], title: str
 ) -> Figure:
-    """Return a matplotlib figure of the shares of tests that named the best arm by each look."""
+    """Return the matplotlib figure of how many tests have named the best arm by each repeated analysis."""
     figure, axes = new_subplots(1, 1, (7.0, 4.2))
     for number, (design, (looks, named)) in enumerate(curves.items()):
         style = curve_style(number)

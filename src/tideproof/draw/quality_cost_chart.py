@@ -1,4 +1,4 @@
-"""Chart of the mean score of each arm against its mean cost, with both intervals."""
+"""Chart of the mean score of each arm against its mean cost, both with confidence intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LETTER = 7.2  # approximate width of a letter of a name beside its dot
 
 
 class QualityCostInfo(NamedTuple):
-    """Mean score and mean cost of an arm, with intervals, and whether it can be the best.
+    """Mean score and mean cost of an arm with confidence intervals, and whether it can be the best.
 
     `efficient` says whether no other arm is both better and cheaper, by the estimates.
     """
@@ -42,7 +42,7 @@ class QualityCostInfo(NamedTuple):
 
 
 def draw_quality_cost(arms: Sequence[QualityCostInfo], quality: Axis, cost: Axis) -> str:
-    """Draw an SVG chart of scores (upwards) and costs (to the right), with a line of the efficient arms."""
+    """Draw an SVG chart of arms' scores against costs; a line joins arms that no arm beats in both."""
     y_ends = quality.ends([x for arm in arms for x in (arm.score, *(arm.score_interval or ()))])
     x_ends = cost.ends([x for arm in arms for x in (arm.cost, *(arm.cost_interval or ()))])
     at = quality.ticks(*y_ends)
@@ -74,6 +74,6 @@ def draw_quality_cost(arms: Sequence[QualityCostInfo], quality: Axis, cost: Axis
 
 
 def _name(name: str, x: float, y: float) -> str:
-    """Return the name of an arm beside its dot, on the side where it fits."""
+    """Return the SVG text of an arm's name, placed beside the arm's dot where there is room."""
     right = x + 9.0 + _LETTER * len(name) <= RIGHT
     return text(name, x + 9.0 if right else x - 9.0, y - 6.0, "start" if right else "end", "name")

@@ -1,4 +1,4 @@
-"""Picture of a race: how much more or less time each command takes than the reference, with intervals."""
+"""Picture of a race of commands: how much more time each takes than a reference, with intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 7.0
 
 
 class RaceBar(NamedTuple):
-    """Relative difference of a command's time from the reference's, with its interval, by one clock."""
+    """Relative difference of a command's time from that of a reference command, with its interval."""
 
     command: str
     clock: str
@@ -34,7 +34,7 @@ class RaceBar(NamedTuple):
 def draw_race(
     bars: Sequence[RaceBar], reference: str, title: str, path: str | os.PathLike[str] | None = None
 ) -> Figure:
-    """Draw the intervals of a race, one line for each command and clock, and save them if `path` is given."""
+    """Draw the relative time differences of raced commands with intervals, and save the picture."""
     check_picture_path(path)
     commands = list(dict.fromkeys(bar.command for bar in bars))
     clocks = list(dict.fromkeys(bar.clock for bar in bars))

@@ -1,1 +1,1 @@
-"""Evaluation logs of language models: reading them from any harness, and what each model costs."""
+"""Evaluation logs of language models: read them from any tool, find the best model, and compare costs."""

@@ -1,4 +1,4 @@
-"""File of paid answers: one JSON line for each answered pair of a model and an item.
+"""File of scores that models got on test items, one JSON line each, so that no call is paid for twice.
 
 A line is on the disk before its score is recorded in the experiment, so that no paid answer is lost, and none
 is paid for twice.
@@ -17,7 +17,7 @@ from tideproof.experiment.pull import Label
 
 
 class Answer(NamedTuple):
-    """Score of one model on one item, with what it cost.
+    """Score of one model on one item, with the cost of the call.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class AnswerFile:
-    """Append-only file of answers, which only one process at a time may use.
+    """Append-only file of models' scores on items, which only one process at a time may use.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class AnswerFile:
             raise
 
     def add(self, model: str, item: Label, answer: Answer) -> None:
-        """Append an answer; when the method returns, it survives a crash of the machine."""
+        """Append the score of a model on an item to the file; on return, the score is safe on disk."""
         line = json.dumps({"model": model, "item": item, "score": answer.score, "cost": answer.cost})
         self._file.write(line.encode() + b"\n")
         self._file.flush()
@@ -60,7 +60,7 @@ class AnswerFile:
         self.known[model, item] = answer
 
     def close(self) -> None:
-        """Close the file, so that another process may use it."""
+        """Close the file of answers, so that another process may use it."""
         self._file.close()
 
     def _read(self) -> None:
@@ -85,7 +85,7 @@ class AnswerFile:
 
 
 def _lock(file: IO[Any], path: Path) -> None:
-    """Refuse to continue if another process uses the file; systems without file locks do not check this."""
+    """Lock an answer file, or raise an error if another process uses it; skipped on systems without locks."""
     try:
         import fcntl
     except ImportError:

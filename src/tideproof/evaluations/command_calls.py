@@ -1,4 +1,4 @@
-"""Calls of a command for each pair of a model and an item; its last line of output is the score."""
+"""Scoring of models by a command, run for each model and test item; its last output line is the score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class CommandCalls:
-    """Function that runs a command for a model and an item, and returns what it printed.
+    """Callable that scores a model on a test item by running a command.
 
     In the words of the command, `{model}` and `{item}` are replaced by the name of the model and the ID of
     the item, and other names by fields of the item. The item as JSON is the standard input. The last line of
@@ -45,7 +45,7 @@ class CommandCalls:
             raise MissingFile(f"the command {command[0]!r} was not found, or is not executable")
 
     def __call__(self, model: str, item: Label) -> Any:
-        """Run the command, and return its score as a number or a mapping."""
+        """Run the command for one model and item, and return the score as a number or a mapping."""
         fields = self._items[item]
         values = {**fields, "model": model, "item": item}
         words = [
@@ -72,7 +72,7 @@ class CommandCalls:
 
 
 def read_score(output: str) -> Any:
-    r"""Return the score in the last line of a command's output, as a number or a mapping.
+    r"""Parse the last line of a command's output as a score: a number, or a mapping with costs.
 
     >>> read_score("thinking\n0.5\n"), read_score('{"score": 1, "cost": 0.002}')
     (0.5, {'score': 1, 'cost': 0.002})
@@ -91,7 +91,7 @@ def read_score(output: str) -> Any:
 
 
 def _kill_group(process: subprocess.Popen[str]) -> None:
-    """End a command with all processes that it has started."""
+    """Kill a command with all processes that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()

@@ -115,7 +115,7 @@ def evaluate(
 
 
 def _open_experiment(names: list[str], options: dict[str, Any], store: str | None, name: str) -> Experiment:
-    """Create the experiment of an evaluation, or open the stored one and give it the new budget."""
+    """Create the experiment behind an evaluation, or open the stored one and update its budget."""
     if store is None:
         return Experiment(names, **options)
     others = {option: value for option, value in options.items() if option != "budget"}
@@ -129,7 +129,7 @@ def _open_experiment(names: list[str], options: dict[str, Any], store: str | Non
 
 
 def budget_of(budget: Any, pairs: int) -> int:
-    """Return the budget as a number of pairs, at most all of them.
+    """Return the budget of an evaluation as a number of model-item pairs, at most all of them.
 
     >>> budget_of(0.1, 250), budget_of(40, 250), budget_of(None, 250)
     (25, 40, 250)
@@ -175,7 +175,7 @@ def _labelled(items: Any) -> tuple[list[Label], Mapping[Label, Any]]:
 def _with_objects(
     score: Callable[[Any, Any], Any], of_name: Mapping[str, Any], of_label: Mapping[Label, Any]
 ) -> Callable[[str, Label], Any]:
-    """Return a function of names and IDs; it is asynchronous if `score` is."""
+    """Wrap the user's scoring function of objects as a function of model names and item IDs."""
     if is_asynchronous(score):
 
         async def call_async(model: str, item: Label) -> Any:

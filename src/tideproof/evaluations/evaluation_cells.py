@@ -15,14 +15,14 @@ _DENSE = 8  # A dense index of all pairs of a model and an item may have this ma
 
 
 class IndexedColumn(NamedTuple):
-    """Column of labels: the distinct labels in the order of their first rows, and the code of each row."""
+    """Column of labels stored as its distinct labels and, for each row, the index of the label."""
 
     labels: list[Any]
     codes: Ints
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> IndexedColumn:
-        """Number the distinct values of a column.
+        """Number the distinct labels of a column.
 
         >>> IndexedColumn.of(["b", "a", "b"])
         IndexedColumn(labels=['b', 'a'], codes=array([0, 1, 0]))
@@ -31,7 +31,7 @@ class IndexedColumn(NamedTuple):
         return cls(list(number), np.fromiter(map(number.__getitem__, values), np.int64, len(values)))
 
     def select(self, rows: Any) -> IndexedColumn:
-        """Return the column with some of its rows, and only the labels that are left."""
+        """Return the column of labels for some of its rows, without labels that no longer occur."""
         left, first, own = np.unique(self.codes[rows], return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty(left.size, np.int64)
@@ -46,7 +46,7 @@ def evaluation_cells(
     graders: IndexedColumn | None = None,
     clusters: IndexedColumn | None = None,
 ) -> Cells:
-    """Return the scores of each model on each item, where each row is one score.
+    """Return statistics of the scores of each model on each item, from a table with one score per row.
 
     An item that several graders have scored is an environment for each grader, so that models are compared
     under the same grader; these environments are a cluster. `clusters` are groups of items, such as passages.

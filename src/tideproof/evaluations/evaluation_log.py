@@ -36,7 +36,7 @@ _MOST_KEYS = 2**62
 
 
 class EvaluationLog(Table, LogSource):
-    """Table with one row per score: model, item, sample, group, task, grader, score, costs and error.
+    """Table of an evaluation with one row per score: model, item, sample, grader, score, costs and error.
 
     `fit`, `tideproof analyze` and other functions that read a log accept it. Without further options models
     are arms, items are environments, and arms are compared by differences of scores. Rows without a score
@@ -87,7 +87,7 @@ class EvaluationLog(Table, LogSource):
         self._check_samples()
 
     def _name_items_by(self, part: str) -> None:
-        """Add the task or the group to the names of items, if the same names occur in several of them."""
+        """Add the task's or group's name to items' names if several tasks or groups use the same names."""
         if part not in self._indexed:
             return
         items, parts = self._indexed["item"], self._indexed[part]
@@ -110,17 +110,17 @@ class EvaluationLog(Table, LogSource):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """Names of the columns of the evaluation log."""
         return [*self._indexed, "score", *self._costs, *(["error"] if self._error is not None else [])]
 
     @property
     def models(self) -> list[Any]:
-        """The models, in the order of their first rows."""
+        """The models in the evaluation log, in the order of their first rows."""
         return list(self._indexed["model"].labels)
 
     @property
     def costs(self) -> list[str]:
-        """The costs that are known for at least one score: tokens, seconds, dollars."""
+        """The kinds of costs known for at least one score: tokens, seconds, dollars."""
         return [name for name, values in self._costs.items() if np.isfinite(values).any()]
 
     @cached_property
@@ -137,7 +137,7 @@ class EvaluationLog(Table, LogSource):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on rows that are not analyzed, and on how the others were selected."""
+        """Sentences on which rows of the evaluation log are left out, and why."""
         return [*self._missing_note(), *self.remarks]
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -152,7 +152,7 @@ class EvaluationLog(Table, LogSource):
         return save_if_requested(Picture(found.fit.verdict, [panel]), path)
 
     def complete_options(self, options: AnalysisOptions) -> AnalysisOptions:
-        """Fill in the columns and the defaults of an evaluation log, unless the user chose others."""
+        """Fill in the column names and defaults of an evaluation log, unless the user chose others."""
         asked, statistics = options.columns, options.statistics
         if not self._is_plain(options):
             return options
@@ -173,7 +173,7 @@ class EvaluationLog(Table, LogSource):
         return replace(options, columns=columns, statistics=statistics, comparisons=comparisons)
 
     def read_log(self, options: AnalysisOptions) -> LogReading | None:
-        """Return the statistics of each model on each item; None if the options name other columns."""
+        """Return score statistics of each model on each item; None if the options name other columns."""
         if not self._is_plain(options):
             return None
         asked, comparisons = options.columns, options.comparisons
@@ -194,18 +194,18 @@ class EvaluationLog(Table, LogSource):
 
     @property
     def _failed(self) -> Any:
-        """For each row, whether it has an error."""
+        """Array that says, for each row of the evaluation log, whether it has an error."""
         if self._error is None:
             return np.zeros(self._rows, bool)
         return np.array([error is not None for error in self._error])
 
     @cached_property
     def _scored(self) -> Any:
-        """For each row, whether it has a score."""
+        """Array that says, for each row of the evaluation log, whether it has a score."""
         return np.isfinite(self._score)
 
     def _is_plain(self, options: AnalysisOptions) -> bool:
-        """Return whether models are arms, items are environments, and no option needs the general reader."""
+        """Return whether an analysis has models as arms, items as environments, and only simple options."""
         columns = options.columns
         own = columns.arm in (None, "model") and columns.environment in ("", "item")
         others = (columns.time, columns.n, columns.successes, columns.wide, columns.covariates, columns.table)
@@ -213,7 +213,7 @@ class EvaluationLog(Table, LogSource):
         return own and known and not any(others) and options.statistics.winsorize is None
 
     def _cells(self, reward: str, unit: str | None, rows: Any = None) -> Cells:
-        """Return the statistics of a column of numbers by model and item; `rows` selects rows."""
+        """Return statistics by model and item of a column of numbers; `rows` selects rows."""
         if reward != "score" and reward not in self._costs:
             raise UnknownName.with_suggestion("column", reward, ["score", *self._costs])
         values = self._score if reward == "score" else self._costs[reward]
@@ -250,7 +250,7 @@ class EvaluationLog(Table, LogSource):
         return found
 
     def _check_groups(self, groups: IndexedColumn, unit: str | None) -> None:
-        """Raise an error if items have no group, or if there are too few groups."""
+        """Raise an error if test items have no group, or if there are too few groups of items."""
         if any(_is_missing(label) for label in groups.labels):
             raise InputError(f"some items have no {unit}; name a group for each item, or use unit='item'")
         if len(groups.labels) < _FEWEST_GROUPS:
@@ -261,7 +261,7 @@ class EvaluationLog(Table, LogSource):
             )
 
     def _missing_note(self) -> list[str]:
-        """Return the sentence that counts errors and samples that were not scored, by model."""
+        """Return a sentence that counts errors and samples without a score, by model."""
         rows = self.counts.to_dicts()
         parts = []
         for kind, name in (("errors", "error"), ("unscored", "unscored sample")):
@@ -277,7 +277,7 @@ class EvaluationLog(Table, LogSource):
         return [f"Not analyzed, and not counted as 0: {join_names(parts)}."]
 
     def _check_samples(self) -> None:
-        """Raise an error if a score occurs twice, unless most items have several without a number."""
+        """Raise an error if an evaluation log seems to contain the same score twice."""
         rows = np.flatnonzero(self._scored)
         names = [name for name in ("model", "item", "grader", "sample") if name in self._indexed]
         key, keys = np.zeros(rows.size, np.int64), 1
@@ -338,7 +338,7 @@ def _scores(values: Sequence[Any]) -> Floats:
 
 
 def _amounts(values: Sequence[Any]) -> Floats:
-    """Return numbers of tokens, seconds or dollars; NaN where unknown."""
+    """Return numbers of tokens, seconds or dollars as an array, with NaN for unknown ones."""
     return np.array(
         [np.nan if (x := read_amount(value)) is None else x for value in _plain(values)], np.float64
     )

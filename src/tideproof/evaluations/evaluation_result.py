@@ -1,4 +1,4 @@
-"""The `Evaluation` class: which model is best on a set of items, after some of all pairs were answered."""
+"""The `Evaluation` class: which model is best on a set of items, although not all scores were computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_FAILURES = 3
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Result of an evaluation that asked for some of all pairs of a model and an item.
+    """Result of an evaluation in which only some models were called on some items.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Evaluation:
 
     @property
     def best(self) -> str | None:
-        """The selected model."""
+        """The model that the evaluation selects."""
         return self.recommendation.arm
 
     @property
@@ -64,7 +64,7 @@ class Evaluation:
 
     @property
     def spent(self) -> str:
-        """Sentence on how many pairs were answered, and at what cost."""
+        """Sentence on how many model-item pairs were scored, and at what cost."""
         text = f"{self.answered:,} of {self.pairs:,} pairs answered ({self.answered / self.pairs:.1%})"
         if self.counts.cost:
             text += f", cost {self.counts.cost:,.4g}"
@@ -78,7 +78,7 @@ def _has(things: list[tuple[str, int | str, str]]) -> str:
 
 
 def read_evaluation(run: Experiment, counts: CallCounts) -> Evaluation:
-    """Return the result of an evaluation from its experiment."""
+    """Return the result of an evaluation from the experiment that ran it."""
     inner = run.internals
     with inner.lock:
         recommendation = run.recommend()

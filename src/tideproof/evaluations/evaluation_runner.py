@@ -1,4 +1,4 @@
-"""Runner of an evaluation: it calls models on the items that an experiment asks for, several in parallel."""
+"""Runner of an evaluation: makes the model calls that an experiment asks for, several in parallel."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before a failed call is repeat
 
 
 class CallFailed(TideproofError):
-    """Error of a call that failed and may be repeated."""
+    """Error of a model call that failed and may be repeated."""
 
 
 @dataclass
 class CallCounts:
-    """Counts of the calls of one run, for progress and results.
+    """Numbers of model calls that succeeded, failed or were repeated in one run of an evaluation.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CallCounts:
 
 
 class EvaluationRunner:
-    """Runner that calls `score` for each pair of a model and an item that an experiment asks for.
+    """Runner that calls a scoring function for each model and item that an experiment chooses.
 
     Pairs that an earlier run asked for and did not finish come first. A pair whose calls all fail is
     cancelled: it has no score, and is never counted as 0.
@@ -71,7 +71,7 @@ class EvaluationRunner:
             self.counts.cost = sum(answer.cost for answer in answers.known.values())
 
     def play(self) -> CallCounts:
-        """Call until the experiment has ended, and return the counts."""
+        """Make model calls until the experiment has ended, and return the numbers of calls."""
         left = self._run.pending_pulls()[::-1]
         active: dict[Future[Answer], Pull] = {}
         with _BackgroundCalls(self._score, self._workers) as submit:
@@ -90,7 +90,7 @@ class EvaluationRunner:
                 raise
 
     def _next_pull(self, left: list[Pull]) -> Pull | None:
-        """Return the next pull that must be called; record those whose answer is known already."""
+        """Return the next pull that needs a model call; for pulls with known answers, record these."""
         while True:
             try:
                 pull = left.pop() if left else self._run.ask()
@@ -125,7 +125,7 @@ class EvaluationRunner:
         self._report(counts)
 
     def _call_repeatedly(self, call: Callable[[str, Label], Any], pull: Pull) -> Answer:
-        """Call the model, and again if that fails; runs in a thread of its own."""
+        """Call the scoring function in a thread of its own, and again if it fails."""
         pause = self._first_wait
         for attempt in range(self._retries + 1):
             try:
@@ -146,7 +146,7 @@ class EvaluationRunner:
 
 
 def checked_answer(value: Any, pull: Pull) -> Answer:
-    """Return the result of a scoring function as an answer, or raise an error if it is not a number."""
+    """Return a scoring function's result as a score with its cost; raise an error if it is no number."""
     cost: Any = 0.0
     if isinstance(value, Mapping):
         if "score" not in value:
@@ -173,7 +173,7 @@ def is_asynchronous(score: Callable[..., Any]) -> bool:
 
 
 class _BackgroundCalls:
-    """Context manager that returns a function which submits calls to threads.
+    """Context manager that returns a function which runs calls in background threads.
 
     Coroutines of all calls run in one event loop, so that they can share a client.
     """

@@ -12,7 +12,7 @@ from tideproof.files import read_text
 
 
 def read_items(path: Path, id_field: str = "id") -> dict[Label, dict[str, Any]]:
-    """Return the items of a JSON-lines file by their IDs; a line is an object with an ID, or an ID alone."""
+    """Return the test items in a JSON-lines file by their IDs; a line is an object with an ID, or an ID."""
     found: dict[Label, dict[str, Any]] = {}
     lines: dict[Label, int] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):

@@ -93,7 +93,7 @@ def read_evals(
 
 
 def find_files(paths: PathLike | Iterable[PathLike]) -> list[LogFile]:
-    """Return the files behind a path, a folder, a glob pattern or several of them."""
+    """Return the evaluation log files at a path, in a folder, or at one or several glob patterns."""
     if isinstance(paths, str | os.PathLike):
         return list(_expand(os.fspath(paths)))
     return [file for path in paths for file in _expand(os.fspath(path))]
@@ -111,7 +111,7 @@ def is_evaluation_log(path: str) -> bool:
 
 
 def _expand(path: str) -> Iterator[LogFile]:
-    """Yield the files behind one path: itself, the logs in a folder, or what a glob pattern matches."""
+    """Yield the files for one path: the file itself, the logs in a folder, or those a pattern matches."""
     whole = LogFile(Path(path))
     if not whole.path.exists():
         names = sorted(glob.glob(path, recursive=True))
@@ -135,7 +135,7 @@ def _expand(path: str) -> Iterator[LogFile]:
 
 
 def _from_rows(rows: list[LogRow], grader: str | None, repeats: bool) -> EvaluationLog:
-    """Select the rows of one grader for each task, and return them as a log."""
+    """Return an evaluation log of the scores by one grader for each task."""
     remarks = []
     graders: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -170,7 +170,7 @@ def _from_rows(rows: list[LogRow], grader: str | None, repeats: bool) -> Evaluat
 
 
 def _renumber(columns: Mapping[str, list[Any]]) -> list[int]:
-    """Return the number of each score among those of the same model, item and grader."""
+    """Number the scores of the same model, item and grader: 1, 2, ..."""
     seen: dict[tuple[Any, ...], int] = {}
     found, names = [], ("model", "task", "group", "item", "grader")
     for key in zip(*(columns[name] for name in names if name in columns), strict=True):
@@ -180,7 +180,7 @@ def _renumber(columns: Mapping[str, list[Any]]) -> list[int]:
 
 
 def _from_tables(tables: list[dict[str, Sequence[Any]]], grader: str | None, repeats: bool) -> EvaluationLog:
-    """Join the rows of plain tables, and select those of a grader."""
+    """Join plain tables of scores, and keep the scores of one grader."""
     names = list(dict.fromkeys(name for table in tables for name in table))
     columns = {
         name: [value for table in tables for value in table.get(name, [None] * len(table["score"]))]

@@ -1,4 +1,4 @@
-"""Methods of an experiment that ask for pulls, cancel them, and record that visitors have seen their arms."""
+"""Methods of an experiment that assign and cancel pulls, and record that visitors have seen their arms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tideproof.text import format_count
 
 
 class AskMethods(QueryMethods):
-    """Base class of `Experiment` with the methods that ask for pulls and cancel them.
+    """Base class of `Experiment` with the methods that assign pulls and cancel them.
 
     An ask that is refused raises `Finished`, with the arm that would be selected now in its message.
     """

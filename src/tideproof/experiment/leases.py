@@ -19,7 +19,7 @@ VISITOR_LEASE, VISITOR_RESERVE = 86_400.0, 600.0  # seconds: a day and ten minut
 
 
 def with_visitor_times(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of an experiment in which `visitors=True` is replaced by what it stands for.
+    """Replace the shorthand option `visitors=True` of an experiment by the options it stands for.
 
     A lease, a reserve or a default that is given stays. A visitor without a reward counts as 0, except for
     normal rewards.

@@ -50,19 +50,19 @@ class ControlMethods(ExperimentBase):
 
     @writes_events
     def pause(self, why: str = "", by: str | None = None) -> None:
-        """Pause the experiment: refuse asks until `resume` is called; rewards are still accepted."""
+        """Pause the experiment: assign no new pulls until `resume` is called, but accept rewards."""
         if not self._state.book.paused:
             self._state.add(e.Paused(self._now(), by, _text("why", why)))
 
     @writes_events
     def resume(self, why: str = "", by: str | None = None) -> None:
-        """Resume the experiment after a pause: accept asks again."""
+        """Resume the experiment after a pause: assign pulls again."""
         if self._state.book.paused:
             self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
     @writes_events
     def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
-        """Stop the experiment: refuse asks permanently; rewards of pending pulls are still accepted.
+        """Stop the experiment permanently: assign no more pulls, but accept rewards of pending ones.
 
         Parameters
         ----------

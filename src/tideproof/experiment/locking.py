@@ -123,7 +123,7 @@ class ExperimentBase:
         self._shared = log
 
     def _forget_environment(self) -> None:
-        """Forget the environment of this thread's last ask, so that it is no longer the default."""
+        """Forget the environment of this thread's last pull, so that it is no longer the default."""
         vars(self._thread).pop("label", None)
 
     def _update(self) -> None:
@@ -148,7 +148,7 @@ class ExperimentBase:
             self._next_lease_check, self._known_jumps = min(next_unseen, next_expiry), jumps
 
     def _now(self) -> float:
-        """Return the time; where pulls have time limits, also look for a jump of the clock."""
+        """Return the current time, first checking for a clock change if pulls have time limits."""
         found = now(self._clock)
         if self._lease.seconds < math.inf and self._clock == SYSTEM_CLOCK.clock:
             SYSTEM_CLOCK.observe(found)
@@ -161,7 +161,7 @@ class ExperimentBase:
 
     @property
     def budget(self) -> int | None:
-        """Total number of pulls that may be asked for; None without a limit."""
+        """Total number of pulls that the experiment may assign; None without a limit."""
         return self._state.book.budget
 
     @property
@@ -195,7 +195,7 @@ class ExperimentBase:
 
     @locked
     def _next_arm(self, label: Label) -> int:
-        """Return the number of the arm that the next ask would choose, or -1 if the policy has stopped."""
+        """Return the index of the arm that the next pull would get, or -1 if the policy has stopped."""
         asked = len(self._state.book.pulls)
         return self._state.read(lambda: self._policy_state.next_arm(label, asked))
 

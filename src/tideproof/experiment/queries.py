@@ -38,7 +38,7 @@ class QueryMethods(ExperimentBase):
 
     @property
     def remaining(self) -> int | None:
-        """Number of pulls that may still be asked for; None without a budget."""
+        """Number of pulls that the experiment may still assign; None without a budget."""
         return self._remaining()
 
     @locked

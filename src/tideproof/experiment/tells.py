@@ -275,7 +275,7 @@ def _new_rewards(
 
 
 def _stored_key(book: Book, number: int, key: str) -> str:
-    """Return the keyed hash of the key of a reward, which is stored instead of the key.
+    """Return a keyed hash of the idempotency key of a reward, which is stored instead of that key.
 
     If the unit of the pull was forgotten, the hash has no secret key, and begins with a minus. Raise
     `InputError` if the keys of earlier rewards of the pull cannot be recognized any more.

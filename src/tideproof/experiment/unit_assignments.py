@@ -43,7 +43,7 @@ def hash_unit(unit: str, salt: str) -> str:
 
 
 def hash_outcome_key(key: str, salt: str) -> str:
-    """Return the keyed hash of the key of an outcome, such as the number of an order."""
+    """Return the keyed hash of the key of a reported outcome, such as an order number."""
     return _hash(key, salt, b"outcome", 16).hex()
 
 

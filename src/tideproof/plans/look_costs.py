@@ -1,4 +1,4 @@
-"""The cost of looking several times: durations with one look, planned looks, and looks at any time.
+"""Duration and power of a planned test that is analyzed once, at planned times, or at any time.
 
 A test with an even split is simulated as Brownian scores of its arms, in the least favourable case: one best
 arm, and all others equal. The bounds are those of `fit`.
@@ -39,7 +39,7 @@ _KNOWN = 1e7  # degrees of freedom of a known variance
 
 @dataclass(frozen=True, repr=False)
 class LookCosts:
-    """Durations and power of a test that is analyzed once, at planned looks, or at any time.
+    """Duration and power of a planned test that is analyzed once, at planned times, or at any time.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class LookCosts:
 
     @property
     def sentence(self) -> str:
-        """Sentence that summarises how long the test lasts with planned looks."""
+        """Sentence on the duration and power of a test with one, with planned, or with any-time analyses."""
         rows = {row["design"]: row for row in self.table}
         pocock, fleming = rows["pocock"], rows["obrien-fleming"]
         once, ever = rows[ONE_LOOK], rows[ANY_TIME]
@@ -75,7 +75,7 @@ class LookCosts:
 
     @property
     def advice(self) -> str:
-        """Sentence on which way to look suits which need."""
+        """Sentence that recommends when to analyze a test: once, at planned times, or at any time."""
         rows = {row["design"]: row for row in self.table}
         more = 100 * (rows["obrien-fleming"]["width"] - 1.0)
         wide = 100 * (rows["pocock"]["width"] - 1.0)
@@ -86,7 +86,7 @@ class LookCosts:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the share of tests that named the best arm by each look; save the chart if a path is given."""
+        """Draw the share of tests that have named the best arm by each analysis, and save it to a path."""
         from tideproof.draw.look_curves import draw_look_curves
 
         curves: dict[str, tuple[list[int], list[float]]] = {}
@@ -98,7 +98,7 @@ class LookCosts:
         return draw_look_curves(curves, means, self.question_text, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the durations and the power as plain Python values, which can be written as JSON."""
+        """Return the durations and the power as plain values for JSON."""
         return {
             "sentence": self.sentence,
             "advice": self.advice,
@@ -127,7 +127,7 @@ def plan_looks(
     replications: int = _RUNS,
     seed: int = 0,
 ) -> LookCosts:
-    """Compare one look, planned looks and looks at any time, before a test begins.
+    """Compare analyzing a future test once, at planned times, or at any time: its duration and power.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def plan_looks_with_names(
     seed: int = 0,
     **test: Any,
 ) -> LookCosts:
-    """Compare ways to look as `plan_looks` does, but call each parameter `spell(parameter)` in messages.
+    """Compare analysis schedules of a future test, naming parameters in errors by `spell(parameter)`.
 
     `test` holds the parameters of the test: arms, gap, sigma, rate, lift, per_environment, error.
     """
@@ -203,7 +203,7 @@ def plan_looks_with_names(
 
 
 def _repeated(question: Question, design: str, look: int, looks: int, each: float) -> Any:
-    """Return the bounds of a way to look, and the covariance of the arms after a number of looks."""
+    """Return the object that computes critical z-scores for a schedule of repeated analyses."""
     arms = question.arms
     if design == ANY_TIME:
         return AnytimeBounds(2.0 * _mixture(question) / MIXTURE_EVENTS, joint=False)
@@ -213,7 +213,7 @@ def _repeated(question: Question, design: str, look: int, looks: int, each: floa
 
 
 def _mixture(question: Question) -> float:
-    """Return the variance of `MIXTURE_EVENTS` / 2 rewards that decides the mixture, relative to the noise."""
+    """Return the variance of the mixing distribution of an anytime-valid test, relative to the noise."""
     if question.rates is None:
         return 1.0
     rate = question.rates[0]
@@ -221,7 +221,7 @@ def _mixture(question: Question) -> float:
 
 
 def _bounds(question: Question, looks: int, each: float) -> dict[str, Floats]:
-    """Return the critical z-score of comparisons with the best arm at each look, for each way to look."""
+    """Return critical z-scores for comparisons with the best arm at each analysis, by schedule."""
     arms, error = question.arms, question.error
     one_sided = error if arms > 2 else 0.5 * error
     C, freedom = np.eye(arms), np.full((arms, arms), _KNOWN)
@@ -240,7 +240,7 @@ def _bounds(question: Question, looks: int, each: float) -> dict[str, Floats]:
 
 
 def _pair_bound(question: Question, design: str, looks: int, each: float) -> float:
-    """Return the critical z-score of two arms at the last look."""
+    """Return the critical z-score for comparing two arms at the last analysis of a planned test."""
     if design == ONE_LOOK:
         return normal_quantile(1.0 - 0.5 * question.error)
     C, freedom = np.eye(question.arms) / (each * looks), np.full((question.arms,) * 2, _KNOWN)
@@ -251,7 +251,7 @@ def _pair_bound(question: Question, design: str, looks: int, each: float) -> flo
 def _simulate(
     question: Question, looks: int, each: float, bars: dict[str, Floats], runs: int, seed: int
 ) -> dict[str, Floats]:
-    """Return the share of simulated tests in which the best arm was named by each look."""
+    """Return the share of simulated tests that have named the best arm by each repeated analysis."""
     random, arms = np.random.default_rng(seed), question.arms
     first = {design: np.zeros(looks) for design in bars}
     noise = 1.0 if question.rates is None else math.hypot(1.0, question.best_sigma) / math.sqrt(2.0)

@@ -143,7 +143,7 @@ _EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integ
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
-    """Return the functions and constants for the placeholders in a policy's functions, by name.
+    """Return the functions and constants that replace the placeholders in a policy's generic functions.
 
     The placeholders are the holes of kernels.
     """

@@ -1,1 +1,1 @@
-"""Races of commands and functions: which is faster, on a machine whose speed keeps changing."""
+"""Races of commands and functions: which is fastest, on a machine whose speed keeps changing."""

@@ -1,4 +1,4 @@
-"""Race of commands that take many seconds: an adaptive experiment chooses which command runs next.
+"""Race for slow commands, which takes few runs: an adaptive experiment chooses the next command to run.
 
 Each round is an environment of an `Experiment` with the policy `contrast`, whose reward is the logarithm of
 the time. It stops by the rule "calibrated", which was fitted by simulation with normal noise; it needs fewer
@@ -21,7 +21,7 @@ from tideproof.races.race_options import RaceOptions
 
 
 class CalibratedRace(Race):
-    """A race whose next command is chosen by a policy, and which stops by the calibrated rule."""
+    """A race in which a policy chooses the next command to run, and a stopping rule ends it."""
 
     def __init__(self, contestants: Sequence[Contestant], options: RaceOptions) -> None:
         super().__init__(contestants, options)
@@ -35,13 +35,13 @@ class CalibratedRace(Race):
         )
 
     def _run_round(self) -> None:
-        """Run commands as the policy chooses, as many as there are commands."""
+        """Run as many commands as take part in the race, each chosen by the policy."""
         for position in range(len(self.names)):
             self._run_next(position)
         self.rounds += 1
 
     def _run_next(self, position: int) -> None:
-        """Run the command that the policy chooses, and tell it the logarithm of the time."""
+        """Run the command that the policy chooses, and record the logarithm of its time as the reward."""
         if self._experiment.done:
             return
         pull = self._experiment.ask(environment=self.rounds)
@@ -57,19 +57,19 @@ class CalibratedRace(Race):
         return self._experiment.done
 
     def leader(self) -> int:
-        """Return the command that the experiment recommends."""
+        """Return the command that the experiment recommends as the fastest."""
         recommended = self._experiment.recommend().arm
         return 0 if recommended is None else self.names.index(recommended)
 
     def estimate(self, a: int, b: int) -> float:
-        """Return the estimated logarithm of the time of `b` divided by that of `a`; NaN if it is unknown."""
+        """Return the estimated log ratio of the time of command `b` to that of `a`; NaN if it is unknown."""
         try:
             return self._fit(self.clock).contrast(self.names[b], self.names[a]).estimate
         except NotComparable:
             return math.nan
 
     def compare(self, index: int, reference: int, clock: Literal["wall", "cpu"]) -> RaceComparison:
-        """Compare one command with the reference by a fit of all rounds, valid at all looks."""
+        """Compare one command's time with the reference command's; the interval is valid at any time."""
         names = self.names[index], self.names[reference]
         found = self._fit(clock).contrast(*names)
         low = -math.inf if found.low is None else found.low
@@ -90,7 +90,7 @@ class CalibratedRace(Race):
         )
 
     def _fit(self, clock: Literal["wall", "cpu"]) -> Fit:
-        """Fit all runs, with the round as environment."""
+        """Estimate the commands' times from all runs, with each round of the race as an environment."""
         log = {
             "command": [self.names[run.command] for run in self.runs],
             "round": [run.round for run in self.runs],
@@ -109,5 +109,5 @@ class CalibratedRace(Race):
 
 
 def new_race(contestants: Sequence[Contestant], options: RaceOptions) -> Race:
-    """Return a race with the rule of its options."""
+    """Create a race of commands with the stopping rule that its options name."""
     return (CalibratedRace if options.rule == "calibrated" else Race)(contestants, options)

@@ -18,7 +18,7 @@ _MOST_CALLS = 1 << 30
 
 
 class CallableContestant:
-    """A function in a race; it is called so often in one run that the run takes a few milliseconds."""
+    """A Python function in a race; each measured run repeats it for at least a few milliseconds."""
 
     def __init__(self, name: str, function: Callable[[], Any], calls: int) -> None:
         self.name = name
@@ -26,13 +26,13 @@ class CallableContestant:
         self.calls = calls
 
     def run(self, first: bool = False) -> Measurement:
-        """Call the function as often as a run needs, and return what one call took on average."""
+        """Call the function repeatedly, and return the average time of one call."""
         wall, cpu = measure_calls(self._function, self.calls)
         return Measurement(wall / self.calls, cpu / self.calls, 0.0)
 
 
 def measure_calls(function: Callable[[], Any], calls: int) -> tuple[float, float]:
-    """Call a function a number of times, and return wall time and CPU time of this process in seconds."""
+    """Call a function a number of times; return the wall time and CPU time it took, in seconds."""
     cpu = time.process_time()
     begin = time.perf_counter()
     for _ in range(calls):

@@ -1,4 +1,4 @@
-"""A race of commands from beginning to end: commands, setup, warm-up, rounds, cleanup, result."""
+"""A whole race of commands: setup, warm-up, measured rounds, cleanup and result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideproof.races.raced_commands import CommandSet, expand_commands, prepared
 
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
-    """How the processes of a race are run.
+    """Options for running the processes of a race, such as their timeout.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ def race_commands(
     processes: ProcessOptions,
     observer: RaceObserver | None = None,
 ) -> tuple[RaceResult, CommandFailed | None]:
-    """Race commands, and return the result with the failure that has ended the race, if there is one.
+    """Race commands against each other; return the result, and the error if a failure ended the race.
 
     A failure before the end of the first round is raised.
     """

@@ -1,4 +1,4 @@
-"""Comparison of two programs by result files that were written before, such as base.json and head.json.
+"""Comparison of two versions of a program by saved benchmark results, such as base.json and head.json.
 
 Each benchmark that both files contain is an environment. The times of the two files were measured one after
 the other, so what slowed the machine down in between is part of the difference, and the answer says so.
@@ -27,7 +27,7 @@ _CAUTION = (
 
 @dataclass(frozen=True, slots=True)
 class FileComparison:
-    """Answer to whether the second of two programs is slower, from result files.
+    """Result of comparing two versions of a program by benchmark files: whether the second is slower.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class FileComparison:
         return f"{words[self.standing]}{limit}: {difference} {mean} ({interval}, {level}). {_CAUTION}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as JSON values."""
+        """Return the comparison of two programs as plain values for JSON."""
         return asdict(self)
 
 
 def compare_result_files(
     paths: Sequence[str], limit: float = 0.0, confidence: float = 0.95
 ) -> FileComparison:
-    """Compare base and head by their result files; several pairs of files are several builds or machines."""
+    """Compare two versions of a program by saved benchmark result files."""
     require_confidence(confidence)
     if len(paths) < 2 or len(paths) % 2:
         raise InputError(
@@ -124,5 +124,5 @@ def _medians(path: str) -> dict[str, float]:
 
 
 def _label(columns: dict[str, list[Any]]) -> str:
-    """Return the column that names the command or benchmark."""
+    """Return the name of the column that names the command or benchmark."""
     return "command" if "command" in columns else "benchmark"

@@ -24,18 +24,18 @@ _SECONDS_BETWEEN = 0.5  # updates; they happen between rounds, so that they dela
 
 
 class LiveTable(RaceObserver):
-    """Shows the state of a race in a terminal, at most twice a second and only between two rounds."""
+    """Observer that shows the state of a race in a terminal, at most twice a second and between rounds."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
         self._next = 0.0
 
     def after_warmup(self, race: Race) -> None:
-        """Show that the warm-up is over."""
+        """Show in the terminal that the warm-up of a race is over."""
         self._live.update(f"warm-up done; up to {race.options.max_time:g} s", refresh=True)
 
     def after_round(self, race: Race) -> None:
-        """Show the state of the race, unless it was shown a moment ago."""
+        """Show the state of the race in the terminal, unless it was shown a moment ago."""
         now = time.monotonic()
         if now >= self._next:
             self._live.update(live_rows(race), refresh=True)
@@ -56,7 +56,7 @@ def live_table(wanted: bool) -> Iterator[RaceObserver]:
 
 
 def live_rows(race: Race) -> Group:
-    """Return the state of a race as a table: medians, and differences from the leader."""
+    """Return the state of a race as a table: median times, and differences from the fastest so far."""
     from rich.console import Console, Group
 
     leader = race.leader()
@@ -89,7 +89,7 @@ def live_rows(race: Race) -> Group:
 
 
 def print_result(console: Console, result: RaceResult) -> None:
-    """Print the result of a race: its sentence, a table, and hints."""
+    """Print the result of a race: a sentence, a table, and hints about the measurement."""
     from rich.text import Text
 
     from tideproof.text import escape_control_characters

@@ -25,7 +25,7 @@ _LINES_OF_ERRORS = 3  # last lines of stderr that the error of a failed command 
 
 
 class Measurement(NamedTuple):
-    """What one run of a command took.
+    """Wall time, CPU time and peak memory of one run of a command.
 
     Attributes
     ----------
@@ -45,18 +45,18 @@ class Measurement(NamedTuple):
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU time in user and system mode."""
+        """Seconds of CPU time that a process used, in user and system mode together."""
         return self.user + self.system
 
 
 def require_processes() -> None:
-    """Raise an error on systems without the calls that start and wait for a process."""
+    """Raise an error on operating systems that cannot start and measure processes as needed."""
     if not hasattr(os, "posix_spawn") or not hasattr(os, "wait4"):
         raise InputError("commands can be raced on Linux and macOS only; tp.bench races Python functions")
 
 
 def memory_floor() -> int:
-    """Return the peak memory of this process in bytes; measured peaks of its children are never lower.
+    """Return the peak memory below which a child process cannot be measured: that of this process.
 
     A new process begins with the memory of its parent, before it loads its own program.
     """
@@ -100,14 +100,14 @@ class ProcessRunner:
         os.close(self._null)
 
     def run(self, arguments: list[str], name: str) -> Measurement:
-        """Run a process to its end and return what it took; `name` is its name in error messages."""
+        """Run a process to its end, and return its time and memory; `name` names it in error messages."""
         measured = self._measure(arguments, name, self._silent)
         if measured.exit_code and not self._accept_failures:
             raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}; {_ADVICE}")
         return measured
 
     def run_and_explain(self, arguments: list[str], name: str) -> Measurement:
-        """Run a process as `run` does, but let the error of a failed process show the end of its stderr."""
+        """Run a process; if it fails, raise an error that shows the end of its stderr."""
         with tempfile.TemporaryFile() as errors:
             actions = [*self._silent[:2], (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
             measured = self._measure(arguments, name, actions)
@@ -118,7 +118,7 @@ class ProcessRunner:
         return measured
 
     def _measure(self, arguments: list[str], name: str, actions: list[tuple[int, int, int]]) -> Measurement:
-        """Start a process, wait for its end, and kill what it has left in its process group."""
+        """Start a process and measure it to its end, then kill processes that it left in its group."""
         clock = time.perf_counter
         begin = clock()
         try:
@@ -169,7 +169,7 @@ def interrupt_on_termination() -> Iterator[None]:
 
 
 def describe_exit(code: int) -> str:
-    """Return the end of a process as text.
+    """Describe in words how a process ended, such as its exit code or signal.
 
     >>> describe_exit(3), describe_exit(-9)
     ('exit code 3', 'killed by SIGKILL')
@@ -183,14 +183,14 @@ def describe_exit(code: int) -> str:
 
 
 def _start_failure(name: str, program: str, error: OSError | ValueError) -> str:
-    """Return the error message for a process that could not be started."""
+    """Return an error message for a process that could not be started."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     label = "" if name == program else f"{name}: "
     return f"{label}cannot run {program!r}: {reason}"
 
 
 def _wait_by_descriptor(process: int, timeout: float) -> tuple[int, Any] | None:
-    """Wait for a process, and return its status and usage; None if it is still running after the timeout."""
+    """Wait for a process; return its exit status and resource usage, or None after a timeout."""
     descriptor = os.pidfd_open(process)
     try:
         poll = select.poll()
@@ -203,7 +203,7 @@ def _wait_by_descriptor(process: int, timeout: float) -> tuple[int, Any] | None:
 
 
 def _wait_with_timer(process: int, timeout: float) -> tuple[int, Any] | None:
-    """Wait as `_wait_by_descriptor` does, on systems without descriptors of processes."""
+    """Wait for a process until a timeout, on systems without file descriptors of processes."""
     late: list[bool] = []
 
     def stop() -> None:
@@ -221,7 +221,7 @@ def _wait_with_timer(process: int, timeout: float) -> tuple[int, Any] | None:
 
 
 def _kill_group(process: int) -> None:
-    """Kill all processes of the group that a process leads; without any, do nothing."""
+    """Kill all processes in the process group of a process, if there are any."""
     with suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
         os.killpg(process, signal.SIGKILL)
 

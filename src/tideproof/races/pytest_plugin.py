@@ -1,4 +1,4 @@
-"""pytest plug-in with the fixture `tideproof_bench`: assert that a function is not slower than another.
+"""Plug-in for pytest whose fixture tests that one function is not slower than another.
 
 The fixture returns a function that races two functions and ends the test: it passes if the new function is
 not slower by more than the limit, fails if it is, and is skipped if neither is certain within the time.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RaceFixture(Protocol):
-    """The type of the fixture `tideproof_bench`."""
+    """Type of the pytest fixture `tideproof_bench`, a function that races two functions."""
 
     def __call__(
         self, base: Callable[[], Any], head: Callable[[], Any], /, *, slower_by: float = 0.02, **options: Any

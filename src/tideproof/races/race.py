@@ -27,18 +27,18 @@ _SMALLEST_TIME = 1e-9  # CPU time may be 0
 
 
 class Contestant(Protocol):
-    """A command or function that takes part in a race."""
+    """Protocol of a command or function that takes part in a race."""
 
     @property
     def name(self) -> str:
-        """Name of the command or function in results."""
+        """Name of the raced command or function in results."""
 
     def run(self, first: bool = False) -> Measurement:
-        """Run once and return what it took; `first` is whether this is its first run."""
+        """Run the command or function once and return its time; `first` says if this is its first run."""
 
 
 class RaceRun(NamedTuple):
-    """One run: its round, its position in the order of the round, the command's index, and what it took."""
+    """One measured run in a race: its round, its position in the round, its command, and its time."""
 
     round: int
     position: int
@@ -47,17 +47,17 @@ class RaceRun(NamedTuple):
 
 
 class RaceObserver:
-    """Methods that a race calls while it runs; subclasses override them to show the progress."""
+    """Base class of objects that show the progress of a race, with methods that the race calls."""
 
     def after_warmup(self, race: Race) -> None:
-        """Do nothing: subclasses override this method."""
+        """Do nothing after the warm-up of a race: subclasses override this method."""
 
     def after_round(self, race: Race) -> None:
-        """Do nothing: subclasses override this method."""
+        """Do nothing after a round of a race: subclasses override this method."""
 
 
 class Race:
-    """The state of a race: its runs, the evidence so far, and the commands that may still be the fastest.
+    """State of a race of commands: its runs, the evidence, and the commands that may still be the fastest.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Race:
         self.failure: CommandFailed | None = None
 
     def run(self, observer: RaceObserver | None = None) -> None:
-        """Run the race until it is decided, its time is up, a command fails, or the user interrupts it.
+        """Run the race until a command wins, time is up, a command fails, or the user interrupts it.
 
         What was measured is kept in each case. A failure before the first round is raised.
         """
@@ -113,7 +113,7 @@ class Race:
             raise self.failure
 
     def _warm_up(self) -> None:
-        """Run each command a few times without counting it, and choose the deciding clock."""
+        """Run each command a few times without counting it, and choose wall or CPU time for the decision."""
         for number in range(self.options.warmup):
             for index, contestant in enumerate(self._contestants):
                 self.warmup[index].append(contestant.run(first=number == 0))
@@ -136,7 +136,7 @@ class Race:
                 return "max_time"
 
     def _run_round(self) -> None:
-        """Run each command that is left once, in random order, and update the evidence.
+        """Run each remaining command once, in random order, and update the evidence about their times.
 
         A round that is interrupted leaves no trace.
         """
@@ -161,11 +161,11 @@ class Race:
         return self.evidence.is_below(self._index[a, b], -than, self.alpha)
 
     def is_same(self, a: int, b: int) -> bool:
-        """Return whether two commands surely differ by less than the limit."""
+        """Return whether the times of two commands surely differ by less than a limit."""
         return self.is_slower(a, b, -self.limit) and self.is_slower(b, a, -self.limit)
 
     def decide(self) -> bool:
-        """Drop commands about which enough is known, and return whether the race is decided."""
+        """Drop commands that surely are not the fastest, and return whether the race is decided."""
         claims = self.evidence.count_claims(self.alpha)
         if self.rounds < self.options.min_rounds or claims == self._claims:  # nothing new is known
             return False
@@ -184,12 +184,12 @@ class Race:
         return all(self.is_same(a, b) for a in self.left for b in self.left if a < b)
 
     def estimate(self, a: int, b: int) -> float:
-        """Return the estimated logarithm of the time of `b` divided by that of `a`."""
+        """Return the estimated log ratio of the time of command `b` to that of command `a`."""
         sign = 1.0 if a < b else -1.0
         return sign * estimate_ratio(self.evidence.differences(self._index[min(a, b), max(a, b)]))
 
     def compare(self, index: int, reference: int, clock: Literal["wall", "cpu"]) -> RaceComparison:
-        """Compare one command with the reference by one clock, over the rounds in which both ran."""
+        """Compare one command with the reference in wall or CPU time, over rounds in which both ran."""
         logs: dict[int, dict[int, float]] = {index: {}, reference: {}}
         for run in self.runs:
             if run.command in logs:
@@ -200,7 +200,7 @@ class Race:
         return compare_times(names, clock, differences, self.alpha, self.options)
 
     def leader(self) -> int:
-        """Return the baseline of a gate, or the command that is fastest so far."""
+        """Return the command that others are compared with: a given baseline, or the fastest so far."""
         if self.options.gate is not None or not self.rounds:
             return 0
         order = sorted(self.left)
@@ -208,7 +208,7 @@ class Race:
 
 
 def pair_error(options: RaceOptions, count: int) -> float:
-    """Return the error of each one-sided claim about a pair, so that all claims of a race hold together.
+    """Return the error probability of each one-sided claim about two commands, so that all hold together.
 
     There are two claims for each pair; with a gate, each pair contains the first command.
     """

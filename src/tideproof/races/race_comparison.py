@@ -1,4 +1,4 @@
-"""Comparison of one command of a race with another, by wall time or by CPU time."""
+"""Comparison of the wall time or CPU time of one command in a race with that of another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tideproof.races.ratio_evidence import estimate_ratio, log_evidence, noise_s
 
 
 class RaceComparison(NamedTuple):
-    """Time of one command compared with another, relative to the time of the other.
+    """Estimated difference of one command's time from that of another, with its interval.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def compare_times(
     alpha: float,
     options: RaceOptions,
 ) -> RaceComparison:
-    """Compare a command with a reference.
+    """Compare a command's time with a reference command's.
 
     `differences` are those of the logarithms of their times, one for each round. `alpha` is the error of each
     one-sided claim, at all looks.

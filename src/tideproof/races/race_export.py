@@ -1,4 +1,4 @@
-"""Results of races in other forms: JSON that scripts for hyperfine can read, Markdown, and a picture."""
+"""Export of the results of races: JSON as of hyperfine, Markdown, and a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MISSING = "\N{EN DASH}"
 
 
 def result_json(result: RaceResult) -> dict[str, Any]:
-    """Return a result in the format of hyperfine's --export-json, with an object "tideproof" added."""
+    """Return the result of a race as JSON in hyperfine's format, with an object "tideproof" added."""
     return {
         "results": [_command_json(result, name) for name in result.names],
         "tideproof": {
@@ -42,7 +42,7 @@ def result_json(result: RaceResult) -> dict[str, Any]:
 
 
 def _command_json(result: RaceResult, name: str) -> dict[str, Any]:
-    """Return one command as hyperfine describes it, with the round and the position of each run."""
+    """Return one command's results as in hyperfine's JSON, with the round and position of each run."""
     runs = result.times(name)
     times = runs["wall"]
     summary: dict[str, Any] = {"command": name}
@@ -84,7 +84,7 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def format_memory(memory: int, floor: int) -> str:
-    """Return a peak of memory as text; peaks up to the floor cannot be measured.
+    """Return a process's peak memory as text, marked if it is too small to be measured.
 
     >>> format_memory(80_000_000, 30_000_000), format_memory(30_000_000, 30_000_000), format_memory(0, 0)
     ('80 MB', 'below 30 MB', '–')
@@ -96,7 +96,7 @@ def format_memory(memory: int, floor: int) -> str:
 
 
 def summary_rows(result: RaceResult) -> list[list[str]]:
-    """Return the table of a result as text: a header and one row for each command."""
+    """Return the result of a race as a table of text: a header, and one row for each command."""
     compared = {each.command: each for each in result.comparisons if each.clock == result.clock}
     against = "base" if result.options.gate is not None else "fastest"
     rows = [
@@ -132,7 +132,7 @@ def summary_rows(result: RaceResult) -> list[list[str]]:
 
 
 def result_markdown(result: RaceResult) -> str:
-    """Return a result as Markdown: the sentence, a table, and hints below it."""
+    """Return the result of a race as Markdown: a sentence, a table, and hints."""
     header, *rows = [[cell.replace("|", "\\|") for cell in row] for row in summary_rows(result)]
     rule = ["---", *["---:"] * 4, "---"]
     lines = [f"| {' | '.join(row)} |" for row in (header, rule, *([f"`{row[0]}`", *row[1:]] for row in rows))]
@@ -143,7 +143,7 @@ def result_markdown(result: RaceResult) -> str:
 
 
 def draw_result(result: RaceResult, path: str | os.PathLike[str] | None) -> Figure:
-    """Draw a result as `RaceResult.plot` does."""
+    """Draw the result of a race as a picture with an interval for each command."""
     from tideproof.draw.race_picture import RaceBar, draw_race
 
     bars = [

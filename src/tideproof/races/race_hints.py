@@ -1,4 +1,4 @@
-"""Advice about a race: short commands, slow first runs, outliers, waiting, layout of binaries."""
+"""Hints about weaknesses of a race's measurements, such as short commands, slow first runs or outliers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAYOUT = 0.05  # differences that another layout of the same program can make
 
 
 def find_hints(result: RaceResult) -> list[str]:
-    """Return advice about the commands of a race and about how far its result reaches."""
+    """Return hints about the commands of a race, and about what its result does not show."""
     if not result.rounds:
         return []
     found = []
@@ -35,7 +35,7 @@ def find_hints(result: RaceResult) -> list[str]:
 
 
 def _command_hints(result: RaceResult, name: str) -> list[str]:
-    """Return advice about one command."""
+    """Return hints about the measurement of one command in a race."""
     runs = result.times(name)
     wall, cpu = runs["wall"], runs["cpu"]
     median = statistics.median(wall)

@@ -16,7 +16,7 @@ CLOCK_NAMES = {"wall": "wall time", "cpu": "CPU time"}
 
 @dataclass(frozen=True, slots=True)
 class RaceOptions:
-    """How a race is run and decided.
+    """Options that say how a race of commands is run and when it is decided.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class RaceOptions:
 
 
 def choose_clock(asked: Clock, warmup: list[tuple[float, float, int]]) -> Literal["wall", "cpu"]:
-    """Return the deciding clock; "auto" takes CPU time if each warm-up run was one thread that computes.
+    """Choose wall or CPU time to decide a race; "auto" takes CPU time for single-threaded computation.
 
     Each run is its wall time, its CPU time and how often it gave up the CPU. The choice depends on the
     warm-up only, so it cannot favour a result.

@@ -59,21 +59,21 @@ class RaceResult:
 
     @cached_property
     def sentence(self) -> str:
-        """The result in one sentence."""
+        """The result of a race in one sentence."""
         from tideproof.races.race_text import result_sentence
 
         return result_sentence(self)
 
     @cached_property
     def hints(self) -> list[str]:
-        """Advice about what may be wrong with the measurement, such as commands that are too short."""
+        """Hints about weaknesses of the race's measurements, such as commands that are too short."""
         from tideproof.races.race_hints import find_hints
 
         return find_hints(self)
 
     @cached_property
     def table(self) -> Table:
-        """One row for each command: median times, peak memory in bytes, runs, and the comparison."""
+        """Table with one row per raced command: median times, peak memory, runs, and the comparison."""
         columns: dict[str, list[Any]] = {
             name: []
             for name in ("command", "wall", "cpu", "memory", "runs", "difference", "low", "high", "rounds")
@@ -91,7 +91,7 @@ class RaceResult:
         return Table(columns)
 
     def times(self, name: str) -> Table:
-        """Return the runs of one command, with its CPU time in a column."""
+        """Return the wall times of all runs of one command as a table, with a column of CPU times."""
         rows = [row for row in self.runs if row["command"] == name]
         columns = [each for each in self.runs.columns if each != "command"]
         return Table(
@@ -100,19 +100,19 @@ class RaceResult:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values, in the format of hyperfine with an object "tideproof" added."""
+        """Return the result of a race as plain values for JSON, in the format of hyperfine."""
         from tideproof.races.race_export import result_json
 
         return result_json(self)
 
     def to_markdown(self) -> str:
-        """Return the result as Markdown, for a comment on a pull request."""
+        """Return the result of a race as Markdown, for a comment on a pull request."""
         from tideproof.races.race_export import result_markdown
 
         return result_markdown(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the differences with their intervals, and save the picture if `path` is given."""
+        """Draw the differences between raced commands' times with intervals, and save the picture."""
         from tideproof.races.race_export import draw_result
 
         return draw_result(self, path)
@@ -125,12 +125,12 @@ class RaceResult:
 
 
 def _median(values: list[float]) -> float | None:
-    """Return the median of the values, or None if there are none."""
+    """Return the median of some numbers, or None if there are none."""
     return statistics.median(values) if values else None
 
 
 def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
-    """Return the result of a race that has ended, with intervals of wall time and CPU time."""
+    """Return the result of a race that has ended, with intervals for wall time and CPU time."""
     names = race.names
     reference = race.leader()
     other_clock: Literal["wall", "cpu"] = "cpu" if race.clock == "wall" else "wall"
@@ -159,7 +159,7 @@ def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
 
 
 def _standing(race: Race) -> RaceStanding:
-    """Return what a race has decided."""
+    """Return what a race has decided as a code word, such as "fastest" or "same"."""
     if race.options.gate is not None:
         others = range(1, len(race.names))
         if any(race.is_slower(each, 0, race.limit) for each in others):
@@ -171,7 +171,7 @@ def _standing(race: Race) -> RaceStanding:
 
 
 def _runs_table(race: Race) -> Table:
-    """Return all runs of a race as a table."""
+    """Return all measured runs of a race as a table."""
     took = [run.took for run in race.runs]
     return Table(
         {
@@ -187,7 +187,7 @@ def _runs_table(race: Race) -> Table:
 
 
 def _warmup_table(race: Race) -> Table:
-    """Return the runs of the warm-up as a table."""
+    """Return the uncounted warm-up runs of a race as a table."""
     rows = [(race.names[index], run) for index, runs in enumerate(race.warmup) for run in runs]
     return Table(
         {

@@ -1,4 +1,4 @@
-"""Sentences about the result of a race."""
+"""Sentences that describe the result of a race of commands."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def format_percent(share: float, decimals: int = 1) -> str:
 
 
 def _decimals(each: RaceComparison) -> int:
-    """Return how many decimals the percentages of a comparison need, by the width of its interval."""
+    """Return how many decimals to show for the difference of two commands, by the width of its interval."""
     width = 100.0 * (each.high - each.low)
     return 1 if not math.isfinite(width) or width >= 0.5 else 2 if width >= 0.05 else 3
 
 
 def interval_text(each: RaceComparison) -> str:
-    """Return the interval of a comparison as text: the time compared with the reference's, with signs."""
+    """Return the interval of a command's relative time difference from the reference as text."""
     decimals = _decimals(each)
     low = "no lower bound" if each.low <= -1.0 else f"{100.0 * each.low:+,.{decimals}f}"
     no_upper = each.high > _LARGEST
@@ -69,12 +69,12 @@ def difference_text(each: RaceComparison) -> str:
 
 
 def _inverse(each: RaceComparison) -> tuple[float, float]:
-    """Return bounds of how many times as fast a command is."""
+    """Return confidence bounds of the factor by which a command is faster than the reference."""
     return 1.0 / (1.0 + each.high), 1.0 / (1.0 + each.low) if each.low > -1.0 else math.inf
 
 
 def comparison_text(each: RaceComparison, within: float) -> str:
-    """Return what is known about one command and the reference, without the clock, as a clause."""
+    """Return a clause that says whether one command is faster or slower than the reference."""
     if each.slower or each.faster:
         return f"{each.command} is {_compared(each)}"
     if each.same:
@@ -84,7 +84,7 @@ def comparison_text(each: RaceComparison, within: float) -> str:
 
 
 def _limit(share: float) -> str:
-    """Return a limit that a user has given as a percentage, without needless decimals.
+    """Return a limit given by the user as a percentage, without needless decimals.
 
     >>> _limit(0.01), _limit(0.005)
     ('1 %', '0.5 %')
@@ -93,7 +93,7 @@ def _limit(share: float) -> str:
 
 
 def result_sentence(result: RaceResult) -> str:
-    """Return the result of a race in one sentence: the decision, and what is known by the other clock."""
+    """Return the result of a race in one sentence: the decision, and what the other clock shows."""
     if not result.comparisons:
         return f"No round was completed: {_ENDS[result.end]}."
     deciding = [each for each in result.comparisons if each.clock == result.clock]
@@ -103,7 +103,7 @@ def result_sentence(result: RaceResult) -> str:
 
 
 def _race_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
-    """Return the decision of a race without a gate."""
+    """Return a clause that says which command is the fastest, or that this is not decided."""
     clock = f"in {CLOCK_NAMES[result.clock]}"
     within = result.options.same_within
     if result.standing == "fastest":
@@ -124,20 +124,20 @@ def _race_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
 
 
 def _of_fastest(slower: RaceComparison) -> str:
-    """Return a comparison from the view of the reference, which is the faster command."""
+    """Return a clause that says by how much the faster of two commands, the reference, is faster."""
     turned = reversed_comparison(slower)
     return f"{turned.command} is {_compared(turned)}"
 
 
 def _compared(each: RaceComparison) -> str:
-    """Return a difference with the name of the reference before its interval."""
+    """Return how much faster or slower a command is than the named reference, with an interval."""
     text = difference_text(each)
     joint = "as" if "times as" in text else "than"
     return text.replace(" (", f" {joint} {each.reference} (", 1)
 
 
 def reversed_comparison(each: RaceComparison) -> RaceComparison:
-    """Return the same comparison with command and reference exchanged."""
+    """Return the comparison of two commands with the command and the reference exchanged."""
     return each._replace(
         command=each.reference,
         reference=each.command,
@@ -150,14 +150,14 @@ def reversed_comparison(each: RaceComparison) -> RaceComparison:
 
 
 def _inverted(share: float) -> float:
-    """Return the relative difference of the inverse ratio: -0.5 becomes 1."""
+    """Return the relative difference of b from a, given that of a from b: -0.5 becomes 1."""
     if math.isinf(share):
         return -1.0
     return math.inf if share <= -1.0 else 1.0 / (1.0 + share) - 1.0
 
 
 def _gate_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
-    """Return the decision of a gate."""
+    """Return a clause that says which commands are slower than the baseline by more than a limit."""
     clock, limit = f"in {CLOCK_NAMES[result.clock]}", _limit(result.options.gate or 0.0)
     slow = [each for each in deciding if each.over_limit]
     if slow:
@@ -174,7 +174,7 @@ def _gate_text(result: RaceResult, deciding: list[RaceComparison]) -> str:
 
 
 def _other_clock_text(result: RaceResult, other: list[RaceComparison]) -> str:
-    """Return what is known by the clock that did not decide."""
+    """Return a clause on the results by the clock (wall or CPU time) that did not decide the race."""
     name = CLOCK_NAMES[other[0].clock]
     if len(other) == 1:
         known = other[0]

@@ -1,4 +1,4 @@
-"""Commands of a race: from their text, with parameters, to programs that the race can run.
+"""Commands of a race: checks of what the user gave, values of parameters, and programs to run.
 
 Without a shell, a command is split into words as a shell would do it. Since starting a shell takes time, all
 commands of a race use one, or none does.
@@ -30,7 +30,7 @@ _MOST_VALUES = 1000  # of one parameter
 
 @dataclass(frozen=True, slots=True)
 class CommandSet:
-    """The commands of a race, as a user gives them.
+    """The commands of a race and their parameters, as a user gives them.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class CommandSet:
 
 @dataclass(frozen=True, slots=True)
 class RacedCommand:
-    """One command of a race, with the values of its parameters.
+    """One command of a race, with the values of its parameters filled in.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RacedCommand:
 
 
 class CommandContestant:
-    """A command in a race: runs its preparation, which is not measured, and then the command."""
+    """A command in a race; each run first runs an unmeasured preparation, then the command."""
 
     def __init__(self, command: RacedCommand, runner: ProcessRunner) -> None:
         self.name = command.name
@@ -80,7 +80,7 @@ class CommandContestant:
         self._runner = runner
 
     def run(self, first: bool = False) -> Measurement:
-        """Run the command once and return what it took."""
+        """Run the command of a race once, and return the time and memory it took."""
         if self._command.prepare is not None:
             run_helper(self._command.prepare, f"--prepare of {self.name}")
         if first:
@@ -89,7 +89,7 @@ class CommandContestant:
 
 
 def expand_commands(given: CommandSet) -> list[RacedCommand]:
-    """Return the commands of a race: one for each combination of the parameters that a text contains.
+    """Return the commands of a race, one for each combination of the values of their parameters.
 
     >>> [each.text for each in expand_commands(CommandSet(["sleep {t}"], parameters={"t": ["1", "2"]}))]
     ['sleep 1', 'sleep 2']
@@ -122,7 +122,7 @@ def expand_commands(given: CommandSet) -> list[RacedCommand]:
 
 
 def _check_parameters(given: CommandSet) -> None:
-    """Raise an error for a parameter that no command contains, or that has no or too many values."""
+    """Raise an error for a parameter that no command contains, or for wrong numbers of its values."""
     for name, values in given.parameters.items():
         if not any(f"{{{name}}}" in text for text in given.commands):
             raise InputError(f"no command contains {{{name}}}, the parameter that was given")
@@ -131,21 +131,21 @@ def _check_parameters(given: CommandSet) -> None:
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with the values of parameters in the place of their names in braces."""
+    """Replace the names of parameters in braces by their values in a text."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
 def _named(name: str, values: Mapping[str, str]) -> str:
-    """Return the name of a command with its parameters, unless the name contains them in braces."""
+    """Return the name of a command, with its parameters appended if the name does not contain them."""
     filled = _fill(name, values)
     missing = [f"{key}={value}" for key, value in values.items() if f"{{{key}}}" not in name]
     return f"{filled} ({', '.join(missing)})" if missing else filled
 
 
 def _with_unique_names(commands: list[RacedCommand]) -> list[RacedCommand]:
-    """Return commands whose names are unique: repeated names get a number."""
+    """Number the commands that have the same name, so that all names are unique."""
     names = [each.name for each in commands]
     seen: dict[str, int] = {}
     found = []
@@ -179,12 +179,12 @@ def split_command(text: str) -> list[str]:
 
 
 def _keep_expansions(quoted: re.Match[str]) -> str:
-    """Return what a shell would still replace in a quoted part: variables in double quotes."""
+    """Return the part of a quoted text that a shell would still replace, such as variables."""
     return "$" if quoted[0].startswith('"') and re.search(r"[$`]", quoted[0]) else "x"
 
 
 def parse_parameter_list(text: str) -> tuple[str, list[str]]:
-    """Parse a parameter with its values, such as n=1,2,4.
+    """Parse a parameter with a list of values, such as n=1,2,4.
 
     >>> parse_parameter_list("n=1,2,4")
     ('n', ['1', '2', '4'])
@@ -197,7 +197,7 @@ def parse_parameter_list(text: str) -> tuple[str, list[str]]:
 
 
 def parse_parameter_scan(text: str) -> tuple[str, list[str]]:
-    """Parse a parameter that runs over numbers, such as n=1:9:2; the step is 1 if it is omitted.
+    """Parse a parameter with a range of numbers and an optional step, such as n=1:9:2.
 
     >>> parse_parameter_scan("n=1:9:4"), parse_parameter_scan("x=0.1:0.3:0.1")
     (('n', ['1', '5', '9']), ('x', ['0.1', '0.2', '0.3']))
@@ -221,7 +221,7 @@ def parse_parameter_scan(text: str) -> tuple[str, list[str]]:
 
 
 def parse_variable(text: str) -> tuple[str, str]:
-    """Parse an environment variable, such as LC_ALL=C."""
+    """Parse the setting of an environment variable, such as LC_ALL=C."""
     name, sign, value = text.partition("=")
     if not sign or not name:
         raise InputError(f"--env must be written as NAME=VALUE, not {text!r}")
@@ -229,7 +229,7 @@ def parse_variable(text: str) -> tuple[str, str]:
 
 
 def run_helper(text: str, name: str) -> None:
-    """Run a shell command that prepares or tidies up; processes that it starts in the background stay."""
+    """Run a shell command that prepares or cleans up; background processes it starts keep running."""
     with tempfile.TemporaryFile() as errors:
         ended = subprocess.run(
             ["/bin/sh", "-c", text], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
@@ -251,7 +251,7 @@ def prepared_contestants(
     timeout: float,
     accept_failures: bool,
 ) -> Iterator[list[CommandContestant]]:
-    """Context manager around a race of commands: changes the folder, and runs setup and cleanup.
+    """Return a context manager that runs the setup before a race, and the cleanup after it.
 
     It yields the contestants. The cleanup runs even if the race fails.
     """
@@ -269,7 +269,7 @@ def prepared_contestants(
 
 
 def _helpers(text: str | None, commands: Sequence[RacedCommand]) -> list[str]:
-    """Return the setup or cleanup of all commands, with their parameters, each text once."""
+    """Return the distinct setup or cleanup commands of a race, with parameters filled in."""
     if text is None:
         return []
     return list(dict.fromkeys(_fill(text, command.parameters) for command in commands))

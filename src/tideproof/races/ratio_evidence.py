@@ -1,4 +1,4 @@
-"""Evidence about the ratio of two times, from one paired difference of logarithms in each round.
+"""Evidence about the ratio of two commands' times, from a paired difference of log times in each round.
 
 The e-process of a claim "the ratio is above a point" is the wealth of a gambler who bets on each difference
 before seeing it. Half of the bets are on its sign only, the others on its clipped size:
@@ -43,7 +43,7 @@ _MOST_PAIRED = 600  # last rounds of which the estimate takes all pairs
 
 
 class RunningEvidence:
-    """E-processes of several pairs at points that were named before the first round.
+    """Evidence by betting (e-processes) that the time ratios of commands lie above or below given values.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class RunningEvidence:
         self.rounds = 0
 
     def add(self, differences: np.ndarray) -> None:
-        """Add one round: the difference of each pair, NaN for pairs that were not compared."""
+        """Add one round of log time differences between commands, NaN for pairs that were not compared."""
         if self.rounds == len(self._differences):
             self._differences = np.concatenate([self._differences, np.empty_like(self._differences)])
         if is_scale_round(self.rounds):
@@ -84,37 +84,37 @@ class RunningEvidence:
             self._wealth /= total[..., None, None]
 
     def count_claims(self, alpha: float) -> int:
-        """Return how many claims about pairs and points hold, each with error `alpha`."""
+        """Return how many claims "this time ratio is above (or below) this value" have been shown."""
         return int(np.count_nonzero(self._most >= -math.log(alpha)))
 
     def is_above(self, pair: int, point: float, alpha: float) -> bool:
-        """Return whether the ratio of a pair is above one of the points, with error `alpha`."""
+        """Return whether a time ratio was shown to be above a given value, with error probability `alpha`."""
         return bool(self._most[0, pair, self._position[point]] >= -math.log(alpha))
 
     def is_below(self, pair: int, point: float, alpha: float) -> bool:
-        """Return whether the ratio of a pair is below one of the points, with error `alpha`."""
+        """Return whether a time ratio was shown to be below a given value, with error probability `alpha`."""
         return bool(self._most[1, pair, self._position[point]] >= -math.log(alpha))
 
     def differences(self, pair: int) -> np.ndarray:
-        """Return the differences of one pair, in the order of the rounds."""
+        """Return the log time differences of two commands in all rounds that compared them."""
         column = self._differences[: self.rounds, pair]
         return column[~np.isnan(column)]
 
 
 def bounded_moves(differences: np.ndarray, points: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return what is bet on: signs and clipped differences beyond the points, stacked along a last axis."""
+    """Return signs and clipped sizes of log time differences beyond given values, for bets on them."""
     beyond = differences - points
     return np.stack([np.sign(beyond), np.clip(beyond / scales, -1.0, 1.0)], axis=-1)
 
 
 def growth(moves: np.ndarray) -> np.ndarray:
-    """Return the factor by which each bet changes, along a further last axis."""
+    """Return the factors by which the capital of each bet grows in each round."""
     factors: np.ndarray = 1.0 + moves[..., None] * _BETS
     return factors
 
 
 def is_scale_round(rounds: int) -> bool:
-    """Return whether the scale changes after so many rounds: at 4, 6, 8, 12, 16, 24 and so on.
+    """Return whether the noise scale is estimated anew after so many rounds: at 4, 6, 8, 12, 16 and so on.
 
     >>> [n for n in range(40) if is_scale_round(n)]
     [4, 6, 8, 12, 16, 24, 32]
@@ -124,7 +124,7 @@ def is_scale_round(rounds: int) -> bool:
 
 
 def noise_scale(differences: np.ndarray) -> float:
-    """Return the size beyond which differences are clipped, from those of earlier rounds."""
+    """Return the size at which log time differences are clipped, estimated from earlier rounds."""
     if not len(differences):
         return _SMALLEST_SCALE
     deviations = np.abs(differences - np.median(differences))
@@ -132,7 +132,7 @@ def noise_scale(differences: np.ndarray) -> float:
 
 
 def noise_scales(differences: np.ndarray) -> np.ndarray:
-    """Return the scale of each round; that of a round depends on earlier rounds only."""
+    """Return the size at which each round's log time differences are clipped, from earlier rounds."""
     scales = np.empty(len(differences))
     scale = _SMALLEST_SCALE
     for number in range(len(differences)):
@@ -143,7 +143,7 @@ def noise_scales(differences: np.ndarray) -> np.ndarray:
 
 
 def log_evidence(differences: np.ndarray, scales: np.ndarray, point: float) -> float:
-    """Return the logarithm of the largest wealth so far for "the ratio is above a point"."""
+    """Return the log of the largest capital so far of bets that a time ratio is above a given value."""
     moves = bounded_moves(differences, np.array(point), scales)
     with np.errstate(divide="ignore"):  # all was bet and lost
         wealth = np.cumsum(np.log(growth(moves)), axis=0) + _LOG_SHARE
@@ -152,7 +152,7 @@ def log_evidence(differences: np.ndarray, scales: np.ndarray, point: float) -> f
 
 
 def ratio_bounds(differences: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Return lower and upper bound of the logarithm of a ratio, each with error `alpha` at all looks.
+    """Return the lower and the upper confidence bound of a log time ratio, valid after any round.
 
     They are the last points that the evidence of "above" and of "below" does not reject; infinite with few
     rounds.
@@ -167,7 +167,7 @@ def ratio_bounds(differences: np.ndarray, alpha: float) -> tuple[float, float]:
 
 
 def _last_rejected(differences: np.ndarray, scales: np.ndarray, enough: float) -> float:
-    """Return the largest point that the evidence of "above" rejects; minus infinity if there is none."""
+    """Return the largest value that the log time ratio surely exceeds; minus infinity if there is none."""
     rejected, open_ = -_FARTHEST, float(np.max(differences))
     if log_evidence(differences, scales, rejected) < enough:
         return -math.inf
@@ -183,7 +183,7 @@ def _last_rejected(differences: np.ndarray, scales: np.ndarray, enough: float) -
 
 
 def estimate_ratio(differences: np.ndarray) -> float:
-    """Return the Hodges-Lehmann estimate of the logarithm of a ratio: the median of the means of all pairs.
+    """Return the Hodges-Lehmann estimate of a log ratio: the median of means of all pairs of values.
 
     >>> estimate_ratio(np.array([0.01, 0.02, 0.03, 0.04, 5.0]))
     0.03

@@ -203,7 +203,7 @@ class RemoteExperiment:
         self._change("forget-units", by=by)
 
     def forget_unit(self, unit: str | int, by: str | None = None) -> None:
-        """Delete the hash of the id of one unit; see `Experiment.forget_unit`."""
+        """Delete the hash of the ID of one unit, such as a visitor, on the service."""
         self._change("forget-unit", unit=unit, by=by)
 
     def stop(self, why: str = "", by: str | None = None, *, ship: str | None = None) -> None:
@@ -246,13 +246,13 @@ class RemoteExperiment:
 
     @property
     def remaining(self) -> int | None:
-        """Number of pulls that can still be asked for, or None without a budget."""
+        """Number of pulls that the experiment may still assign; None without a budget."""
         found: int | None = self._info["remaining"]
         return found
 
     @property
     def done(self) -> bool:
-        """Whether the experiment is over, so that no further pull can be asked for."""
+        """Whether the experiment is over, so that it assigns no more pulls."""
         return self._info["state"] in ("done", "stopped")
 
     @property

@@ -112,7 +112,7 @@ def _describe_asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
 
 
 def _describe_asked_pairs(event: e.AskedPairs, book: Book, pulls: int) -> Iterator[str]:
-    """Describe a logged event in words: arms and environments were chosen."""
+    """Describe a logged event in words: the policy chose arms and environments of pulls."""
     yield f"assigned {_name_pulls(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         yield f" in {format_count(len(set(event.environments)), 'environment')} that the policy chose"

@@ -33,7 +33,7 @@ def fit_picture(fit: Fit) -> Picture:
 
 
 def run_picture(fit: Fit, said: str) -> Picture:
-    """Return the charts of a live experiment as one picture with the title `said`."""
+    """Return the charts of a live experiment as one picture with the given title."""
     return Picture(said, fit_cards(describe_fit(fit)))
 
 

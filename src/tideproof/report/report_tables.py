@@ -1,4 +1,4 @@
-"""Report of a log's analysis in a terminal, messages while it is analyzed, and the tables of all reports.
+"""Tables of the report on an analyzed log, and messages in the terminal during the analysis.
 
 Terminals and web pages show the same tables: arms, shifts and further details.
 """

@@ -1,4 +1,4 @@
-"""Marks of the clocks in the store, by which a service notices after a restart that the clock was set."""
+"""Thread that stores readings of the clocks, so that a restarted service notices that the clock was set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAUSE = 20.0  # seconds between two marks
 
 
 class ClockKeeper:
-    """Thread that compares the clock with one that nobody can set, and notes both in the store.
+    """Thread that regularly compares the system's clock with one that nobody can set, and stores both.
 
     It has a connection of its own. After a restart of the machine nothing is known about the time before.
     """
@@ -25,21 +25,21 @@ class ClockKeeper:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Notice a jump of the clock since the last mark of an earlier process, and start the thread."""
+        """Check whether the clock was set since an earlier process stored its time, and start the thread."""
         self.resume()
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, and close the connection."""
+        """Stop the thread that checks the clock, and close its database connection."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(10.0)
         self._backend.close()
 
     def resume(self) -> None:
-        """Notice a jump of the clock since the last mark of a process on this machine."""
+        """Check whether the clock was set since an earlier process on this machine stored its time."""
         boot = boot_id()
         try:
             rows = self._backend.execute("SELECT at, steady FROM ~clock_marks WHERE boot = ?", (boot,))
@@ -49,7 +49,7 @@ class ClockKeeper:
             self._jumps.resume(ClockMark(at, steady, boot))
 
     def keep(self) -> None:
-        """Compare the clocks, and note them in the store."""
+        """Compare the system's clock with one that nobody can set, and store the readings of both."""
         mark = self._jumps.mark()
         self._jumps.observe(mark.at)
         if mark.boot:
@@ -60,7 +60,7 @@ class ClockKeeper:
             )
 
     def _run(self) -> None:
-        """Note the clocks at regular intervals until the keeper is stopped."""
+        """Check and store the clocks at regular intervals until the thread is stopped."""
         while not self._stopping.wait(PAUSE):
             try:
                 self.keep()

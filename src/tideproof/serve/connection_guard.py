@@ -1,4 +1,4 @@
-"""Limits of connections: slow or idle clients can neither fill the service nor keep others out.
+"""Limits of network connections, so that slow or idle clients cannot keep others out of the service.
 
 A connection on which the service waits for its client (for the rest of a request, or for the next one) may be
 closed at any time: when its time is over, and earlier if there are too many connections. Those that have
@@ -32,7 +32,7 @@ GRACE = 1.0  # seconds that a request with a slow body has more, so that the ans
 
 
 def allow_open_files(settings: Settings) -> int:
-    """Raise this process's limit of open files, and return how many connections may be open at once.
+    """Raise this process's limit of open files; return how many connections may be open at once.
 
     It is the setting, or less if the operating system allows fewer files.
     """
@@ -50,7 +50,7 @@ def allow_open_files(settings: Settings) -> int:
 
 
 class ConnectionGuard:
-    """Register of the open connections of a server, which decides which of them to close.
+    """Register of a server's open connections, which decides which ones to close if there are too many.
 
     Only one event loop may use it.
 
@@ -76,11 +76,11 @@ class ConnectionGuard:
         self._waiting_by_address: dict[str, WaitingConnections] = defaultdict(WaitingConnections)
 
     def address(self, host: str) -> str:
-        """Return the address for which connections are counted; "" for a trusted proxy."""
+        """Return the client address by which connections are counted; empty for a trusted proxy."""
         return "" if self._is_proxy(host) else address_group(host)
 
     def add(self, connection: GuardedProtocol) -> bool:
-        """Count a new connection, and close another one if there are too many.
+        """Register a new connection, and close another one if there are too many.
 
         Return False if the new connection must be closed, because all others are being served.
         """
@@ -98,7 +98,7 @@ class ConnectionGuard:
         return over is not None
 
     def remove(self, connection: GuardedProtocol) -> None:
-        """Forget a connection that was closed."""
+        """Remove a closed connection from the register."""
         self.served(connection)
         self._count -= 1
         self._open[connection.address] -= 1
@@ -107,7 +107,7 @@ class ConnectionGuard:
             self._waiting_by_address.pop(connection.address, None)
 
     def waits(self, connection: GuardedProtocol, is_new: bool) -> None:
-        """Note that the server waits for the client of a connection.
+        """Record that the server waits for the client of a connection.
 
         `is_new` says that nothing was read from the connection yet.
         """
@@ -116,13 +116,13 @@ class ConnectionGuard:
             (each.new if is_new else each.others)[connection] = None
 
     def served(self, connection: GuardedProtocol) -> None:
-        """Note that the server does not wait for the client of a connection any more."""
+        """Record that the server no longer waits for the client of a connection."""
         for each in (self._waiting, self._waiting_by_address[connection.address]):
             each.discard(connection)
 
 
 class WaitingConnections:
-    """Connections that wait for their clients, the one that has waited longest first.
+    """Connections on which the server waits for the client, ordered by how long they have waited.
 
     Attributes
     ----------
@@ -136,17 +136,17 @@ class WaitingConnections:
 
     @property
     def first(self) -> GuardedProtocol | None:
-        """The connection to close first, or None if there is none."""
+        """The connection that should be closed first, or None if there is none."""
         return next(iter(self.others or self.new), None)
 
     def discard(self, connection: GuardedProtocol) -> None:
-        """Remove a connection, if it is there."""
+        """Remove a connection from the waiting ones, if it is among them."""
         self.new.pop(connection, None)
         self.others.pop(connection, None)
 
 
 async def _refuse(*_: Any) -> None:
-    """Do nothing: an application that is never called."""
+    """Do nothing: a placeholder for a web application, which is never called."""
 
 
 class GuardedProtocol(H11Protocol):
@@ -155,7 +155,7 @@ class GuardedProtocol(H11Protocol):
     guard: ConnectionGuard  # set by `guarded_protocol`
 
     def connection_made(self, transport: Any) -> None:
-        """Register the connection, and start to wait for its first request."""
+        """Register a new connection, and wait for its first request."""
         super().connection_made(transport)
         self.address = self.guard.address(self.client[0] if self.client else "")
         self._deadline: asyncio.TimerHandle | None = None
@@ -167,40 +167,40 @@ class GuardedProtocol(H11Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove a lost connection from the register."""
         self._is_lost = True
         self._cancel_deadline()
         self.guard.remove(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Handle what has arrived, and note whether the server waits for more of it."""
+        """Process received data, and record whether the server waits for more of them."""
         super().handle_events()
         self._look(was_new=self._is_new)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, after a response."""
+        """Wait for the client's next request after a response was sent."""
         super().on_response_complete()
         self._look()
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not read its response."""
+        """Limit the time in which a client must read the rest of a response."""
         super().pause_writing()
         self._wait(self.guard.body_seconds)
 
     def resume_writing(self) -> None:
-        """Go on with a response, after its client has read some of it."""
+        """Continue a response after the client has read some of it."""
         super().resume_writing()
         self._look()
 
     def end(self) -> None:
-        """Close the connection at once."""
+        """Close the connection to the client at once."""
         self._cancel_deadline()
         self.guard.served(self)
         self.transport.abort()
 
     def _look(self, was_new: bool = False) -> None:
-        """Start or end a wait, depending on whether a request has begun and arrived completely.
+        """Start or end waiting for the client, depending on whether a complete request has arrived.
 
         A wait that goes on is not begun anew, so that single bytes do not prolong it.
         """
@@ -224,7 +224,7 @@ class GuardedProtocol(H11Protocol):
             self.guard.waits(self, False)
 
     def _wait(self, seconds: float) -> None:
-        """Close the connection if the client does not act within some seconds."""
+        """Close the connection unless the client acts within some seconds."""
         if self._is_lost:
             return
         self._cancel_deadline()
@@ -238,5 +238,5 @@ class GuardedProtocol(H11Protocol):
 
 
 def guarded_protocol(guard: ConnectionGuard) -> type[asyncio.Protocol]:
-    """Return the protocol class for a server whose connections a guard counts."""
+    """Return the protocol class of a server whose connections are counted and limited by a guard."""
     return type("GuardedServerProtocol", (GuardedProtocol,), {"guard": guard})

@@ -149,7 +149,7 @@ class FlagEvaluator:
         return _as_evaluation(name, pull.arm, SPLIT, metadata), is_new
 
     def forget_list(self) -> None:
-        """Read the list of flags again at its next use, because an experiment began, ended or was deleted."""
+        """Forget the cached list of feature flags, because an experiment began, ended or was deleted."""
         self._changes += 1
 
     def _flags_of(self, key: Key) -> list[ListedFlag]:
@@ -215,7 +215,7 @@ def _flag_state(run: Experiment) -> list[Any]:
 
 @locked
 def _arm_outside(run: Experiment) -> str | None:
-    """Return the arm for a visitor who has none of their own, or None for the default in the calling code.
+    """Return the arm of visitors that the experiment gives none; None for the calling code's default.
 
     It is the shipped arm. If there is none, it is the control arm while the experiment runs, for example
     with a budget that is used up.

@@ -73,7 +73,7 @@ class RequestMiddleware:
             self._log(scope, status, request_id, time.perf_counter() - started)
 
     def _check_rate(self, scope: Scope) -> None:
-        """Raise an HTTP error if an address sends too many requests; a proxy says for which address it is."""
+        """Raise an HTTP error if a client address sends too many requests."""
         service = self._service
         wait = service.address_limiter.take(caller_address(scope))
         if wait:
@@ -125,7 +125,7 @@ class _LimitedBody:
             raise self._too_long()
 
     async def read_ahead(self) -> bool:
-        """Read the whole body, unless it is a file, and return False if the client has disconnected.
+        """Read the whole request body unless it is a file; return False if the client has disconnected.
 
         So a client that sends its body slowly costs no more than its connection.
         """

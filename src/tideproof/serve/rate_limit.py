@@ -45,7 +45,7 @@ def retry_after_header(wait: float) -> dict[str, str]:
 
 
 def caller_address(scope: Mapping[str, Any]) -> str:
-    """Return the address for which the requests of a caller are counted, from the scope of a request.
+    """Return the client address of a request, by which requests are counted.
 
     Behind a trusted proxy it is the address that the proxy names.
     """
@@ -54,7 +54,7 @@ def caller_address(scope: Mapping[str, Any]) -> str:
 
 
 def address_group(host: str) -> str:
-    """Return the part of an IP address that identifies a caller: of IPv6 the network of 64 bits.
+    """Return the part of an IP address that identifies a client: 64 bits of an IPv6 address.
 
     >>> address_group("192.0.2.7"), address_group("2001:db8::5:1"), address_group("testclient")
     ('192.0.2.7', '2001:db8::/64', 'testclient')

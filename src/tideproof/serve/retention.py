@@ -40,7 +40,7 @@ class RetentionSweeper:
             self._thread.join(10.0)
 
     def _run(self) -> None:
-        """Delete what is due at regular intervals until the sweeper is stopped."""
+        """Delete experiments that were archived too long ago, at regular intervals until stopped."""
         while True:
             try:
                 self.delete_due(time.time())

@@ -114,7 +114,7 @@ class _Server(uvicorn.Server):
     """Uvicorn server that ends open event streams when it stops."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections, and let the operating system queue more than are accepted at once."""
+        """Start to accept connections, and let the operating system queue those that must wait."""
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(_BACKLOG)

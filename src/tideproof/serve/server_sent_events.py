@@ -34,7 +34,7 @@ async def stream_messages(
     read_messages: Callable[[], Awaitable[Sequence[str]]],
     wait: Callable[[], Awaitable[Any]],
 ) -> AsyncIterator[str]:
-    """Yield server-sent events until the API key is revoked, the experiment is deleted or the service stops.
+    """Yield server-sent events until the API key is revoked or the experiment is deleted.
 
     `read_messages` returns the messages that are available; `wait` is called when there are none. `notifier`
     counts the open streams.

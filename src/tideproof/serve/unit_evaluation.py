@@ -17,7 +17,7 @@ from tideproof.serve.service_settings import Settings, find_time_zone
 
 
 class UnitRequest(NamedTuple):
-    """Request for the arm of a unit, such as a visitor.
+    """Request for the arm that is assigned to a unit, such as a visitor.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class UnitRequest(NamedTuple):
 
 
 class UnitEvaluator:
-    """Assign arms to units within the limits of a service.
+    """Assigns arms to units (such as visitors) for requests to a service, within its limits.
 
     Its call blocks, and is thread-safe.
     """

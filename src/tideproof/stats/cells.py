@@ -25,7 +25,7 @@ _SPARSE = (
 
 
 class UnitCovariates(NamedTuple):
-    """Covariates of the rewards of each unit in each cell, from which the errors of slopes follow by unit.
+    """Covariates of the rewards of each unit in each cell, needed for standard errors by unit.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class UnitCovariates(NamedTuple):
     products: Floats
 
     def of(self, parts: Ints) -> UnitCovariates:
-        """Select the covariates of the given parts, each a unit in a cell."""
+        """Return the covariates of a selection of units in cells."""
         return UnitCovariates(*(values[..., parts] for values in self))
 
 
@@ -343,7 +343,7 @@ class Cells:
         return total
 
     def times_matrix(self, x: Floats, matrix: Floats) -> Floats:
-        """Return x_j' M for each environment j, at the arms of its cells: (C,).
+        """Return the product of a vector per environment with matrix M, at the arms of the cells: (C,).
 
         M is the (K, K) `matrix`, and x is given by arm and environment.
         """

@@ -1,4 +1,4 @@
-"""Heads of hash chains: the hash of the last event of each experiment, to be kept outside the store.
+"""Hash of the last event of each experiment's hash chain, to be kept outside the store.
 
 A head that was kept elsewhere shows later whether events were removed or replaced since then, even by
 somebody who could write the whole database.
@@ -16,7 +16,7 @@ from tideproof.store.backend import Backend, ExperimentLog, LogEntry
 
 
 class ChainHead(NamedTuple):
-    """Number of events of an experiment, and the hash of the last one, in hexadecimal digits."""
+    """Number of an experiment's events, and the hash of its last event, in hexadecimal digits."""
 
     name: str
     events: int
@@ -24,7 +24,7 @@ class ChainHead(NamedTuple):
 
 
 def combine_heads(heads: Iterable[ChainHead]) -> str:
-    """Return one hash for the heads of all experiments of a store.
+    """Return one hash computed from the last event hashes of all experiments of a store.
 
     >>> combine_heads([ChainHead("a", 2, "00")]) == combine_heads([ChainHead("a", 1, "00")])
     False
@@ -34,12 +34,12 @@ def combine_heads(heads: Iterable[ChainHead]) -> str:
 
 
 def head_of(name: str, entries: Sequence[LogEntry]) -> ChainHead:
-    """Return the head of an experiment whose event log has these entries."""
+    """Return the number of events, and the hash of the last one, for the log of an experiment."""
     return ChainHead(name, entries[-1].seq, entries[-1].hash.hex()) if entries else ChainHead(name, 0, "")
 
 
 def read_heads(path: str) -> list[ChainHead]:
-    """Read the heads in a file that `tideproof fsck --json` or `tideproof backup --json` printed."""
+    """Read the experiments' last event hashes from a file that `tideproof fsck` or `backup` printed."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)["experiments"]
@@ -53,7 +53,7 @@ def read_heads(path: str) -> list[ChainHead]:
 
 
 def compare_heads(backend: Backend, heads: Sequence[ChainHead], name: str | None = None) -> list[str]:
-    """Return a sentence for each experiment whose events do not begin with those of an earlier head.
+    """Return a sentence for each experiment whose events were changed since hashes were last saved.
 
     With `name`, only this experiment is compared.
     """
@@ -73,7 +73,7 @@ def compare_heads(backend: Backend, heads: Sequence[ChainHead], name: str | None
 
 
 def _compare(log: ExperimentLog, head: ChainHead) -> str:
-    """Return what is wrong with an event log, compared with an earlier head, or an empty string."""
+    """Return what contradicts the saved last hash of an event log; empty if nothing does."""
     found = log.read(head.events - 1, head.events)
     if not found:
         return f"events at the end are missing: there were {head.events:,} when the head was noted"

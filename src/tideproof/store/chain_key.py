@@ -19,7 +19,7 @@ SHORTEST = 20  # characters
 
 
 def chain_key() -> bytes:
-    """Return the key of the hash chain; it is empty if there is none.
+    """Return the secret key of the hash chain; empty if none is set.
 
     The environment variable `TIDEPROOF_CHAIN_KEY` contains it, or `TIDEPROOF_CHAIN_KEY_FILE` the path of a
     file with it.
@@ -32,20 +32,20 @@ def chain_key() -> bytes:
 
 @lru_cache(4)
 def _read(path: str) -> str:
-    """Return the text of a file, without surrounding blanks."""
+    """Return the text of a file without leading and trailing blanks."""
     return read_secret(FILE_VARIABLE, path)
 
 
 @lru_cache(4)
 def _derive(text: str) -> bytes:
-    """Return the key of 32 bytes that follows from a text."""
+    """Derive a key of 32 bytes from a secret text."""
     if len(text) < SHORTEST:
         raise InputError(f"{VARIABLE} must have at least {SHORTEST} characters, and has {len(text)}")
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=32, person=b"chain").digest()
 
 
 def read_secret(variable: str, path: str) -> str:
-    """Return the secret in the file that an environment variable names, without surrounding blanks."""
+    """Return the secret in a file whose path an environment variable contains."""
     try:
         found = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:

@@ -33,7 +33,7 @@ def make_entry(event: e.Event, seq: int, pulls: int, writer: bytes, previous_has
 
 
 def _separate(event: e.Event) -> tuple[e.Event, str]:
-    """Return an event without what may be deleted later, and this part.
+    """Split an event into a permanent part and a part that may be deleted later, such as unit hashes.
 
     Instead of the hash of a unit, the event contains a commitment to it: a hash of the hash and a random
     number. So a changed hash is noticed, and nobody can compute a deleted one from its commitment.
@@ -49,7 +49,7 @@ def _separate(event: e.Event) -> tuple[e.Event, str]:
 
 
 def _commit(erasable: str) -> str:
-    """Return the commitment to the hash of a unit, which follows a random number."""
+    """Return a hash of an erasable unit hash, which the event log keeps in its place."""
     return hashlib.blake2b(erasable.encode(), digest_size=16, person=b"unit commitment").hexdigest()
 
 
@@ -92,13 +92,13 @@ def find_faults(entries: Iterable[LogEntry]) -> Iterator[str]:
 
 
 def _has_no_key(entry: LogEntry, previous_hash: bytes) -> bool:
-    """Return whether the hash of an entry is right, but was computed without the key of this process."""
+    """Return whether a log entry has a correct hash that was computed without this process's key."""
     plain = _hash(previous_hash, entry.seq, entry.record, entry.writer, b"")
     return bool(chain_key()) and plain == entry.hash
 
 
 def _key_hint(entry: LogEntry, previous_hash: bytes) -> str:
-    """Return the end of an error message that explains a wrong hash by the key of the hash chain."""
+    """Return the end of an error message, saying if a missing or different key explains a wrong hash."""
     if _has_no_key(entry, previous_hash):
         return (
             f". Its hash was made without a key, but {VARIABLE} is set: to begin with a key, export the "
@@ -127,7 +127,7 @@ def decode_events(entries: Sequence[LogEntry]) -> list[e.Event]:
 
 
 def _opened_unit(commitment: str, entry: LogEntry) -> str:
-    """Return the hash of the unit in an entry of the log; it is empty if it was deleted."""
+    """Return the unit hash in an entry of the event log; empty if it was deleted."""
     if entry.erasable and _commit(entry.erasable) != commitment:
         raise InputError(
             f"the store is damaged: the unit of event {entry.seq} was changed. Run tideproof fsck for details"

@@ -43,7 +43,7 @@ def encode_command(run: Experiment, key: Any, method: Callable[..., Any], args: 
 
 
 def _hide(value: Any, salt: str) -> Any:
-    """Return keyed hashes of identifiers, which are stored instead of them."""
+    """Replace identifiers by keyed hashes, so that the store does not contain them."""
     if isinstance(value, (list, tuple)):
         return [_hide(each, salt) for each in value]
     return None if value is None else hash_outcome_key(str(value), salt)

@@ -216,7 +216,7 @@ class SqliteLog:
             self.database.run("UPDATE experiments SET about = ? WHERE id = ?", (about, self._id))
 
     def _write_erasable(self, entry: LogEntry) -> None:
-        """Store what may be deleted later, and delete what an entry of the log says.
+        """Store the erasable part of a log entry, or delete stored parts if the entry says so.
 
         The bytes of what is deleted are overwritten in the file, and after the commit in the write-ahead log.
         """

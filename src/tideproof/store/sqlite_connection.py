@@ -249,7 +249,7 @@ class SqliteConnection:
 
 
 def _create_private_file(path: str) -> None:
-    """Create a file that only its owner may read, unless there is one; SQLite's other files follow it."""
+    """Create a database file that only its owner may read, unless the file exists."""
     with suppress(OSError):  # SQLite says better what is wrong
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 

@@ -64,7 +64,7 @@ def _copy_to_store(source: Backend, url: str, show: Show) -> StoreFindings:
 
 
 def _as_of_source(copy: Backend, found: StoreFindings) -> StoreFindings:
-    """Return findings on a copy with the numbers of events and the heads of the original."""
+    """Return the check results of a copied store with the event counts and hashes of the original."""
     if found.all_faults:
         return found
     experiments = []

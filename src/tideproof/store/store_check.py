@@ -63,7 +63,7 @@ class StoreFindings:
 
     @property
     def head(self) -> str:
-        """One hash for the last events of all experiments that were checked."""
+        """One hash computed from the last events of all checked experiments."""
         return combine_heads(ChainHead(each.name, each.events, each.head) for each in self.experiments)
 
     @property

@@ -253,7 +253,7 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
 
 
 def _looks_note(plan: Looks, confidence: float) -> str:
-    """Return the note on the planned looks: what is spent, what holds, and what an early stop does."""
+    """Return the note on planned repeated analyses: the error spent so far, and what stopping early means."""
     spent = plan.error_spent(1.0 - confidence)
     share = f"{100 * spent[-1]:.2g} of {100 * (1 - confidence):.2g} % of error probability are spent"
     last = plan.made[-1] >= plan.looks

@@ -55,7 +55,7 @@ def level_text(confidence: float, digits: int = 6) -> str:
 
 
 def confidence_text(confidence: float, validity: str = "", scope: str = "", digits: int = 6) -> str:
-    """Return the confidence of a statement as text.
+    """Return the confidence level of a statement as text.
 
     `scope` names the statements for which it holds together, and `validity` the looks.
 
@@ -71,7 +71,7 @@ def interval_name(confidence: float, validity: str = "") -> str:
 
 
 def validity_text(anytime: bool, looks: Looks | None = None) -> str:
-    """Return the looks at which statements hold together as text; empty if there is only one look.
+    """Return text that says at which analyses of growing data statements hold; empty for a single one.
 
     >>> from tideproof.stats.looks.look_plan import Looks
     >>> validity_text(False, Looks(14, look=5))

@@ -50,7 +50,7 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The whole warning: the fact, then the advice."""
+        """The whole text of a warning: the fact, then the advice."""
         return f"{self.fact} {self.advice}".rstrip()
 
 
@@ -92,7 +92,7 @@ def label_warnings(what: str, labels: Sequence[Any]) -> list[str]:
 
 
 def _groups_alike(labels: Sequence[Any], simplified: Callable[[str], str | None]) -> list[list[Any]]:
-    """Return the groups of labels whose texts `simplified` makes equal; None stands for other labels."""
+    """Group labels that become equal when simplified, such as by ignoring case or blanks."""
     alike: dict[str, list[Any]] = {}
     for label in labels:
         if (text := simplified(str(label))) is not None:

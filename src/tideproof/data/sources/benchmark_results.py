@@ -35,19 +35,19 @@ def find_benchmark_results(place: str) -> list[tuple[str, Any]] | None:
 
 @contextmanager
 def open_benchmark_results(found: Sequence[tuple[str, Any]]) -> Iterator[InMemoryTable]:
-    """Open result files as one table; with several files, the column `file` says which a row is from."""
+    """Open benchmark result files as one table; a column names the file of each row if there are several."""
     columns = benchmark_columns(found)
     types = {name: infer_type(values) for name, values in columns.items()}
 
     def fetch(names: Sequence[str]) -> list[list[Any]]:
-        """Return the values of the named columns."""
+        """Return the values of the named columns of a table of benchmark results."""
         return [columns[name] for name in names]
 
     yield InMemoryTable(types, fetch)
 
 
 def benchmark_columns(found: Sequence[tuple[str, Any]]) -> dict[str, list[Any]]:
-    """Return the rows of result files as columns, without columns that are empty."""
+    """Return the measured times in benchmark result files as columns, leaving out empty columns."""
     rows = []
     for path, contents in found:
         read = _format_of(contents)
@@ -65,7 +65,7 @@ def benchmark_columns(found: Sequence[tuple[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _read_object(path: str) -> Any:
-    """Return the contents of a JSON file that is one object, otherwise None."""
+    """Return the JSON object that a file contains; None if it contains anything else."""
     try:
         with open(path, "rb") as file:
             if not file.read(512).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
@@ -77,7 +77,7 @@ def _read_object(path: str) -> Any:
 
 
 def _format_of(contents: Any) -> Callable[[Any, str], Iterator[Row]] | None:
-    """Return the function that reads the contents of a result file, or None for another file."""
+    """Return the function that parses a benchmark result file; None for files that are no such result."""
     if not isinstance(contents, dict):
         return None
     for needed, read in _FORMATS:
@@ -87,12 +87,12 @@ def _format_of(contents: Any) -> Callable[[Any, str], Iterator[Row]] | None:
 
 
 def _has_commands(results: Any) -> bool:
-    """Return whether all results of a file belong to a command, as those of hyperfine do."""
+    """Return whether every result in a file belongs to a command, as in files of hyperfine."""
     return isinstance(results, list) and all(isinstance(each, dict) and "command" in each for each in results)
 
 
 def _hyperfine_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the runs in a file of hyperfine or `tideproof bench`; only the latter has rounds."""
+    """Yield the measured times in a file of hyperfine or of `tideproof bench`."""
     for each in contents["results"]:
         parameters = {f"parameter_{name}": value for name, value in (each.get("parameters") or {}).items()}
         times = each.get("times") or [each["mean"]]
@@ -105,7 +105,7 @@ def _hyperfine_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _pytest_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the rounds in a file of pytest-benchmark, or the mean of each test if it has no rounds."""
+    """Yield the measured times in a file of pytest-benchmark; for a test without any, yield its mean."""
     commit = (contents.get("commit_info") or {}).get("id")
     for each in contents["benchmarks"]:
         parameters = {f"parameter_{name}": str(value) for name, value in (each.get("params") or {}).items()}
@@ -121,7 +121,7 @@ def _pytest_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _pyperf_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the values in a file of pyperf, which starts a process for a few values each."""
+    """Yield the measured times in a file of pyperf, with the process that measured each of them."""
     shared = contents.get("metadata") or {}
     for each in contents["benchmarks"]:
         common = {**shared, **(each.get("metadata") or {})}
@@ -139,7 +139,7 @@ def _pyperf_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _google_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the repetitions in a file of Google Benchmark, without its means, medians and failures."""
+    """Yield the repetitions in a file of Google Benchmark, without its summary rows and failed runs."""
     for each in contents["benchmarks"]:
         if each.get("run_type", "iteration") != "iteration" or each.get("error_occurred"):
             continue
@@ -153,7 +153,7 @@ def _google_benchmark_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _criterion_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the samples in a `sample.json` of criterion, with the name from `benchmark.json` beside it."""
+    """Yield the measured times in a `sample.json` of criterion, named as in `benchmark.json` beside it."""
     described = _read_object(str(Path(path).with_name("benchmark.json"))) or {}
     folder = Path(path).absolute().parent
     for number, (count, nanoseconds) in enumerate(zip(contents["iters"], contents["times"], strict=True)):
@@ -166,7 +166,7 @@ def _criterion_rows(contents: Any, path: str) -> Iterator[Row]:
 
 
 def _asv_rows(contents: Any, path: str) -> Iterator[Row]:
-    """Yield the samples in a result file of asv; where it kept none, its result for each parameter."""
+    """Yield the measured times in a result file of asv, or one result per parameter if there are none."""
     names = contents["result_columns"]
     for benchmark, values in contents["results"].items():
         if not isinstance(values, list):  # asv writes a bare number for benchmarks without parameters

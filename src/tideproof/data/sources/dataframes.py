@@ -68,7 +68,7 @@ def cells_from_frame(data: Any, request: ColumnSpec) -> Cells:
 
 
 def _with_zones(request: ColumnSpec, types: dict[str, DType]) -> ColumnSpec:
-    """Return the column specification with periods that know whether their column has a time zone."""
+    """Return the column specification, noting which time columns of the table have a time zone."""
     parts = [
         replace(part, zoned=getattr(types[part.column], "time_zone", None) is not None)
         if isinstance(part, Period)

@@ -267,7 +267,7 @@ class FileSource:
         rows = files.rows
         for name, sql_type in types.items():
             if name in request.numbers and base_type(sql_type) in ("VARCHAR", "JSON"):
-                from tideproof.data.duckdb_reward_text import number_sql
+                from tideproof.data.text_to_number_sql import number_sql
 
                 number = number_sql(self.run, files, name, request.decimal)
                 rows = f"(SELECT * REPLACE ({number} AS {quote_name(name)}) FROM {rows})"

@@ -24,7 +24,7 @@ def is_format(file: LogFile) -> bool:
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each metric of each test case; `group` is a field of the cases' additional metadata."""
+    """Yield a row for each metric of each test case in a DeepEval file; a metadata field gives the group."""
     run = _run(file.document)
     settings = run.get("hyperparameters")
     named = settings.get("model") if isinstance(settings, Mapping) else None
@@ -57,17 +57,17 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _run(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the test run in a document; in some files it is the field `testRunData`."""
+    """Return the test run that a JSON document of DeepEval contains."""
     inner = document.get("testRunData")
     return inner if isinstance(inner, dict) else document
 
 
 def _cases(run: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the test cases of a run; None if it has none."""
+    """Return the test cases of a DeepEval run; None if it has none."""
     found = _first(run, _CASES)
     return found if isinstance(found, list) else None
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the first field that exists of those named; None without one."""
+    """Return the value of the first of several fields that a JSON object has; None without any."""
     return next((fields[name] for name in names if name in fields), None)

@@ -1,4 +1,4 @@
-"""The formats of evaluation logs, and the detection of the format of a file by its contents."""
+"""List of the supported formats of evaluation logs, and detection of the format of a file."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tideproof.evaluations.readers.log_row import LogRow
 
 
 class LogFormat(Protocol):
-    """A format of evaluation logs: a module of this package."""
+    """Protocol of the reader of one evaluation log format: functions that recognize and read a file."""
 
     NAME: str
 
     def is_format(self, file: LogFile, /) -> bool:
-        """Return whether a file has this format."""
+        """Return whether a file has the evaluation log format of this reader."""
 
     def read_rows(self, file: LogFile, group: str | None = None, /) -> Iterator[LogRow]:
-        """Yield the rows of a file; `group` is the field that names the group of an item."""
+        """Yield the scores in an evaluation log file; `group` is the field with the group of an item."""
 
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -39,7 +39,7 @@ FORMATS: tuple[LogFormat, ...] = tuple(cast(LogFormat, module) for module in _MO
 
 
 def detect_format(file: LogFile) -> LogFormat | None:
-    """Return the format of a file or folder; None if it is no evaluation log of a known harness."""
+    """Return the evaluation log format of a file or folder; None if it has no known format."""
     return next((each for each in FORMATS if each.is_format(file)), None)
 
 

@@ -1,4 +1,4 @@
-"""Reader of runs of HELM: a folder with `run_spec.json` and `per_instance_stats.json`.
+"""Reader of evaluation logs of HELM: folders with `run_spec.json` and `per_instance_stats.json`.
 
 Perturbed copies of instances are left out; `train_trial_index` numbers repeated samples. All statistics of an
 instance are scores or costs; the first known metric is the default.
@@ -37,13 +37,13 @@ _SECONDS = "inference_runtime"
 
 
 def is_format(file: LogFile) -> bool:
-    """Return whether a path is a run of HELM: its folder, or one of the two files."""
+    """Return whether a path is an evaluation log of HELM: its folder, or one of the two files in it."""
     folder = _folder(file)
     return (folder / _SPEC).is_file() and (folder / _STATS).is_file()
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each known metric of each instance and trial; HELM records no `group`."""
+    """Yield a row for each known metric of each instance and trial in an evaluation log of HELM."""
     folder = _folder(file)
     spec, instances = _load(folder / _SPEC), _load(folder / _STATS)
     model = str(spec["adapter_spec"]["model"])
@@ -72,7 +72,7 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _folder(file: LogFile) -> Path:
-    """Return the folder of a run."""
+    """Return the folder of an evaluation log of HELM."""
     return (
         file.path
         if file.is_folder
@@ -83,7 +83,7 @@ def _folder(file: LogFile) -> Path:
 
 
 def _load(path: Path) -> Any:
-    """Return the JSON document of a file."""
+    """Return the parsed JSON document of a file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
@@ -91,7 +91,7 @@ def _load(path: Path) -> Any:
 
 
 def _means(stats: list[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the mean of each statistic of the unperturbed instance; those of validation are left out."""
+    """Return the mean of each statistic of an unperturbed test instance, without validation statistics."""
     found: dict[str, float] = {}
     for each in stats:
         name = each["name"]

@@ -1,4 +1,4 @@
-"""Reader of logs of Inspect (inspect_ai): `.eval` archives, and `.json` logs.
+"""Reader of evaluation logs of Inspect (inspect_ai): `.eval` archives and `.json` files.
 
 An archive holds `header.json` and `summaries.json`, with one small record for each sample and epoch. A run
 that was cut off has `_journal/start.json` and `_journal/summaries/*.json` instead. Transcripts are never
@@ -26,7 +26,7 @@ _SUMMARIES, _JOURNAL = "summaries.json", "_journal/summaries/"
 
 
 def is_format(file: LogFile) -> bool:
-    """Return whether a file is a log of Inspect."""
+    """Return whether a file is an evaluation log of Inspect."""
     if file.is_zip:
         names = file.members()
         return _HEADER in names or _START in names
@@ -35,7 +35,7 @@ def is_format(file: LogFile) -> bool:
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each score of each sample; `group` is a field of the samples' metadata."""
+    """Yield a row for each score of each sample in a log of Inspect; a metadata field gives the group."""
     spec, samples = (
         _read_archive(file) if file.is_zip else (file.document["eval"], file.document.get("samples") or [])
     )
@@ -68,7 +68,7 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _read_archive(file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the specification of the evaluation and the summaries of its samples, from a `.eval` archive."""
+    """Return the settings of an evaluation and its sample summaries, from a `.eval` archive of Inspect."""
     names = file.members()
     header = file.member(_HEADER if _HEADER in names else _START)
     if "eval" not in header:
@@ -81,7 +81,7 @@ def _read_archive(file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _failure(sample: Mapping[str, Any]) -> str | None:
-    """Return the error message of a sample; None if it has none and was not invalidated."""
+    """Return the error message of a sample; None if it has none and remains valid."""
     error = sample.get("error")
     if error:
         return str(error.get("message") or UNKNOWN_ERROR) if isinstance(error, Mapping) else str(error)
@@ -89,7 +89,7 @@ def _failure(sample: Mapping[str, Any]) -> str | None:
 
 
 def _usage(sample: Mapping[str, Any], model: str, field: str) -> float | None:
-    """Return the tokens or the cost of the evaluated model, without graders; None if they are unknown."""
+    """Return the tokens or the cost of the evaluated model, without those of graders; None if unknown."""
     usage = sample.get("model_usage")
     if not isinstance(usage, Mapping) or not usage:
         return None

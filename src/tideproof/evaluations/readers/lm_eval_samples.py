@@ -28,7 +28,7 @@ def is_format(file: LogFile) -> bool:
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each metric and filter of each document; `group` is a field of the documents."""
+    """Yield a row for each metric of each document in a log of lm-evaluation-harness."""
     stem = file.path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
     task, model = _DATE.sub("", stem), _model_name(file.path, stem)
     for line in file.records():
@@ -44,13 +44,13 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _short_hash(line: Mapping[str, Any]) -> str:
-    """Return the beginning of the hash of a document, so that changed data sets are not mixed up."""
+    """Return the first digits of a document's hash, so that changed data sets are not mixed up."""
     found = line.get("doc_hash")
     return f"-{found[:8]}" if isinstance(found, str) else ""
 
 
 def _model_name(path: Path, stem: str) -> str:
-    """Return the name of the model from the file of results beside the samples, or from the folder's name."""
+    """Return the name of the evaluated model, from the results file or the name of the folder."""
     folder, date = path.absolute().parent, _DATE.search(stem)
     results = folder / f"results_{date[1]}.json" if date else None
     if results is not None and results.is_file():

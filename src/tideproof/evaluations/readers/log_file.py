@@ -1,4 +1,4 @@
-"""A file or folder of an evaluation harness, read as JSON, as lines of JSON, or as a zip archive."""
+"""A file or folder of an evaluation tool, which can be read as JSON, as JSON lines, or as a zip archive."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class LogFile:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder, such as a run of HELM."""
+        """Whether the evaluation log is a folder, as one of HELM is."""
         return self.path.is_dir()
 
     @cached_property
     def is_zip(self) -> bool:
-        """Whether it is a zip archive."""
+        """Whether the evaluation log is a zip archive."""
         return self.path.is_file() and zipfile.is_zipfile(self.path)
 
     @property
     def suffix(self) -> str:
-        """Extension of the name without that of a compression, in small letters."""
+        """Extension of the file name in lower case, ignoring a compression extension such as `.gz`."""
         suffixes = [each.lower() for each in self.path.suffixes if each.lower() != ".gz"]
         return suffixes[-1] if suffixes else ""
 
     @cached_property
     def document(self) -> Any:
-        """The JSON document of the file; None if it is not one JSON document."""
+        """The parsed JSON document of the file; None if the file is not one JSON document."""
         if self.is_folder or self.is_zip or self.suffix != ".json":
             return None
         with self.open() as file:
@@ -63,13 +63,13 @@ class LogFile:
             return None
 
     def open(self) -> IO[str]:
-        """Open the file as text."""
+        """Open the evaluation log as a text file."""
         if self.path.suffix.lower() == ".gz":
             return gzip.open(self.path, "rt", encoding="utf-8")
         return open(self.path, encoding="utf-8")
 
     def records(self) -> Iterator[Any]:
-        """Yield the JSON value of each line."""
+        """Yield the parsed JSON value of each line of the file."""
         with self.open() as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
@@ -86,7 +86,7 @@ class LogFile:
             return archive.namelist()
 
     def member(self, name: str) -> Any:
-        """Return the JSON document of a member of the zip archive."""
+        """Return the parsed JSON document in a member of the zip archive."""
         with zipfile.ZipFile(self.path) as archive:
             info = archive.getinfo(name)
             text = archive.read(name) if _can_read(info) else _decompress_zstandard(self.path, info)

@@ -1,4 +1,4 @@
-"""Row of an evaluation log, which all readers yield: one score of one model on one test item."""
+"""Row of an evaluation log, as the readers of all formats yield it: one score of one model on one item."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN_ERROR = "error"  # text of an error without a message
 
 
 class LogRow(NamedTuple):
-    """One score of a model on an item by a grader, or a sample without one.
+    """One score of a model on an item by a grader, or a sample that was not scored.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class LogRow(NamedTuple):
 
 
 def read_score(value: Any) -> float | None:
-    """Return a score as a number; None for a value that is no score, such as NaN, a list or free text.
+    """Return a score as a number; None for a value that is no score, such as NaN, a list or text.
 
     >>> read_score("C"), read_score("P"), read_score(True), read_score("0.25"), read_score(float("nan"))
     (1.0, 0.5, 1.0, 0.25, None)
@@ -69,10 +69,10 @@ def read_amount(value: Any) -> float | None:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a label as text; None if it is missing."""
+    """Return a label as text; None if the label is missing."""
     return None if value is None else str(value)
 
 
 def group_in(fields: Any, name: str | None) -> str | None:
-    """Return the field `name` of an item's metadata as the name of its group; None without it."""
+    """Return the group of a test item, from a field of its metadata; None without that field."""
     return text_of(fields.get(name)) if name is not None and isinstance(fields, Mapping) else None

@@ -1,4 +1,4 @@
-"""Reader of records of OpenAI evals (`oaieval`), JSON lines: a line with the specification, then events.
+"""Reader of evaluation logs of OpenAI evals: JSON lines with a specification first, then events.
 
 Scores are events of type "match" (field `correct`) and "metrics" (one number or more). Repeated samples of an
 item have the same `sample_id`. Events of type "sampling" may hold the tokens of a sample.
@@ -23,7 +23,7 @@ NAME = "OpenAI evals (.jsonl)"
 
 
 def is_format(file: LogFile) -> bool:
-    """Return whether a file holds records of OpenAI evals."""
+    """Return whether a file is an evaluation log of OpenAI evals."""
     first = file.first_record
     return (
         isinstance(first, dict) and isinstance(first.get("spec"), dict) and "completion_fns" in first["spec"]
@@ -31,7 +31,7 @@ def is_format(file: LogFile) -> bool:
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each score of each sample; `group` is a field of the events' data."""
+    """Yield a row for each score of each sample in a log of OpenAI evals; a data field gives the group."""
     records = file.records()
     spec = next(records)["spec"]
     functions = spec["completion_fns"]
@@ -63,7 +63,7 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _scores(kind: Any, data: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the scores of an event, with their names; empty for other events."""
+    """Return the named scores in an event of an OpenAI evals log; empty for events without scores."""
     if kind == "match":
         return [("match", data.get("correct"))]
     if kind == "metrics":
@@ -72,6 +72,6 @@ def _scores(kind: Any, data: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _tokens(data: Mapping[str, Any]) -> float | None:
-    """Return the tokens of a call of the model; None if they are not recorded."""
+    """Return the tokens of a recorded call of the model; None if they are unknown."""
     usage = data.get("usage")
     return read_amount(usage.get("total_tokens")) if isinstance(usage, Mapping) else None

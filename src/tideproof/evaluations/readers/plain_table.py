@@ -36,7 +36,7 @@ _NEEDED = ("model", "item", "score")
 
 
 def read_columns(file: LogFile, named: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
-    """Return the columns of a table by their roles, such as "model" and "score".
+    """Return the columns of a table of scores by their roles, such as "model" and "score".
 
     `named` says which column has a role; the others are recognized by name.
     """
@@ -56,7 +56,7 @@ def read_columns(file: LogFile, named: Mapping[str, str] | None = None) -> dict[
 
 
 def find_columns(columns: list[str], named: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return the column of each role that a table has; raise an error if a needed one is missing.
+    """Find which column of a table has each role, such as "model"; raise an error if one is missing.
 
     >>> find_columns(["Model", "question_id", "correct", "passage"], {}, "a.csv")
     {'model': 'Model', 'item': 'question_id', 'score': 'correct', 'group': 'passage'}
@@ -81,6 +81,6 @@ def find_columns(columns: list[str], named: Mapping[str, str], where: str) -> di
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a column, with None for missing ones."""
+    """Return the values of a table's column, with None for missing ones."""
     values: list[Any] = column.tolist()  # a masked array has None where a value is missing
     return values

@@ -1,4 +1,4 @@
-"""Reader of results of promptfoo (`promptfoo eval -o results.json`).
+"""Reader of evaluation results of promptfoo (`promptfoo eval -o results.json`).
 
 An arm is a provider, with its prompt if there are several. Repetitions have an index of their own, so the
 item is the text of its variables. `failureReason` 2 is an error, such as a failed call, and not a failed
@@ -28,13 +28,13 @@ _LONGEST = 60  # characters of a prompt in the name of an arm
 
 
 def is_format(file: LogFile) -> bool:
-    """Return whether a file holds results of promptfoo."""
+    """Return whether a file holds evaluation results of promptfoo."""
     found = file.document
     return isinstance(found, dict) and bool(_results(found)) and "provider" in _results(found)[0]
 
 
 def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
-    """Yield a row for each result; `group` is a variable, or a field of the metadata, of the tests."""
+    """Yield a row for each result in a promptfoo file; a variable or metadata field gives the group."""
     results = _results(file.document)
     several = len({result.get("promptIdx", 0) for result in results}) > 1
     seen: Counter[tuple[str, str]] = Counter()
@@ -68,7 +68,7 @@ def read_rows(file: LogFile, group: str | None = None) -> Iterator[LogRow]:
 
 
 def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the list of results of any version of the format; empty for other documents."""
+    """Return the list of results in a promptfoo document of any version; empty for other documents."""
     found = document.get("results")
     if isinstance(found, dict):
         found = found.get("results")
@@ -76,14 +76,14 @@ def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _provider(provider: Any) -> str:
-    """Return the label of a provider, or its ID."""
+    """Return the label of a model provider in a promptfoo file, or its ID."""
     if isinstance(provider, Mapping):
         return str(provider.get("label") or provider.get("id"))
     return str(provider)
 
 
 def _prompt(result: Mapping[str, Any]) -> str:
-    """Return the beginning of the label of a result's prompt, or the prompt's number."""
+    """Return a short name of the prompt of a result: the beginning of its label, or its number."""
     prompt = result.get("prompt")
     label = prompt.get("label") or prompt.get("raw") if isinstance(prompt, Mapping) else None
     number = f"prompt {result.get('promptIdx', 0) + 1}"

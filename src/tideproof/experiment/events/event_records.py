@@ -40,14 +40,14 @@ class Opened(NamedTuple):
 
 
 class Unlabelled(NamedTuple):
-    """Event: the first ask had no environment label, so the tide is estimated from the rewards alone."""
+    """Event: the first pull has no environment label, so the tide is estimated from rewards alone."""
 
     at: float
     by: str | None
 
 
 class Asked(NamedTuple):
-    """Event: pulls of these arms were asked for in one environment, possibly for a unit such as a visitor.
+    """Event: pulls of these arms were requested in one environment, possibly for a unit such as a visitor.
 
     `arms` are arm numbers. `unit` is the hash of the unit's ID, or None; it is empty if it was deleted.
     """
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 
 
 class AskedPairs(NamedTuple):
-    """Event: pulls were asked for, of which the policy chose both the arm and the environment.
+    """Event: pulls were requested, and the policy chose both the arm and the environment of each.
 
     `arms` are arm numbers. `environments` are indices in the option `environments` of the experiment.
     """
@@ -175,7 +175,7 @@ class Extended(NamedTuple):
 
 
 class Paused(NamedTuple):
-    """Event: the experiment was paused and refuses asks until it is resumed."""
+    """Event: the experiment was paused; it assigns no new pulls until it is resumed."""
 
     at: float
     by: str | None
@@ -183,7 +183,7 @@ class Paused(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """Event: the experiment was resumed and accepts asks again."""
+    """Event: the experiment was resumed and assigns pulls again."""
 
     at: float
     by: str | None
@@ -191,7 +191,7 @@ class Resumed(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Event: the experiment was stopped and refuses asks permanently.
+    """Event: the experiment was stopped permanently; it assigns no more pulls.
 
     `ship` is the number of the arm that a person chose for every visitor, or None if nobody chose one. A
     later event of this kind replaces the choice. Records of older versions have no `ship`.
@@ -257,7 +257,7 @@ class Salted(NamedTuple):
 
 
 class UnitForgotten(NamedTuple):
-    """Event: the hash of the ID of one unit, which got these pulls, was deleted.
+    """Event: the ID hash of one unit (such as a visitor) was deleted, so its pulls cannot be linked to it.
 
     `unit` is this hash while the event is being recorded, and empty afterwards.
     """
@@ -287,7 +287,7 @@ _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
 
 
 def count_pulls(event: Event) -> int:
-    """Return how many pulls an event asked for: 0 for most kinds of events.
+    """Return the number of pulls that an event requested; 0 for most kinds of events.
 
     >>> count_pulls(Asked(1.5, None, "monday", (0, 2), None)), count_pulls(Noted(1.5, None, "hello"))
     (2, 0)
@@ -296,7 +296,7 @@ def count_pulls(event: Event) -> int:
 
 
 def without_forgotten(happened: Iterable[Event]) -> list[Event]:
-    """Return the events without what a later event deleted: keys of unit hashes (salts), and single hashes.
+    """Return events without the unit hashes and salts that later events deleted.
 
     >>> without_forgotten([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
     Salted(at=1.0, by=None, salt='')
@@ -312,7 +312,7 @@ def without_forgotten(happened: Iterable[Event]) -> list[Event]:
 
 
 def _delete_unit_hashes(happened: list[Event]) -> None:
-    """Delete from events the hashes of units that later events deleted."""
+    """Delete those hashes of unit IDs from events that later events say were deleted."""
     pulls = 0
     asks: dict[str, list[int]] = {}  # indexes of the events, by unit
     units: dict[int, str] = {}  # units by pull

@@ -1,1 +1,1 @@
-"""Options of an experiment: models of the tide, a set of environments, shares, and prefixes of policies."""
+"""Options of an experiment: tide model, set of environments, traffic shares, and policy prefixes."""

@@ -54,7 +54,7 @@ def checked_environments(environments: Any, arms: int) -> tuple[Label, ...]:
 
 
 def check_other_options(options: Mapping[str, Any]) -> None:
-    """Raise an error if an option is given that needs environments which the caller names."""
+    """Raise an error for options that need the user, not the policy, to choose the environments."""
     for name, allowed in _WITHOUT.items():
         given = options[name]
         if isinstance(given, PolicySpec) and name == "policy":
@@ -71,7 +71,7 @@ def check_other_options(options: Mapping[str, Any]) -> None:
 def environment_choice_options(
     options: Mapping[str, Any], arms: int, limits: tuple[float, float] | None
 ) -> dict[str, Any]:
-    """Validate the options of an experiment that chooses its environments, and return them as stored."""
+    """Validate the options of an experiment whose policy chooses the environments; return them."""
     check_other_options(options)
     found: dict[str, Any] = {"environments": checked_environments(options["environments"], arms)}
     confidence, rule, tolerance = (options[name] for name in ("confidence", "rule", "tolerance"))
@@ -94,7 +94,7 @@ def environment_choice_options(
 
 
 def environment_choice_policy(confidence: float | None) -> PolicySpec:
-    """Return the policy that keeps the statistics of an experiment that chooses its environments.
+    """Return the policy by whose statistics an experiment is kept that chooses its environments.
 
     Its label names the rule by which pairs are chosen.
     """

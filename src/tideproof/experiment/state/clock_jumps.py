@@ -1,4 +1,4 @@
-"""Jumps of the system's clock, so that time limits depend on the time that has passed.
+"""Jumps of the system's clock, detected so that the time limits of pulls count the true time.
 
 Somebody who sets the clock a day forward must not end the time limits of all pulls, for conversions that
 did not arrive yet would count as 0. A second clock, which nobody can set, shows such jumps.
@@ -18,12 +18,12 @@ _steady_clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC",
 
 
 def seconds_running() -> float:
-    """Return the seconds since the machine was started, also while it slept, if the system counts these."""
+    """Return the seconds since the machine was started, including its sleep if the system counts it."""
     return time.monotonic() if _steady_clock is None else time.clock_gettime(_steady_clock)
 
 
 class ClockMark(NamedTuple):
-    """Both clocks at one moment: the time of day in seconds since 1970, and the seconds of the steady clock.
+    """Readings of two clocks at one moment: the time of day, and a clock that nobody can set.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class ClockMark(NamedTuple):
 
 
 def boot_id() -> str:
-    """Return what identifies the start of the machine; it is empty if the system does not say it."""
+    """Return an identifier of the last start of this machine; empty if the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -45,7 +45,7 @@ def boot_id() -> str:
 
 
 class ClockJumps:
-    """Record of the jumps of a clock, each with the time at which the clock was before it.
+    """Record of the times at which the system's clock was set forward or back.
 
     Calls are thread-safe.
     """
@@ -61,11 +61,11 @@ class ClockJumps:
         self._last = self.mark()
 
     def mark(self) -> ClockMark:
-        """Return both clocks now."""
+        """Return the current readings of the system's clock and of the clock that nobody can set."""
         return ClockMark(self.clock(), self._steady(), boot_id())
 
     def resume(self, earlier: ClockMark) -> None:
-        """Note a jump between an earlier mark, of another process on this machine, and now.
+        """Record a clock jump between a reading by an earlier process on this machine and now.
 
         After a restart of the machine nothing is known, and nothing is noted.
         """
@@ -75,14 +75,14 @@ class ClockJumps:
                 self._note(earlier, now)
 
     def observe(self, at: float) -> None:
-        """Compare both clocks, of which the one that may jump has just shown `at`."""
+        """Compare the system's clock, which just showed `at`, with the steady clock; record any jump."""
         with self._lock:
             now = ClockMark(at, self._steady(), "")
             self._note(self._last, now)
             self._last = now
 
     def _note(self, earlier: ClockMark, now: ClockMark) -> None:
-        """Note the jump between two marks, if there was one."""
+        """Record the clock jump between two readings of both clocks, if there was one."""
         size = (now.at - earlier.at) - (now.steady - earlier.steady)
         if abs(size) < SMALLEST:
             return
@@ -92,7 +92,7 @@ class ClockJumps:
         del self._before[:-MOST], self._sizes[:-MOST]
 
     def end_of(self, begun: float, seconds: float) -> float:
-        """Return the time of the clock at which so many seconds have passed since a time of the clock.
+        """Return the clock time at which a number of seconds has truly passed since a start time.
 
         >>> jumps = ClockJumps(lambda: 0.0, lambda: 0.0)
         >>> jumps.end_of(100.0, 60.0)

@@ -1,4 +1,4 @@
-"""Policy state of an experiment whose policy chooses the environment of each pull from a fixed set.
+"""Policy state of an experiment whose policy chooses arm and environment of each pull, from a fixed set.
 
 Each pair of an arm and an environment is asked for at most once, pending pairs included. A pair whose pull
 has expired may be asked for again; one whose pull was cancelled may not. The choice depends on the recorded
@@ -15,8 +15,8 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.experiment.pull import Label
 from tideproof.experiment.settings import ExperimentSettings
 from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 from tideproof.policies.environment_choice.arm_race import ArmRace, RaceRule
-from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
 from tideproof.policies.environment_choice.pair_values import next_pair
 from tideproof.policies.environment_choice.score_model import ScoreModel, fit_scores
 from tideproof.policies.policy_spec import PolicySpec
@@ -55,7 +55,7 @@ class EnvironmentChoiceState(PolicyState):
     # -- what others read
 
     def race(self) -> ArmRace | None:
-        """Return the race after all recorded scores; None without a confidence level."""
+        """Return the elimination race of the arms given all scores; None without a confidence level."""
         if self._rule is None:
             return None
         if self._race is None:
@@ -64,13 +64,13 @@ class EnvironmentChoiceState(PolicyState):
         return self._race
 
     def model(self) -> ScoreModel:
-        """Return the estimates of the active arms from all recorded scores; high ones are good."""
+        """Return the estimated means of the active arms, with signs such that high means are good."""
         if self._model is None or self._model[0] != self.pairs.score_version:
             self._model = self.pairs.score_version, fit_scores(*self.pairs.recorded())
         return self._model[1]
 
     def known(self) -> tuple[int, Ints]:
-        """Return the number of scores, and the group of comparable arms to which each active arm belongs.
+        """Return the number of recorded scores, and for each active arm the group of arms comparable with it.
 
         All arms with a score are comparable, because environments are drawn at random.
         """
@@ -86,7 +86,7 @@ class EnvironmentChoiceState(PolicyState):
         return self.active[int(np.argmax(self.model().mean))]
 
     def estimates(self) -> dict[int, float]:
-        """Return the estimated mean of each active arm that has a score, on the scale of the rewards."""
+        """Return the estimated mean reward of each active arm that has been scored in any environment."""
         has_score, _ = self.pairs.recorded()
         known: Any = has_score.any(axis=0)
         means: Floats = self._sign * self.model().mean
@@ -97,14 +97,14 @@ class EnvironmentChoiceState(PolicyState):
         return bool((self.pairs.status[:, self.pairs.active] == PairStatus.RECORDED).all())
 
     def is_free(self, arm: int, environment: int) -> bool:
-        """Return whether a pair may be asked for; `environment` is an index in the option `environments`."""
+        """Return whether an arm may still be played in an environment, given by its index."""
         row = self.pairs.row[self._labels[environment]]
         return bool(self.pairs.status[row, arm] == PairStatus.FREE)
 
     # -- choices
 
     def choose_pairs(self, n: int, budget: int | None) -> list[tuple[int, int]]:
-        """Return the arms and the environments (indices in `environments`) of the next `n` pulls.
+        """Choose the arms and the environments (as indices) of the next `n` pulls, without recording them.
 
         There are fewer if the race has ended or if no pair is left.
         """
@@ -132,19 +132,19 @@ class EnvironmentChoiceState(PolicyState):
     # -- changes by events
 
     def expect(self, row: int, arm: int) -> None:
-        """Mark a pair as pending; `row` is the row of the environment in `environments`."""
+        """Mark an arm as pending in an environment: its reward is awaited."""
         super().expect(row, arm)
         self.pairs.set(self.pairs.row[self.environments.labels[row]], arm, PairStatus.PENDING)
 
     def take(
         self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
     ) -> None:
-        """Record the score of a pair; several scores of one pair are averaged."""
+        """Record a score of an arm in an environment; several scores of the same cell are averaged."""
         super().take(label, arm, n, mean, squares, settles, pull)
         self._set_score(label, arm)
 
     def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
-        """Replace a recorded score."""
+        """Replace the recorded score of an arm in an environment by a corrected one."""
         super().correct(label, arm, old, new, pull)
         self._set_score(label, arm)
 
@@ -156,7 +156,7 @@ class EnvironmentChoiceState(PolicyState):
         self.pairs.set(place, arm, PairStatus.RECORDED, self._sign * cells.mean.item(row, arm))
 
     def forget(self, label: Label, arm: int, n: int = 1) -> None:
-        """Make a pair whose pull has expired free again."""
+        """Allow an arm to be played again in an environment after its pull there has expired."""
         super().forget(label, arm, n)
         place, row = self.pairs.row[label], self.environments.row(label)
         if (
@@ -166,19 +166,19 @@ class EnvironmentChoiceState(PolicyState):
             self.pairs.set(place, arm, PairStatus.FREE)
 
     def exclude(self, label: Label, arm: int) -> None:
-        """Exclude a pair whose pull was cancelled: it is not asked for again."""
+        """Exclude an arm from an environment in which its pull was cancelled: it is not played there."""
         place = self.pairs.row[label]
         if self.pairs.status[place, arm] == PairStatus.FREE:
             self.pairs.set(place, arm, PairStatus.EXCLUDED)
 
     def rebuild(self, arms: int | None = None) -> None:
-        """Rebuild the statistics after a change of the arms."""
+        """Recompute the policy's statistics after arms were added or deactivated."""
         super().rebuild(arms)
         self.pairs.set_active(self.active, arms)
         self._race = None
 
     def refill(self, contents: Any) -> None:
-        """Restore the saved fields."""
+        """Restore the saved fields of the policy state, and discard results computed from older fields."""
         super().refill(contents)
         self._race, self._model = None, None
 
@@ -188,5 +188,5 @@ class EnvironmentChoiceState(PolicyState):
         super().restore(arms, active, params, contents)
 
     def buffers(self) -> list[bytes]:
-        """Return the bytes of the pairs, to compare two states exactly."""
+        """Return the scores and the status of all cells as bytes, to compare two policy states exactly."""
         return [self.pairs.status.tobytes(), self.pairs.score.tobytes()]

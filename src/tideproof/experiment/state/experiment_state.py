@@ -204,7 +204,7 @@ class State:
         return event
 
     def ask_pairs(self, n: int, at: float, by: str | None) -> e.AskedPairs | None:
-        """Let the policy choose the arms and the environments of the next `n` pulls, and record these pulls.
+        """Let the policy choose the arm and the environment of each of the next `n` pulls, and record them.
 
         If it chooses fewer, record none and return None.
         """
@@ -217,7 +217,7 @@ class State:
         return event
 
     def choose_pairs(self, n: int) -> list[tuple[int, int]]:
-        """Return the arms and the environments that the policy would choose for the next `n` pulls.
+        """Return the arms and environments that the policy would choose for the next `n` pulls.
 
         There are fewer if it stops or if no pair is left.
         """
@@ -225,7 +225,7 @@ class State:
         return self.read(lambda: state.choose_pairs(n, self.book.budget))
 
     def estimated_means(self) -> dict[str, float]:
-        """Return the estimated mean of each active arm with a score; the policy must choose environments."""
+        """Return the estimated mean of each active arm, for a policy that also chooses environments."""
         state = cast(EnvironmentChoiceState, self.policy_state)
         return {self.book.arms[arm]: mean for arm, mean in self.read(state.estimates).items()}
 
@@ -398,7 +398,7 @@ class State:
         self._update_horizon(always=True)
 
     def _update_horizon(self, always: bool = False) -> None:
-        """Update the number of rewards for which the policy plans.
+        """Update the total number of rewards for which the policy plans ahead.
 
         It differs from the initial budget only after summaries and warm starts; `always` is for a changed
         budget.

@@ -189,7 +189,7 @@ class PendingPulls(SavedFields):
             self._add_new()
 
     def make_ready(self) -> None:
-        """Update the design matrix of the least-squares fit before an ask (a choice of arms) is replayed.
+        """Update the design matrix of the least-squares fit before a past choice of arms is replayed.
 
         The original ask did the same.
 

@@ -137,7 +137,7 @@ class PolicyState(SavedFields):
         self.pending.look_ahead()
 
     def make_ready(self) -> None:
-        """Update the design matrix of the least-squares fit before an ask (a choice of arms) is replayed.
+        """Update the design matrix of the least-squares fit before a past choice of arms is replayed.
 
         The original ask did the same.
         """
@@ -219,7 +219,7 @@ class PolicyState(SavedFields):
             self.pending.note_counts(row)
 
     def exclude(self, label: Label, arm: int) -> None:
-        """Do nothing after a pull was cancelled: the arm may be played in the environment again."""
+        """Do nothing after a pull was cancelled: the arm may be played in its environment again."""
 
     def set_params(self, params: Any) -> None:
         """Change the parameters of the policy, such as the number of rewards for which it plans."""

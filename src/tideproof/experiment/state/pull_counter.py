@@ -41,7 +41,7 @@ class PullCounter:
         self.take(label, arm, 0, 0.0, 0.0, 1)
 
     def exclude(self, label: Label, arm: int) -> None:
-        """Do nothing: which pairs may be asked for again is part of the statistics."""
+        """Do nothing after a pull was cancelled: which cells may be played again is stored elsewhere."""
 
     def make_ready(self) -> None:
         """Do nothing: there is no design matrix to update."""

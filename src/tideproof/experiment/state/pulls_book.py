@@ -179,7 +179,7 @@ class Book:
 
     @property
     def remaining(self) -> int | None:
-        """Number of pulls that may still be asked for; None without a budget."""
+        """Number of pulls that the experiment may still assign; None without a budget."""
         return None if self.budget is None else max(0, self.budget - len(self.pulls) + self.lost)
 
     @property
@@ -197,7 +197,7 @@ class Book:
 
     @property
     def stopped(self) -> bool:
-        """Whether the experiment was stopped, so that asks are refused permanently."""
+        """Whether the experiment was stopped permanently, so that it assigns no more pulls."""
         return self.stop is not None
 
     @property

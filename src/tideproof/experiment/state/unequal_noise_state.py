@@ -52,7 +52,7 @@ class RecomputedPendingPulls(PendingPulls):
         return sorted(found, key=lambda cell: (cell[0] == last[0], cell[:2] == last))
 
     def make_ready(self) -> None:
-        """Do nothing: the effect of pending pulls is computed again after each ask."""
+        """Do nothing: the effect of pending pulls is computed again after each choice of arms."""
 
     def add(self, row: int, arm: int) -> None:
         """Add one to the number of pending pulls of an arm in an environment."""

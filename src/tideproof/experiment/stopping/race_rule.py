@@ -1,4 +1,4 @@
-"""Stopping rule of an experiment whose policy chooses its environments: a race of the arms."""
+"""Stopping rule of an experiment whose policy chooses environments: stop when only one arm is left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.experiment.stopping.stop_check import StopCheck
 
 
 class RaceStopRule(NamedTuple):
-    """Rule that stops an experiment once one arm has won the race on the set of environments.
+    """Rule that stops an experiment once one arm has been shown to be the best on its environments.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class RaceStopRule(NamedTuple):
     normal: bool = False
 
     def check(self, state: State, fit: Callable[[], Any] | None = None) -> StopCheck:
-        """Evaluate the rule: find out whether one arm has won the race."""
+        """Check whether one arm has been shown to be the best, so that the experiment stops."""
         race = cast(EnvironmentChoiceState, state.policy_state).race()
         return StopCheck(None if race is None else race.winner, self.name)
 
@@ -50,7 +50,7 @@ class RaceStopRule(NamedTuple):
 
 
 def race_rule_of(settings: ExperimentSettings) -> RaceStopRule | None:
-    """Return the stopping rule in the settings of an experiment that chooses its environments, or None."""
+    """Return the stopping rule of an experiment that chooses its environments; None if it has none."""
     if settings.confidence is None or settings.rule is None:
         return None
     return RaceStopRule(settings.confidence, settings.rule, settings.tolerance)

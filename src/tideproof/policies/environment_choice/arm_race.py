@@ -1,4 +1,4 @@
-"""Race of arms on a finite set of environments: an arm is dropped once another is better with confidence.
+"""Race of arms on a finite set of environments: drop an arm once another is better with confidence.
 
 Every environment, in a random order, is asked of all arms that are still in the race. For arms i and k let D
 be the differences of their scores, of which S is the sum after n of N environments. If i is not better than
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.policies.environment_choice.pair_table import PairStatus, PairTable
+from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 
 FIRST_CHECK = 30  # number of environments before the first check of the calibrated rule
 CALIBRATION = 2.0  # error probability of the critical value divided by that of the race, from simulations
@@ -37,7 +37,7 @@ _PRIOR_SQUARE = 0.25  # squared difference that is added to those observed, for 
 
 
 class RaceRule(NamedTuple):
-    """Options of a race.
+    """Options of a race that drops arms until the best one is left, such as its confidence level.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class RaceRule(NamedTuple):
     span: tuple[float, float]
 
     def threshold(self, arms: int, environments: int) -> float:
-        """Return the logarithm of the capital, or the deviate, that drops an arm."""
+        """Return the threshold for dropping an arm: a log betting capital or a z-score, by the rule."""
         error = (1.0 - self.confidence) / max(arms - 1, 1) / (2.0 if self.tolerance > 0.0 else 1.0)
         return -math.log(error) if self.proven else critical_deviate(error, environments)
 
 
 @lru_cache(64)
 def critical_deviate(error: float, environments: int) -> float:
-    """Return the deviate that a race of two equal arms exceeds with a small probability, at any check.
+    """Return the critical z-score that an ongoing race of two equal arms exceeds with small probability.
 
     The approximation is for Brownian motion B at times t, where B(t) / sqrt(t) is observed over a range of
     times whose logarithms differ by L: P(max > c) = phi(c) ((c - 1/c) L / 2 + 1/c).
@@ -79,7 +79,7 @@ def critical_deviate(error: float, environments: int) -> float:
 
 
 def deviates(sums: Floats, squares: Floats, n: int, environments: int, tolerance: float) -> Floats:
-    """Return the evidence that each difference of means is above minus the tolerance, as a normal deviate.
+    """Return z-scores of the evidence that each difference between arm means is above minus the tolerance.
 
     It is the signed root of the likelihood ratio of normal differences, after one difference of -1 was added.
     """
@@ -94,7 +94,7 @@ def deviates(sums: Floats, squares: Floats, n: int, environments: int, tolerance
 
 
 class ArmRace:
-    """State of a race, computed from the scores of environments that all remaining arms have answered.
+    """State of a race that drops arms, computed from environments in which all remaining arms have scores.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class ArmRace:
         self.winner: int | None = None
 
     def advance(self) -> None:
-        """Process the environments that now have scores of all remaining arms, and drop arms."""
+        """Process the environments in which all remaining arms now have scores, and drop inferior arms."""
         table = self._table
         while self.winner is None and self.row < len(table.labels):
             status = table.status[self.row, self.alive]
@@ -133,7 +133,7 @@ class ArmRace:
             self._drop()
 
     def next_pair(self) -> tuple[int, int] | None:
-        """Return the environment (its row) and the active arm (its index) of the next pair, or None."""
+        """Return the environment and the arm of the next pull as indices; None if no pull is left."""
         table = self._table
         if self.winner is not None:
             return None
@@ -169,7 +169,7 @@ class ArmRace:
         return self._rule.tolerance / (high - low)
 
     def _bet(self, logs: Floats, difference: Floats, tolerance: float) -> None:
-        """Update the logarithms of all capitals; the sums do not contain the new difference yet."""
+        """Update the log capital of every bet that one arm is better than another, by a new environment."""
         count = self.n + 1
         mean = -(self._sums + tolerance * self._size) / (self._size - self.n)
         edge = self._sums / count - mean

@@ -1,4 +1,4 @@
-"""Value of asking for a pair: how much it lowers the uncertainty about which arm is the best.
+"""Choice of the next arm and environment: the pair that best reduces uncertainty about the best arm.
 
 With b the best estimate, V_k the variance of the lead of b over arm k in the finite set of N environments,
 and A the information matrix of all pairs asked for:
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-from tideproof.policies.environment_choice.pair_table import PairTable
+from tideproof.policies.environment_choice.arm_environment_pairs import PairTable
 from tideproof.policies.environment_choice.score_model import ScoreModel, information
 
 _FULL_ENVIRONMENTS = 5  # number of environments that are asked of all arms first, if the budget is large
@@ -28,12 +28,12 @@ _LOOKAHEAD = 3  # number of arms added at once to a pattern that was asked of fe
 
 
 def first_environments(arms: int, budget: int) -> int:
-    """Return the number of environments that are asked of all arms before values are computed."""
+    """Return in how many environments all arms are pulled before pairs are chosen by their value."""
     return max(1, min(_FULL_ENVIRONMENTS, budget // (4 * arms)))
 
 
 def next_pair(table: PairTable, model: ScoreModel | None, budget: int) -> tuple[int, int] | None:
-    """Return the environment (its row) and the active arm (its index) of the most valuable pair.
+    """Return the environment and the active arm (as indices) whose score would be most informative.
 
     The result is None if no pair is left.
     """
@@ -64,7 +64,7 @@ def _first_free(table: PairTable) -> tuple[int, int]:
 def _weights(
     table: PairTable, model: ScoreModel, asked: Floats, counts: Floats, spent: float, budget: int
 ) -> Floats | None:
-    """Return the matrix G, or None if no lead is uncertain."""
+    """Return a matrix that weights arm differences by their relevance; None if the best arm is certain."""
     size = len(table.labels)
     inverse: Floats = np.linalg.inv(information(asked, counts, model.ratio)).astype(float)
     best = int(np.argmax(model.mean))
@@ -83,13 +83,13 @@ def _weights(
 
 
 def _lead_variances(inverse: Floats, best: int, noise: float, size: int) -> Floats:
-    """Return the variance of the lead of the best arm over each arm, in a finite set of environments."""
+    """Return the variance of the best arm's estimated lead over each arm, in a finite set of environments."""
     own = inverse[best, best] + np.diag(inverse) - 2.0 * inverse[best]
     return np.asarray(noise * (own - 2.0 / size))
 
 
 def _best_gain(weights: Floats, asked: Floats, free: Any, ratio: float) -> tuple[int, int]:
-    """Return the pattern and the arm whose addition gains most per call.
+    """Return which kind of environment and which arm would give the most information per pull.
 
     Arms are added greedily, several at once where that gains more per call. A new environment may be asked
     of any number of arms, as its first call alone tells little.

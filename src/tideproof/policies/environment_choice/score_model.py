@@ -1,4 +1,4 @@
-"""Estimates of arm means from incomplete scores, with environments as random effects.
+"""Estimates of arm means from scores of some arms in some environments, with random environment effects.
 
 The model is `score = arm + environment + e`, in which environments have the variance `ratio * noise` and `e`
 the variance `noise`. An environment that was asked of the arms M adds to the information matrix A and to g:
@@ -26,7 +26,7 @@ _RIDGE = 1e-6  # makes the information matrix invertible before all arms have sc
 
 
 class ScoreModel(NamedTuple):
-    """Estimates from the scores recorded so far.
+    """Estimated arm means and variances, from scores of some arms in some environments.
 
     Attributes
     ----------
@@ -42,14 +42,14 @@ class ScoreModel(NamedTuple):
 
 
 def information(asked: Floats, counts: Floats, ratio: float) -> Floats:
-    """Return the information matrix of patterns of asked arms, each of which occurs `counts` times."""
+    """Return the information matrix of the arm means, from which arms were pulled in each environment."""
     weight = counts * ratio / (1.0 + ratio * asked.sum(axis=1))
     matrix = np.diag(counts @ asked) - asked.T @ (asked * weight[:, None])
     return np.asarray(matrix + _RIDGE * np.eye(asked.shape[1]))
 
 
 def fit_scores(has_score: Floats, scores: Floats) -> ScoreModel:
-    """Estimate the means of the arms and both variances.
+    """Estimate the means of the arms, and the variances of environments and of noise, from scores.
 
     Both arguments have a row for each environment and a column for each arm; `has_score` is 0 or 1, and
     `scores` is 0 where there is no score.
@@ -68,7 +68,7 @@ def _solve(has_score: Floats, scores: Floats, ratio: float) -> tuple[Floats, Flo
 
 
 def _variances(has_score: Floats, residuals: Floats) -> tuple[float, float]:
-    """Return the variance of environments divided by that of the noise, and the latter, from residuals.
+    """Estimate the ratio of environment variance to noise variance, and the latter, from residuals.
 
     The moments are those of pairs of residuals in one environment, shrunk towards a prior share.
     """

@@ -1,4 +1,4 @@
-"""Coverage of intervals of evaluation logs: the difference of two models, and the accuracy of one.
+"""How often confidence intervals from simulated evaluation logs of models cover the true values.
 
 Items are a random sample, and so are passages. The score of a model on an item is 1 with the probability
 logistic(level + ability + difficulty + interaction), where difficulty and interaction are normal and half of
@@ -31,7 +31,7 @@ _GRADERS, _CHUNK = 4, 100
 
 
 class EvaluationSetting(NamedTuple):
-    """One kind of simulated evaluation log.
+    """One kind of simulated evaluation log: numbers of models and items, and how scores vary.
 
     Attributes
     ----------
@@ -49,19 +49,19 @@ class EvaluationSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, by which `--only` selects it."""
+        """Name of this kind of evaluation log, by which the option `--only` selects it."""
         how = f"spread {self.spread:g}" if self.spread else "equal"
         level = f", level {self.level:g}" if self.level != 0.5 else ""
         return f"{self.kind}, {self.models} models x {self.items} items, {how}{level}"
 
     @property
     def abilities(self) -> Floats:
-        """Ability of each model."""
+        """Simulated ability of each model, which determines its scores."""
         return self.level + np.linspace(0.0, self.spread, self.models)
 
 
 def settings(_: PartOptions | None = None) -> list[EvaluationSetting]:
-    """Return the kinds of evaluation logs whose coverage is counted."""
+    """Return the kinds of evaluation logs for which interval coverage is counted."""
     found = []
     for spread in (0.0, 1.0):
         found += [
@@ -85,7 +85,7 @@ def settings(_: PartOptions | None = None) -> list[EvaluationSetting]:
 
 
 def true_means(setting: EvaluationSetting) -> Floats:
-    """Return the mean score of each model on all items: (K,)."""
+    """Return the true mean score of each model on all simulated test items: (K,)."""
     abilities = setting.abilities
     if setting.kind == "graders":
         return abilities
@@ -95,7 +95,7 @@ def true_means(setting: EvaluationSetting) -> Floats:
 
 
 def draw_log(setting: EvaluationSetting, random: np.random.Generator) -> Cells:
-    """Draw one evaluation log, and return its statistics by model and item."""
+    """Simulate one evaluation log, and return score statistics by model and item."""
     J, K = setting.items, setting.models
     passage, sizes = _passages(setting, random)
     item, model = np.divmod(np.arange(J * K), K)
@@ -125,7 +125,7 @@ def draw_log(setting: EvaluationSetting, random: np.random.Generator) -> Cells:
 
 
 def _passages(setting: EvaluationSetting, random: np.random.Generator) -> tuple[Ints | None, int]:
-    """Return the passage of each item, and the number of passages: 2 to 8 items each, 5 on average."""
+    """Return the text passage to which each simulated test item belongs, and the number of passages."""
     if setting.kind != "passages":
         return None, 0
     sizes = random.integers(2, 9, setting.items)
@@ -136,7 +136,7 @@ def _passages(setting: EvaluationSetting, random: np.random.Generator) -> tuple[
 def _effects(
     setting: EvaluationSetting, passage: Ints | None, passages: int, random: np.random.Generator
 ) -> Floats:
-    """Draw difficulties and interactions of the items: (J, K)."""
+    """Draw how difficult each simulated test item is for each model: (J, K)."""
     deviation = np.full(setting.models + 1, _INTERACTION)
     deviation[-1] = _DIFFICULTY
     own = random.normal(size=(setting.items, setting.models + 1)) * deviation
@@ -149,7 +149,7 @@ def _effects(
 def _graded(
     item: Ints, model: Ints, logit: Floats, models: int, random: np.random.Generator
 ) -> tuple[Ints, Ints, Floats, Ints]:
-    """Let each model be graded once or twice on each item; the shares of graders differ between models."""
+    """Simulate models graded once or twice on each item, with shares of graders that differ by model."""
     twice = random.random(item.size) < 0.5
     rows = np.concatenate([np.arange(item.size), np.flatnonzero(twice)])
     item, model, logit = item[rows], model[rows], logit[rows]
@@ -164,7 +164,7 @@ def _logistic(x: Floats) -> Floats:
 
 
 def play(task: tuple[tuple[int, EvaluationSetting], int, int]) -> Ints:
-    """Simulate some logs of a setting; count intervals that cover.
+    """Simulate evaluation logs of one kind, and count the intervals that cover the true values.
 
     Return the numbers of logs, of logs whose arms can be compared, of intervals of the difference of the
     first and the last model that cover the true one, and of intervals of the mean of the first model.
@@ -190,7 +190,7 @@ def play(task: tuple[tuple[int, EvaluationSetting], int, int]) -> Ints:
 def run_cells(
     what: Sequence[EvaluationSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Simulate logs of each setting; yield a row with the coverage of its intervals."""
+    """Simulate evaluation logs of each kind; yield a row with the coverage of the intervals of each."""
     tasks = [(seed, setting) for setting in what]
     for (_, setting), parts in in_chunks(play, tasks, runs, workers, _CHUNK):
         logs, compared, pair, own = np.sum(parts, axis=0).tolist()
@@ -210,7 +210,7 @@ def run_cells(
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line of text for each setting, with the coverage of its intervals."""
+    """Return a line of text for each kind of evaluation log, with its interval coverage."""
     return [
         f"{row['setting']}: differences {percent(row['difference'], (row['low'], row['high']), 1)}"
         + ("" if row["mean"] is None else f", means {100 * row['mean']:.1f} %")

@@ -100,7 +100,7 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether enough runs of the cell show such a probability."""
+        """Whether there are enough runs to compare predicted probabilities with observed shares."""
         return self.runs >= ENOUGH * self.played
 
 
@@ -227,7 +227,7 @@ def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
 
 
 def _pooled_sums(rows: Sequence[ReliabilityRow]) -> tuple[int, int, float, int]:
-    """Return the runs of cells, those in a bin, the sum of their predictions, and their right selections."""
+    """Return counts of simulated runs pooled over rows: all, those in a bin, and right selections in it."""
     return (
         sum(row.played for row in rows),
         sum(row.runs for row in rows),

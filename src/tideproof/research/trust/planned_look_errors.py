@@ -1,4 +1,4 @@
-"""Error rates of planned looks at growing logs: wrong winners, and intervals that miss, at some look.
+"""Error rates of planned repeated analyses of growing logs: wrong winners, and intervals that miss.
 
 A run does not end before the last planned look, even if an earlier one named a winner. Some looks are missed
 or early, and some plans are made for more or fewer visitors than come.
@@ -31,7 +31,7 @@ _KNOWN = 5.0  # degrees of freedom with which the noise of an environment is kno
 
 
 class PlannedSetting(NamedTuple):
-    """A kind of growing log, and the looks at it.
+    """A kind of simulated growing log, and the plan of its repeated analyses.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PlannedSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, for tables."""
+        """Name of this kind of growing log, for tables."""
         share = "" if self.share == 1.0 else f" {100 * self.share:g} %"
         return f"{self.log.name}-{self.made}{share}-{self.spending}-{self.about}"
 
@@ -120,7 +120,7 @@ conversions  0.03      3   20000            14  even        multiplies  0.3    n
 
 
 class PlannedErrors(NamedTuple):
-    """Which wrong conclusions occurred at some planned look of one growing log.
+    """Which wrong conclusions occurred in any planned analysis of one growing log.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class PlannedErrors(NamedTuple):
 
 
 def look_as_planned(setting: PlannedSetting, number: int) -> PlannedErrors:
-    """Analyze a simulated log at each planned look, and return which conclusions were wrong."""
+    """Analyze a simulated log at each planned time, and return which conclusions were wrong."""
     log, best = draw(setting.log, number), best_arms(setting.log)
     equal = best.size == setting.log.arms
     doubtful = _largest_deviates(log) > _NEAR if equal else np.ones(log.cells.J, bool)
@@ -158,7 +158,7 @@ def look_as_planned(setting: PlannedSetting, number: int) -> PlannedErrors:
 
 
 def planned_looks(setting: PlannedSetting, log: RandomLog) -> Iterator[tuple[int, Looks]]:
-    """Yield the looks at a log: how many days it has by then, and the plan with the current look."""
+    """Yield the planned analyses of a log: the number of days it has by then, and the plan."""
     days = setting.log.environments
     kept = [day for day in range(1, days + 1) if day == days or (7 * day) % 5 > 1]
     if setting.made == "visitors":
@@ -182,7 +182,7 @@ def planned_looks(setting: PlannedSetting, log: RandomLog) -> Iterator[tuple[int
 
 
 def _first_days(log: RandomLog, days: int) -> RandomLog | None:
-    """Return a log as it was after some of its environments; None if an arm has no rewards yet."""
+    """Return a log reduced to its first environments; None if an arm has no rewards yet."""
     c = log.cells
     kept = np.flatnonzero(c.environment < days)
     if np.unique(c.arm[kept]).size < c.K:
@@ -191,12 +191,12 @@ def _first_days(log: RandomLog, days: int) -> RandomLog | None:
 
 
 def _largest_deviates(log: RandomLog) -> Floats:
-    """Return the largest z-score of a pair of arms after each environment: (J,). It saves most analyses."""
+    """Return the largest z-score of any pair of arms after each environment, to skip needless analyses."""
     return np.asarray(np.abs(quick_deviates(log)[0]).max(axis=(1, 2)))
 
 
 def quick_deviates(log: RandomLog) -> tuple[Floats, Floats]:
-    """Return the z-scores of all pairs of arms after each environment, and the covariances of the arms.
+    """Return z-scores of all pairs of arms after each environment, and the covariances of the arms.
 
     Both are (J, K, K). They are those of least squares, with the variance inside the cells.
     """
@@ -225,7 +225,7 @@ def quick_deviates(log: RandomLog) -> tuple[Floats, Floats]:
 def run_planned_looks(
     settings: Sequence[PlannedSetting] = tuple(PLANNED), runs: int = 2_000, workers: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield, for each kind of log, how often at least one of several planned looks was wrong.
+    """Yield, for each kind of log, how often any of its planned analyses led to wrong conclusions.
 
     The shares have exact 95 % intervals. A row holds the name of the setting, its runs, and the shares
     `announced` and `missed`, each with its `_low`, `_high` and whether it was `_kept` below 5 %.
@@ -238,7 +238,7 @@ def run_planned_looks(
 
 
 def count_planned_looks(setting: PlannedSetting, seen: Sequence[PlannedErrors]) -> dict[str, Any]:
-    """Return, for one kind of log, how often at least one of several planned looks was wrong."""
+    """Return how often any planned analysis of one kind of log led to wrong conclusions."""
     row: dict[str, Any] = {"name": setting.name, "runs": len(seen)}
     for name in ("announced", "missed"):
         promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)
@@ -248,7 +248,7 @@ def count_planned_looks(setting: PlannedSetting, seen: Sequence[PlannedErrors]) 
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line of text for each kind of log, with its error rates over all planned looks."""
+    """Return a line of text for each kind of log, with the error rates of its planned analyses."""
     lines = []
     for row in rows:
         wrong, missed = (

@@ -1,4 +1,4 @@
-"""Limit of new visitors that public keys, which anybody can read, may bring into an experiment."""
+"""Limit of the number of new visitors that public API keys may add to an experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NAMES = 1000  # experiments whose refused visitors are remembered
 
 
 class VisitorLimiter:
-    """Limits per minute of the new visitors that public keys bring into experiments, in this process.
+    """Limiter of the new visitors per minute that public API keys add to experiments.
 
     One limit is for each experiment, the other for each address. Calls are thread-safe.
     """
@@ -55,7 +55,7 @@ class VisitorLimiter:
         )
 
     def warnings(self, name: str) -> list[str]:
-        """Return a warning for the page of an experiment if visitors were refused lately."""
+        """Return a warning for an experiment's web page if visitors were refused lately."""
         count, at = self._refused.get(name, (0, 0.0))
         if not count or time.monotonic() - at > REMEMBERED:
             return []

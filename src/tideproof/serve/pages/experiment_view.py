@@ -77,7 +77,7 @@ class ViewCache:
 
 
 def _moment(status: ExperimentStatus) -> tuple[str, str, int]:
-    """Return a key that changes with every event, and if another experiment takes the name."""
+    """Return a key of the experiment's state, by which a web page knows if its data are outdated."""
     return status.created.session, status.state, status.events
 
 

@@ -1,4 +1,4 @@
-"""Analysis of an uploaded file in a process of its own, which has limited memory and time.
+"""Process that analyzes an uploaded file, with limited memory and time.
 
 The module is run as a program: `upload_runner` starts it with a request on standard input, and it writes its
 result to standard output, both as JSON. It reads the one file with DuckDB, which may open no other.
@@ -58,7 +58,7 @@ class UploadForm(NamedTuple):
 
 
 class UploadRequest(NamedTuple):
-    """What the process that analyzes an uploaded file must do.
+    """Request to the process that analyzes an uploaded file: the file and the options.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def run(request: UploadRequest) -> dict[str, Any]:
 
 
 def limit_process(memory_bytes: int, cpu_seconds: float) -> None:
-    """Limit the memory that this process may use beyond what it uses now, and its processor time.
+    """Limit the additional memory and the processor time that this process may use.
 
     It cannot write files any more. On systems without such limits, only the time is limited, by the caller.
     """

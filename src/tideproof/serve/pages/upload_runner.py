@@ -65,7 +65,7 @@ def analyze_upload(
 
 
 def _run(request: UploadRequest, seconds: float) -> dict[str, str]:
-    """Run the process that analyzes a file, and return what it wrote; kill it after some seconds."""
+    """Run the process that analyzes a file, and return its output; kill it after a time limit."""
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

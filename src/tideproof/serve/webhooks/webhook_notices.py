@@ -47,7 +47,7 @@ class Inspection(NamedTuple):
 
 
 def inspect_experiment(run: Experiment, last_event_at: float) -> Inspection:
-    """Bring an experiment up to the present time; return its messages and the time of the next inspection."""
+    """Update an experiment to the present time; return its webhook messages and the next time to look."""
     found = run.internals.read()
     internals = run.internals
     with internals.lock:

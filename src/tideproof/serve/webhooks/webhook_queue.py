@@ -27,7 +27,7 @@ class WebhookMessage(NamedTuple):
 
 
 class WebhookCursor(NamedTuple):
-    """Record of when a webhook must look at an experiment again.
+    """Record of the time at which a webhook must check an experiment for new messages.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class WebhookCursor(NamedTuple):
     due_at: float | None
 
     def is_due(self, events: int, now: float) -> bool:
-        """Return whether an experiment with so many events must be inspected."""
+        """Return whether an experiment with so many events must be checked for webhook messages."""
         return events != self.events or (self.due_at is not None and self.due_at <= now)
 
 
@@ -54,7 +54,7 @@ class WebhookQueue:
         self._backend, self._lock = backend, lock
 
     def read_cursors(self, webhook: str) -> dict[str, WebhookCursor]:
-        """Return for each experiment when a webhook must look at it again."""
+        """Return the time at which a webhook must check each experiment for new messages."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT experiment, events, due_at FROM ~webhook_cursors WHERE webhook = ?", (webhook,)
@@ -62,7 +62,7 @@ class WebhookQueue:
         return {name: WebhookCursor(events, due_at) for name, events, due_at in rows}
 
     def save_cursor(self, webhook: str, experiment: str, cursor: WebhookCursor) -> None:
-        """Store when a webhook must look at an experiment again."""
+        """Store the time at which a webhook must check an experiment for new messages."""
         with self._lock:
             self._backend.execute(
                 "INSERT INTO ~webhook_cursors VALUES (?, ?, ?, ?) ON CONFLICT (webhook, experiment) "
@@ -82,7 +82,7 @@ class WebhookQueue:
             )
 
     def due_webhooks(self, now: float) -> set[str]:
-        """Return the webhooks that have a message which may be due."""
+        """Return the webhooks that may have a message to send now."""
         with self._lock:
             rows = self._backend.execute(
                 "SELECT DISTINCT webhook FROM ~webhook_messages WHERE sent_at IS NULL AND free_at <= ?",
@@ -113,7 +113,7 @@ class WebhookQueue:
             )
 
     def postpone(self, id: str, until: float) -> None:
-        """End the claim of a message that could not be delivered; nobody sends it before `until`."""
+        """Release a message that could not be delivered; nobody sends it before `until`."""
         with self._lock:
             self._backend.execute(
                 "UPDATE ~webhook_messages SET free_at = ? WHERE id = ? AND sent_at IS NULL", (until, id)

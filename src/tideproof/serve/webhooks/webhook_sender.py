@@ -73,7 +73,7 @@ class WebhookSender:
     # -- finding messages
 
     def collect(self) -> None:
-        """Look at the experiments that may have news, and add their messages to the queues."""
+        """Check experiments for new messages, and add the messages to the queues of their webhooks."""
         webhooks, now = self._webhooks.list_webhooks(), time.time()
         if not webhooks:
             return
@@ -115,7 +115,7 @@ class WebhookSender:
     # -- sending messages
 
     def _due_webhooks(self) -> list[Webhook]:
-        """Return the webhooks that have a message which may be due."""
+        """Return the webhooks that may have a message to send now."""
         due = self._queue.due_webhooks(time.time())
         return [each for each in self._webhooks.list_webhooks() if each.id in due]
 

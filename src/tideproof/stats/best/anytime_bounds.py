@@ -53,7 +53,7 @@ class AnytimeBounds(NamedTuple):
     joint: bool
 
     def of_group(self, group: Ints) -> AnytimeBounds:
-        """Return the bounds of the pairs of arms in a group: the same for all groups."""
+        """Return the anytime-valid bounds for a group of arms, which are the same for all groups."""
         return self
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
@@ -89,7 +89,7 @@ class AnytimeBounds(NamedTuple):
         return self.alone(C, freedom, _two_sided_error(min(alpha / (len(C) - 1), _LARGEST)))
 
     def p_value_with_best(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the p-value that belongs to `with_best`: the alpha whose critical z-score is `deviate`."""
+        """Return the p-value for excluding an arm as the best, given the z-score of another's lead."""
         p = self.p_value(C, freedom, i, k, deviate)
         if self.joint or math.isnan(p):
             return p
@@ -120,7 +120,7 @@ class AnytimeBounds(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return the mixing variance divided by the variance of each estimated difference between arms.
+        """Return the variance of the mixing distribution relative to that of each estimated arm difference.
 
         The first result is r, the variance of the mixture divided by that of the estimate. The second is the
         share of each direction in the squared difference of each pair of arms. For single pairs there is one

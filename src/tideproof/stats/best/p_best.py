@@ -123,7 +123,7 @@ def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[F
 
 
 def _points(arms: int) -> int:
-    """Return the number of integration lines of one lattice."""
+    """Return the number of lines along which one lattice (set of points) integrates numerically."""
     return max(64, min(512, 2**16 // arms))
 
 

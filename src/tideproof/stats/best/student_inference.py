@@ -414,7 +414,7 @@ def skewed_deviate(z: float, skewness: float) -> float:
 
 
 def hall_transform(t: Any, skewness: Any) -> Any:
-    """Return a Student statistic, or an array of them, without the effect of the skewness of its numerator.
+    """Return t statistics from which the effect of the skewness of their numerator is removed.
 
     References
     ----------
@@ -428,7 +428,7 @@ def hall_transform(t: Any, skewness: Any) -> Any:
 
 
 def allow_for_own_shapes(z: Any, t: Any, skewness: Any, share: Any) -> Any:
-    """Return z-scores that allow for arms whose rewards are distributed differently.
+    """Correct the z-scores of arm differences for arms whose rewards are distributed differently.
 
     A z-score `z` takes the variance of the score for known. If the arms' own rewards determine the variance,
     the standardized score `t` is a Student statistic instead: a skewed arm with few large rewards seems to

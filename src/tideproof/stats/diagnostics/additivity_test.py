@@ -209,7 +209,7 @@ def two_factor_fit(cells: Cells, solution: Solution) -> TwoFactorFit:
 
 
 def _test_pairs(cells: Cells, solution: Solution, pairs: Cells, full: Solution) -> TwoFactorFit:
-    """Test additivity against a shift of its own for every pair of levels.
+    """Test if two factors' effects add up, against an interaction for each pair of their levels.
 
     The statistic is the decrease of the residual sum of squares over its expectation, and Box's approximation
     gives the degrees of freedom: for an idempotent matrix B and noise variances v, tr(B v) = sum b v, and

@@ -190,7 +190,7 @@ def _simulated_p(chi2: float, size: Floats, within: Floats, root: Floats) -> flo
 def _simulated_statistics(
     size: tuple[float, ...], within: tuple[tuple[float, ...], ...], root: tuple[tuple[float, ...], ...]
 ) -> Floats:
-    """Return the sorted statistics of simulated logs with correct shares.
+    """Return sorted test statistics of simulated logs whose traffic shares are as planned.
 
     `size` and `within` are the number of assignments and the arms' shares for each set of arms. The statistic
     is the square of the excess counts times `root`.

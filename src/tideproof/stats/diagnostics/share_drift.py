@@ -1,4 +1,4 @@
-"""Counts of how often each arm was assigned in each environment, and a test whether the arms' shares changed.
+"""Counts of the pulls of each arm by environment, and a test for changes of the arms' shares of them.
 
 The counts also tell environments from which an arm was left out.
 """
@@ -20,7 +20,7 @@ CHANCE_GAP = 0.001  # an absence of an arm that is less probable than this is no
 
 
 class ShareDrift(NamedTuple):
-    """Result of the test that the arms' shares are equal in all environments, whatever they are."""
+    """Result of testing whether the arms' shares of the pulls are the same in all environments."""
 
     chi2: float
     df: int
@@ -28,7 +28,7 @@ class ShareDrift(NamedTuple):
 
 
 def share_drift(c: Cells) -> ShareDrift:
-    """Test whether the arms' shares of the traffic are equal in all environments, whatever they are.
+    """Test whether the arms' shares of the traffic are the same in all environments.
 
     Each unit counts once. Leaving an arm out of whole environments does not count as a change.
     """
@@ -70,7 +70,7 @@ def traffic_drift(traffic: TrafficCounts) -> ShareDrift:
 
 
 class _Margin(NamedTuple):
-    """Sums over one margin of each table, its environments or its arms.
+    """Row or column totals of several tables of counts by arm and environment.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class _Margin(NamedTuple):
 
 
 def _margin(of: Ints, n: Floats, N: Floats) -> _Margin:
-    """Return the sums over the totals `n` of one margin, for each table; `of` is the table of each total."""
+    """Return sums computed from the row or column totals `n` of each table of counts."""
     of, n = of[n > 0.0], n[n > 0.0]
     number, inverse, triples, rarity = (
         sum_by_index(of, x, N.size)
@@ -143,7 +143,7 @@ class TrafficCounts:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Distinct sets of arms among which environments chose.
+    """Distinct sets of arms that could be assigned in some environment.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def _count_units(c: Cells, units: UnitRewards) -> tuple[Floats, float]:
 
 
 def _find_choices(traffic: TrafficCounts) -> Choices:
-    """Find the environments from which arms were left out, by the lengths of their absences.
+    """Find the environments from which arms were left out, by the lengths of the arms' absences.
 
     If an arm with n of N assignments could be assigned everywhere, with the same share, all orders of the
     assignments are equally probable. Then it is absent from M given ones in a row with a probability of at

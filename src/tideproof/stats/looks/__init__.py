@@ -1,1 +1,1 @@
-"""Planned looks: spending functions, group-sequential boundaries, and bounds for several arms."""
+"""Group-sequential tests: planned repeated analyses (looks), spending functions, and bounds for many arms."""

@@ -1,4 +1,4 @@
-"""Boundaries of a Brownian score that is inspected at several looks, by recursive numerical integration.
+"""Group-sequential boundaries for z-scores tested at several looks, by recursive numerical integration.
 
 At look l the score has the information I_l and is normal with variance I_l, and its increments are
 independent. Its z-score is the score over sqrt(I_l). The density of the z-scores of paths that have not
@@ -30,7 +30,7 @@ _UNREACHABLE = 38.0  # z-score whose tail probability is the smallest positive n
 
 
 class _Paths:
-    """Density of the z-scores of paths that have not crossed a boundary, for several boundaries at once.
+    """Probability density of the z-scores of tests that have not crossed their boundary at any earlier look.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class _Paths:
         self.nodes = self.mass = np.zeros((1, 1))
 
     def _centre_and_width(self, information: float) -> tuple[Floats, float]:
-        """Return mean (A, n) and standard deviation of the z-score at the next look, given the last one."""
+        """Return mean and standard deviation of the next look's z-score, given the last look's: (A, n)."""
         if self.information is None:
             return np.full((1, 1), self.drift * math.sqrt(information)), 1.0
         before = min(self.information / information, 1.0 - _LEAST_STEP)
@@ -53,7 +53,7 @@ class _Paths:
         return self.nodes * math.sqrt(before) + moved, math.sqrt(1.0 - before)
 
     def crossing_function(self, information: float) -> Callable[[Floats, float], Floats]:
-        """Return a function of bounds (A,) and a sign: the probability to cross them at the next look.
+        """Return a function that computes the probability to cross given bounds at the next look.
 
         The sign is 1 upwards, and -1 downwards, below minus the bounds.
         """
@@ -68,7 +68,7 @@ class _Paths:
         return crossing
 
     def move(self, bound: Floats, information: float) -> None:
-        """Move on to the next look, without the paths that cross `bound` there."""
+        """Move on to the next look with the tests whose z-score does not cross `bound` there."""
         centre, width = self._centre_and_width(information)
         mass = np.ones((1, 1)) if self.information is None else self.mass
         middle = self.drift * math.sqrt(information)
@@ -86,13 +86,13 @@ class _Paths:
 
 @cache
 def _legendre(count: int) -> tuple[Floats, Floats]:
-    """Return nodes and weights of the Gauss-Legendre rule on [-1, 1]."""
+    """Return the nodes and weights of Gauss-Legendre integration on [-1, 1]."""
     x, w = np.polynomial.legendre.leggauss(count)
     return np.asarray(x), np.asarray(w)
 
 
 def spending_boundaries(spent: Floats, information: Floats) -> Floats:
-    """Return the critical z-scores at which a two-sided test spends given error probabilities: (A, L).
+    """Return the critical z-scores at each look for a given error probability spent by each look: (A, L).
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def spending_boundaries(spent: Floats, information: Floats) -> Floats:
 
 
 def _bound(paths: _Paths, error: Floats, information: float) -> Floats:
-    """Return the boundaries that paths cross at the next look with given probabilities, by bisection."""
+    """Find, by bisection, the critical z-scores exceeded at the next look with given probabilities."""
     low, high = np.zeros(len(error)), np.full(len(error), _UNREACHABLE)
     crossing = paths.crossing_function(information)
     for _ in range(_BISECTIONS):
@@ -129,7 +129,7 @@ def _bound(paths: _Paths, error: Floats, information: float) -> Floats:
 
 
 def crossing_probabilities(bounds: Floats, information: Floats, drift: float = 0.0) -> tuple[Floats, Floats]:
-    """Return the probability that a score first crosses its boundary at each look, upwards and downwards.
+    """Return the probabilities that a z-score first crosses its boundary at each look, up and down.
 
     Parameters
     ----------

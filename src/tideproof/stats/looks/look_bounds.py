@@ -1,4 +1,4 @@
-"""Critical z-scores of planned looks for several arms: the interface of `AnytimeBounds`, with a plan.
+"""Critical z-scores for comparing several arms at planned looks (repeated analyses) of growing data.
 
 For two arms, the level of a z-score at this look is a p-value over all planned looks (`look_levels`). For
 several arms it is multiplied by the number of effective comparisons at one look,
@@ -52,7 +52,7 @@ _CLOSE = 1e-6  # relative error of the p-value at a bound
 
 
 class LookBounds(NamedTuple):
-    """Critical z-scores at the current look that hold jointly for all planned looks.
+    """Critical z-scores at the current look that are jointly valid for all planned looks.
 
     Attributes
     ----------
@@ -65,20 +65,20 @@ class LookBounds(NamedTuple):
     information: Floats
 
     def of_group(self, group: Ints) -> LookBounds:
-        """Return the bounds of the pairs of arms in a group."""
+        """Return the critical z-scores of planned looks for a group of arms."""
         return LookBounds(self.plan, self.information[np.ix_(group, group)])
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the critical z-score for testing each pair of arms on its own: (k, k), 0 on the diagonal."""
+        """Return critical z-scores that hold for each pair of arms alone, at all looks: (k, k)."""
         return self._of_pairs(lambda levels: levels.bound_at(alpha))
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores that hold jointly for all pairs of arms, at all planned looks: (k, k)."""
+        """Return critical z-scores that hold jointly for all pairs of arms at all looks: (k, k)."""
         count = effective_pairs(self._size)
         return self._of_pairs(lambda levels: _bound(lambda z: levels.level_of(z) * count(z), levels, alpha))
 
     def with_best(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return critical z-scores for comparing the other arms with the best one: (k, k).
+        """Return critical z-scores for comparing the other arms with the best one, at all looks: (k, k).
 
         A row belongs to an arm that may be excluded. `alpha` is the one-sided error probability. No critical
         z-score is below that of two arms with a two-sided error probability of `alpha` (`2 alpha` for two).
@@ -98,7 +98,7 @@ class LookBounds(NamedTuple):
         return bars
 
     def p_value_with_best(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the p-value that belongs to `with_best`: the alpha whose critical z-score is `deviate`.
+        """Return the p-value for excluding an arm as the best, given the z-score of another's lead.
 
         The z-score is that of arm i's lead over arm k.
         """
@@ -109,12 +109,12 @@ class LookBounds(NamedTuple):
         return min(1.0, _p_function(self._levels(behind, ahead), count, len(C))(abs(deviate)))
 
     def p_value(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the two-sided p-value of the z-score of a pair of arms, over all planned looks."""
+        """Return the two-sided p-value for the z-score of a pair of arms, valid over all planned looks."""
         return math.nan if math.isnan(deviate) else self._levels(i, k).level_of(deviate)
 
     @property
     def _tables(self) -> list[list[LookLevels]]:
-        """Levels of each pair of arms."""
+        """Tables of error probabilities as a function of the z-score, for each pair of arms."""
         return _find_tables(
             self.plan.spending, self.plan.shares.tobytes(), self.information.tobytes(), self._size
         )
@@ -124,11 +124,11 @@ class LookBounds(NamedTuple):
         return len(self.information)
 
     def _levels(self, i: int, k: int) -> LookLevels:
-        """Return the levels of a pair of arms."""
+        """Return the table of error probabilities as a function of the z-score, for a pair of arms."""
         return self._tables[i][k]
 
     def _of_pairs(self, bound: Callable[[LookLevels], float]) -> Floats:
-        """Return a bound of each pair of arms, computed once for each table of levels."""
+        """Compute a bound for each pair of arms, once for all pairs that share a table."""
         known: dict[int, float] = {}
         tables, bars = self._tables, np.zeros((self._size, self._size))
         for i in range(self._size):
@@ -142,7 +142,7 @@ class LookBounds(NamedTuple):
     def _effective_comparisons(
         self, C: Floats, freedom: Floats, which: Ints | None = None
     ) -> list[tuple[int, Callable[[float], float]]]:
-        """Return, for each arm as the control, the number of effective comparisons at a given z-score."""
+        """Return the effective number of comparisons of each arm with the others, as a function of z."""
         k = len(C)
         chosen = (np.arange(k) if which is None else which).tolist()
         if k == 2 or k > _MANY:
@@ -158,7 +158,7 @@ class LookBounds(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _find_tables(spending: SpendingName, shares: bytes, information: bytes, k: int) -> list[list[LookLevels]]:
-    """Return the levels of each pair of k arms; pairs with nearly the same information share one.
+    """Return, for each pair of arms, the table of error probabilities as a function of the z-score.
 
     The arrays are bytes, so that the tables of one log are found once.
     """
@@ -174,7 +174,7 @@ def _find_tables(spending: SpendingName, shares: bytes, information: bytes, k: i
 
 @lru_cache(maxsize=16)
 def _find_effective_numbers(covariance: bytes, freedom: bytes, which: tuple[int, ...]) -> list[Floats]:
-    """Return, for arms as controls, the number of effective comparisons with k - 1 others at `_TABULATED`.
+    """Return each arm's effective number of independent comparisons with others, for several z-scores.
 
     The arrays are bytes, so that the numbers are found once for several questions about the same arms.
     """
@@ -192,7 +192,7 @@ def _find_effective_numbers(covariance: bytes, freedom: bytes, which: tuple[int,
 
 
 def _p_function(levels: LookLevels, count: Callable[[float], float], k: int) -> Callable[[float], float]:
-    """Return the one-sided p-value of comparisons with the best of k arms as a function of the z-score.
+    """Return the function from z-score to one-sided p-value for comparisons with the best of k arms.
 
     With more than two arms it is at least the two-sided p-value of two.
     """
@@ -206,7 +206,7 @@ def _p_function(levels: LookLevels, count: Callable[[float], float], k: int) -> 
 
 
 def _bound(p: Callable[[float], float], levels: LookLevels, alpha: float) -> float:
-    """Return the z-score at which a p-value, which falls with the z-score, is `alpha`."""
+    """Find the z-score at which a decreasing p-value function equals `alpha`."""
     low, high = float(levels.bounds[0]), max(1.0, 1.1 * float(levels.bounds[0]))
     while p(high) > alpha and high < _UNREACHABLE:
         low, high = high, 1.5 * high
@@ -215,7 +215,7 @@ def _bound(p: Callable[[float], float], levels: LookLevels, alpha: float) -> flo
 
 @cache
 def effective_pairs(k: int) -> Callable[[float], float]:
-    """Return a function: the number of effective comparisons among all pairs of k arms at a given z-score.
+    """Return a function that gives, for a z-score, the effective number of comparisons among k arms.
 
     It is the tail probability of the studentized range over that of one pair (Tukey, Kramer).
 

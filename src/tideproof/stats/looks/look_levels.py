@@ -1,4 +1,4 @@
-"""Error probabilities of a test of two arms with planned looks, as a function of the z-score at this look.
+"""Error probability of a test of two arms with planned looks, as a function of the current look's z-score.
 
 The level of a z-score is the total error probability, over all planned looks, of the test whose boundary at
 the current look is that z-score. It is the p-value of the look. It is tabulated for a few levels, because
@@ -23,7 +23,7 @@ _DIGITS = 3  # of information, so that nearly equal tests share one table
 
 
 class LookLevels(NamedTuple):
-    """Table of the boundary at the current look for several levels of a two-sided test.
+    """Table of critical z-scores at the current look for several error probabilities over all looks.
 
     Attributes
     ----------
@@ -37,14 +37,14 @@ class LookLevels(NamedTuple):
     slopes: Floats
 
     def level_of(self, z: float) -> float:
-        """Return the two-sided level of a z-score, its p-value over all planned looks."""
+        """Return the two-sided p-value of a z-score at the current look, valid over all planned looks."""
         z = abs(z)
         if z <= self.bounds[0]:
             return 1.0
         return math.exp(-0.5 * self._depth(z) ** 2)
 
     def _depth(self, z: float) -> float:
-        """Interpolate `depths` by a cubic Hermite spline, and linearly beyond the last knot."""
+        """Return the transformed p-value of a z-score, interpolated in a table by a cubic spline."""
         n = min(int(np.searchsorted(self.bounds, z)) - 1, self.bounds.size - 2)
         x, x_next = self.bounds[n : n + 2].tolist()
         y, y_next = self.depths[n : n + 2].tolist()
@@ -57,7 +57,7 @@ class LookLevels(NamedTuple):
         return float(first + u * u * (3.0 - 2.0 * u) * y_next + u * u * (u - 1.0) * h * slope_next)
 
     def bound_at(self, level: float) -> float:
-        """Return the z-score at the current look that has a two-sided level."""
+        """Return the critical z-score at the current look for a given error probability over all looks."""
         low, high = float(self.bounds[0]), 40.0
         if self.level_of(high) > level:
             return high
@@ -68,7 +68,7 @@ class LookLevels(NamedTuple):
 
 
 def find_look_levels(spending: SpendingName, shares: Floats, information: Floats) -> LookLevels:
-    """Return the levels at the current look of a test of two arms.
+    """Return the table of z-scores and error probabilities for the current look of a test of two arms.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _tabulate(
 
 
 def _spline_slopes(known: Floats, values: Floats) -> Floats:
-    """Return the slopes of an increasing cubic spline at its knots: harmonic means (Fritsch, Butland)."""
+    """Return the slopes at the knots of an increasing cubic spline (method of Fritsch and Butland)."""
     rise = np.diff(values) / np.diff(known)
     inner = 2.0 * rise[1:] * rise[:-1] / (rise[1:] + rise[:-1])
     return np.concatenate([rise[:1], inner, rise[-1:]])

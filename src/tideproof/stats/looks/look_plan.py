@@ -1,4 +1,4 @@
-"""The plan of a test that is analyzed several times: how many looks there are, and which one this is."""
+"""Plan of the repeated analyses (looks) of a growing log: how many there are, and which one this is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PairVariances = Mapping[tuple[Any, Any], float]
 
 @dataclass(frozen=True)
 class Looks:
-    """Planned looks at a log that grows: the winner and all intervals hold at all looks together.
+    """Planned repeated analyses (looks) of a growing log, at all of which results hold jointly.
 
     Use it if you know when the test ends at the latest. `anytime=True` needs no plan, and more data.
 
@@ -100,7 +100,7 @@ class Looks:
 
     @property
     def made(self) -> Floats:
-        """How far the test was at each look that was made, the current one last: (L,)."""
+        """Size that the test had reached at each look so far, the current one last: (L,)."""
         if self.look is None:
             raise InputError(
                 f"say which look this is, such as tp.Looks({self.looks:g}, look=1) (--looks {self.looks:g} "
@@ -111,15 +111,15 @@ class Looks:
 
     @property
     def shares(self) -> Floats:
-        """Share of the plan that was reached at each look that was made: (L,)."""
+        """Share of the planned size that the test had reached at each look so far: (L,)."""
         return self.made / self.looks
 
     def error_spent(self, alpha: float) -> Floats:
-        """Return how much of the error probability `alpha` was spent up to each look that was made: (L,)."""
+        """Return how much of the error probability `alpha` the test has spent by each look so far: (L,)."""
         return spent_alpha(self.spending, np.array(alpha), self.shares)
 
     def to_dict(self, alpha: float) -> dict[str, Any]:
-        """Return the plan and the current look as a dictionary of plain values, for JSON.
+        """Return the plan of looks and the current look as plain values for JSON.
 
         `alpha` is the total error probability.
         """
@@ -133,12 +133,12 @@ class Looks:
 
     @property
     def text(self) -> str:
-        """The current look as text, such as "look 5 of 14"."""
+        """Number of the current analysis as text, such as "look 5 of 14"."""
         return f"look {self.made[-1]:g} of {self.looks:g}"
 
 
 def check_looks(looks: object, anytime: bool, adaptive: bool) -> Looks:
-    """Return planned looks, or raise an error if the value is something else or has no valid bounds."""
+    """Return a plan of repeated analyses, or raise an error if the value is not a valid plan."""
     if not isinstance(looks, Looks):
         raise InputError(f"looks must be planned looks such as tp.Looks(14, look=5), not {looks!r}")
     if anytime:
@@ -156,7 +156,7 @@ def check_looks(looks: object, anytime: bool, adaptive: bool) -> Looks:
 
 
 def without_record(looks: Looks) -> Looks:
-    """Return planned looks for other rewards of the same log, whose variances the file does not hold."""
+    """Return the plan of looks without recorded variances, for use with another kind of reward."""
     return replace(looks, past_variances=None)
 
 

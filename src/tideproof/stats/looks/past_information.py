@@ -1,4 +1,4 @@
-"""Information on the differences between arms at past looks, from a growing log as it is now.
+"""Statistical information about arm differences that a growing log held at past looks, reconstructed now.
 
 A boundary needs the information at past looks as a share of the information now. If the plan comes from a
 file, the file holds the variances of the differences at each look. Otherwise two things are known: how far
@@ -26,7 +26,7 @@ _TINY = 1e-300  # weight of a cell without an expected event
 
 
 def past_information(plan: Looks, found: Estimate, cells: Cells) -> Floats:
-    """Return the information on each pair of arms at each look, as a share of that now: (K, K, L)."""
+    """Return the information about each arm difference at each look, as a share of that now: (K, K, L)."""
     made = plan.made
     if plan.past_variances is not None:
         return _recorded_shares(plan, found, cells)
@@ -44,7 +44,7 @@ def past_information(plan: Looks, found: Estimate, cells: Cells) -> Floats:
 
 
 def environment_information(found: Estimate, cells: Cells) -> Floats:
-    """Return the information of each environment on each pair of arms, up to a factor: (J, K, K).
+    """Return each environment's information about each arm difference, up to a factor: (J, K, K).
 
     It is the variance of the pair's score that is due to the environment. Without a score, and with many
     arms, it is the number of rewards, for all pairs.
@@ -64,7 +64,7 @@ def environment_information(found: Estimate, cells: Cells) -> Floats:
 
 
 def pair_errors(found: Estimate, cells: Cells) -> dict[tuple[str, str], float]:
-    """Return the variance of the difference of each pair of arms, by the names of the arms as text."""
+    """Return the variance of the estimated difference of each pair of arms, by the arms' names."""
     V, names = pair_variances(found.covariance), [str(arm) for arm in cells.arms]
     return {
         (names[i], names[k]): float(V[i, k]) for i in range(cells.K) for k in range(i) if np.isfinite(V[i, k])
@@ -72,7 +72,7 @@ def pair_errors(found: Estimate, cells: Cells) -> dict[tuple[str, str], float]:
 
 
 def _recorded_shares(plan: Looks, found: Estimate, cells: Cells) -> Floats:
-    """Return the information at past looks from the variances that a file holds, as a share of that now.
+    """Return the information at past looks as a share of that now, from variances recorded in a file.
 
     A pair that was not compared at a look had no information.
     """

@@ -1,4 +1,4 @@
-"""Spending functions: how much of the error probability a test has used up by a share of its plan.
+"""Spending functions: how much of the error probability a test has spent at a given share of its plan.
 
 References
 ----------
@@ -20,12 +20,12 @@ SpendingName = Literal["pocock", "obrien-fleming"]
 
 
 def _spend_pocock(alpha: Floats, share: Floats) -> Floats:
-    """Return alpha log(1 + (e - 1) t): about the same critical value at all looks."""
+    """Return the error spent by Pocock's function, which gives similar critical values at all looks."""
     return np.asarray(alpha * np.log1p((np.e - 1.0) * share))
 
 
 def _spend_obrien_fleming(alpha: Floats, share: Floats) -> Floats:
-    """Return 4 (1 - Phi(z / sqrt(t))), with z the upper quantile of alpha/4: hardly anything early."""
+    """Return the error spent by the O'Brien-Fleming function, which spends very little early."""
     from scipy.special import ndtr, ndtri
 
     with np.errstate(divide="ignore"):
@@ -39,7 +39,7 @@ _FUNCTIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def spent_alpha(spending: SpendingName, alpha: Floats, share: Floats) -> Floats:
-    """Return the two-sided error probability that is spent when a share of the plan is reached.
+    """Return the two-sided error probability that is spent once a given share of a test is reached.
 
     `alpha` is the total; the two arrays are broadcast.
 

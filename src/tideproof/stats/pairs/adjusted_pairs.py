@@ -77,7 +77,7 @@ class AdjustedPairScale:
         return NullHypothesis(self.gap(i, k) - gap, self.coefficients(i, k).mean, mean)
 
     def slope(self, mean: Floats) -> Floats:
-        """Return 1 for each cell: an effect of an arm is added to its mean."""
+        """Return the derivative of each cell's mean by its arm effect: 1, as effects are added."""
         return np.ones(mean.size)
 
     def grid(self, _: RewardDistribution) -> PairGrid | None:

@@ -1,4 +1,4 @@
-"""Estimates and tests for environments like those of a log, among which differences between arms may vary.
+"""Tests of arm differences in environments like those observed, if the differences vary among them.
 
 The estimates of the arms stay the same. Their uncertainty also contains that arms may differ more or less in
 other environments (interaction). The tests of two arms work on every scale of comparison.
@@ -108,7 +108,7 @@ def score_variance(score: Floats, information: Floats, noise: Floats, influence:
 
 
 class DifferenceError(NamedTuple):
-    """Standard error of the difference of two arms; NaN if unknown. The skewness is that of its estimate."""
+    """Standard error of the difference of two arms, and skewness of its estimate; NaN if unknown."""
 
     se: float
     freedom: float
@@ -232,7 +232,7 @@ class BetweenEnvironmentPairs(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class SimilarEstimate(Estimate):
-    """Estimated arm effects whose uncertainty contains that arms differ from environment to environment.
+    """Estimated arm effects, with errors that allow for arm differences varying by environment.
 
     `between` holds the tests of pairs of arms by the variation between environments.
     """
@@ -363,7 +363,7 @@ def _covariance(tests: PairTests) -> Floats:
 
 
 class CautiousPairs(Pairs):
-    """Tests of two arms whose z-score is the one nearest to 0 of two tests, one of which counts for more.
+    """Tests of two arms whose z-score is the more cautious of two tests' z-scores (nearer to 0).
 
     It is 0 if the two tests disagree on the sign, so that it belongs to the interval that covers both.
 
@@ -379,7 +379,7 @@ class CautiousPairs(Pairs):
 
     @property
     def scale(self) -> Any:
-        """The fitted scale of comparison, such as ratios, that both tests share."""
+        """The fitted scale of comparison (difference, ratio or odds) that both tests of two arms use."""
         tests: Any = self.second
         return tests.scale
 

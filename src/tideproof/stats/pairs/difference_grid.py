@@ -120,5 +120,5 @@ class DifferenceGrid:
 
 
 def _error_weights(trust: Floats, freedom: Floats) -> Floats:
-    """Return the weight of each own variance estimate in the error of their sum: trust^2/freedom."""
+    """Return weights trust^2/freedom of variance estimates, for the degrees of freedom of their sum."""
     return np.where(trust > 0.0, trust**2 / np.where(trust > 0.0, freedom, 1.0), 0.0)

@@ -57,7 +57,7 @@ class DifferencePairScale:
         return NullHypothesis(self.gap(i, k) - gap, direction, expected)
 
     def slope(self, mean: Floats) -> Floats:
-        """Return 1 for each cell: an effect of an arm is added to its mean."""
+        """Return the derivative of each cell's mean by its arm effect: 1, as effects are added."""
         return np.ones(mean.size)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:

@@ -145,7 +145,7 @@ class OddsPairScale:
 
     @cached_property
     def _kinds(self) -> EnvironmentKinds:
-        """The kinds of environments, whose expected events are computed only once for each kind."""
+        """Groups of identical environments; expected event counts are computed once for each group."""
         return find_kinds(self._part, self._totals)
 
     def _steadied(self, theta: Floats) -> tuple[Floats, Floats]:

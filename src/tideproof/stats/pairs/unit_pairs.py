@@ -41,7 +41,7 @@ FEWEST_UNITS = 2.0  # Effective number of units of an arm needed to exclude an a
 
 
 class UnitRewardMoments:
-    """Distribution of rewards whose third moment is replaced by that of rewards in sums over units."""
+    """Moments of rewards, with third moments from sums of each unit's (such as a visitor's) rewards."""
 
     def __init__(self, rows: RewardDistribution, fitted: Floats, third: Floats) -> None:
         self._rows, self._third = rows, third
@@ -171,6 +171,6 @@ def count_unit_events(c: Cells) -> Events:
 
 
 def _effective_number(arm: Ints, r: Floats, arms: int) -> Floats:
-    """Return the effective number of equal amounts of each arm, (sum r)^2 / sum r^2, to six digits."""
+    """Return the effective number of units in each arm, (sum r)^2 / sum r^2 for amounts r of its units."""
     squares = sum_by_index(arm, r**2, arms)
     return np.round(sum_by_index(arm, r, arms) ** 2 / np.where(squares > 0.0, squares, 1.0), 6)

@@ -205,7 +205,7 @@ class PairBatchTests:
     def _of_arm(
         self, s: CellVariances, centre: Floats, varying: RewardVariation, own: list[Floats]
     ) -> Floats | None:
-        """Return the variance of each pair's statistic by arm, (B, K); None if all arms vary equally."""
+        """Return the variance contributed by each arm to each pair's test; None if arms vary equally."""
         if not np.any(s.arm_trust > 0.0):
             return None
         w, of_arm = self._batch.w, np.zeros_like(self._batch.w)

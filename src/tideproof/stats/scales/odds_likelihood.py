@@ -132,7 +132,7 @@ def conditional_means(part: Cells, T: Floats, theta: Floats) -> Floats:
 
 
 class EnvironmentKinds(NamedTuple):
-    """Environments that are alike: equal numbers of rewards of every arm, and equal totals.
+    """Groups of identical environments: equal numbers of rewards of every arm, and equal totals.
 
     Their conditional distributions are equal, so that each kind needs to be computed only once.
 
@@ -151,7 +151,7 @@ class EnvironmentKinds(NamedTuple):
 
 
 def find_kinds(part: Cells, T: Floats) -> EnvironmentKinds:
-    """Return the kinds of environments; each is a kind of its own unless at least half of them are repeated.
+    """Group identical environments; without grouping unless at least half of them are repeated.
 
     The numbers of rewards are hashed, and environments with equal hashes are compared exactly.
     """
@@ -185,7 +185,7 @@ def find_kinds(part: Cells, T: Floats) -> EnvironmentKinds:
 
 
 class _Quadrature(NamedTuple):
-    """Terms of the integrals of a batch of environments, by cell (c,), or by cell and point of t (c, points).
+    """Terms of numerical integrals for a batch of environments, by cell, or by cell and integration point.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ class Design(Protocol):
     inverse: Floats
 
     def blocks(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield cells with their rows g, (cells, D), in blocks of whole levels."""
+        """Yield rows of the design matrix for blocks of cells, (cells, D)."""
 
     def coefficients(self, contrast: Floats) -> Floats:
         """Return the coefficient of a reward of each cell in a contrast of arms: (C,)."""
@@ -68,7 +68,7 @@ class OneFactorDesign:
         self.level, self.total, self.inverse = cells.environment, cells.totals, solution.P
 
     def blocks(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield cells with their rows g, (cells, K), in blocks of environments."""
+        """Yield rows of the arms' design matrix, (cells, K), in blocks of environments."""
         c = self._cells
         for rows, cells, (b,) in c.blocks(c.shares):
             g = -b[c.environment[cells] - rows.start]
@@ -92,7 +92,7 @@ class TwoFactorDesign:
         self.level, self.total, self.inverse = found.large, found.weight, found.inverse
 
     def blocks(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield cells with their rows g, (cells, K + L), in blocks of levels of the larger factor."""
+        """Yield rows of the design matrix, (cells, K + L), in blocks of levels of the larger factor."""
         return level_designs(self._cells, self.found)
 
     def coefficients(self, contrast: Floats) -> Floats:
@@ -157,7 +157,7 @@ class ArmEstimators:
         return np.asarray(found - slope.imbalance @ slope.inverse @ (slope.residual @ q))
 
     def _effects(self, sums: Floats) -> Floats:
-        """Return the effects of the arms, (K, p), for cells with these sums of rewards, (p, C)."""
+        """Return least-squares arm effects, (K, p), from p columns of the cells' reward sums, (p, C)."""
         design = self.design
         total = np.zeros((len(design.inverse), len(sums)))
         for here, g in design.blocks():

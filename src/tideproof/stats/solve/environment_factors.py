@@ -115,7 +115,7 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
 
 
 def shift_designs(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Floats]]:
-    """Yield cells with the coefficients h of theta in the shifts of their environments, in blocks."""
+    """Yield the coefficients of the fitted parameters in the environments' shifts, in blocks of cells."""
     share = np.zeros(found.theta.size)
     share[: c.K] = c.by_arm(c.weight) / float(np.sum(c.weight))
     for cells, row, rows in _level_rows(c, found):
@@ -164,7 +164,7 @@ def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats
 
 
 def level_designs(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Floats]]:
-    """Yield cells with their rows of the design matrix, centred by level of the larger factor, in blocks.
+    """Yield the cells' rows of the design matrix, centred by level of the larger factor, in blocks.
 
     g of a cell is its row of the design (its arm and its level of the smaller factor) minus the mean row of
     its level of the larger factor.

@@ -49,7 +49,7 @@ def ratio_cells(c: Cells, denominator: Floats, products: Floats, name: str) -> C
 
 
 def _excess_scatter(c: Cells) -> float:
-    """Return the scatter of the cells' quotients around the additive fit, relative to that inside cells.
+    """Return the variance of ratio metrics between cells divided by that expected from inside cells.
 
     The result is 1 at least, and 1 if the scatter has too few degrees of freedom.
     """

@@ -27,7 +27,7 @@ _SMALL = 1e-12  # Variances below this share of the common one count as 0.
 
 
 class LabelFactors(NamedTuple):
-    """Variance factors of the levels of one factor, such as the arms, with the level of each cell."""
+    """Relative noise variance at each level of a factor, such as the arms, with each cell's level."""
 
     label: Ints
     factors: VarianceFactors

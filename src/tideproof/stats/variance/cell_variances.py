@@ -81,7 +81,7 @@ class CellVariances(NamedTuple):
         return np.asarray(self.skewness * self.variance**1.5)
 
     def own_share(self, cells: Cells, parts: Floats) -> float:
-        """Return the share of a sum of variances that the arms' own estimates determine, from 0 to 1."""
+        """Return how much of a sum of variances the arms' own variance estimates determine, from 0 to 1."""
         return float(np.dot(self.arm_trust, cells.by_arm(parts)) / parts.sum())
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
@@ -215,7 +215,7 @@ def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise
 
 
 def shrink_ratios(own: Floats, error: Floats, freedom: Floats) -> VarianceFactors:
-    """Shrink ratios of variances to the common one towards 1, given the variances of their errors.
+    """Shrink ratios of variances to their common value towards 1, given the errors of the variances.
 
     An infinite error means that nothing is known. The variance between labels is that of `shrink_variances`.
     """

@@ -21,14 +21,14 @@ from tideproof.core.kernel_state_arrays import Floats
 
 
 class ClusterCorrection(NamedTuple):
-    """Factors c_g of the squared residual terms of clusters, and the degrees of freedom of their sum."""
+    """Factors that correct the squared residuals of clusters, and the degrees of freedom of their sum."""
 
     factor: Floats
     freedom: float
 
 
 def correct_for_leverage(terms: Floats, share: Floats) -> ClusterCorrection:
-    """Return the correction for clusters with the given true variances and shares of the information.
+    """Return small-sample correction factors for clusters, from their variances and information shares.
 
     `terms` is (G,) tau_g, and `share` is (G,) h_g, which adds up to 1.
 

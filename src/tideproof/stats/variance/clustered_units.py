@@ -59,7 +59,7 @@ class ClusteredCovariance:
         self._combine()
 
     def _pool(self) -> None:
-        """Compare the sizes of scores in each pool of units with their expectations."""
+        """Compare the sizes of units' contributions with their expectations, in each pool of units."""
         s, model, pools = self._scores, self.model, self._parts.pools
         pool = self._parts.pool
         left = model.expected * model.kept
@@ -82,7 +82,7 @@ class ClusteredCovariance:
         self._restored[seen] = total[seen] / of_pool[seen]
 
     def _combine(self) -> None:
-        """Combine both estimates of the covariance, and find the degrees of freedom of each pair of arms."""
+        """Combine two estimates of the arms' covariance matrix, and find degrees of freedom for each pair."""
         s, rho, P = self._scores, self.model.correlation, self._P
         own = self._trust[:, None, None]
         modelled = (1.0 - own) * ((1.0 - rho) * s.separate_sums + rho * s.joint_sums)
@@ -162,10 +162,10 @@ def fit_skewness(n: Floats, scale: Floats, sums: Floats) -> tuple[float, float]:
 
 
 def fit_correlation(s: UnitScores) -> UnitModel:
-    """Fit the correlation of rewards of one unit: the sizes of scores then agree with their expectations."""
+    """Estimate the correlation of rewards of the same unit, such as a visitor, by the method of moments."""
 
     def model(rho: float) -> UnitModel:
-        """Return the expected sizes of scores for a given correlation."""
+        """Return the expected sizes of units' contributions to arm comparisons, given a correlation."""
         expected = (1.0 - rho) * s.separate + rho * s.joint
         lost = np.minimum(s.leverage, _LARGEST)
         design = float(expected.sum()) / max(float(s.separate.sum()), _TINY)
@@ -175,7 +175,7 @@ def fit_correlation(s: UnitScores) -> UnitModel:
         return UnitModel(rho, expected, kept)
 
     def excess(rho: float) -> float:
-        """Return a function that increases with the correlation and is 0 at its estimate."""
+        """Return a function of the correlation that increases, and is 0 at the estimated correlation."""
         at = model(rho)
         used = at.expected > _TINY
         slope = (s.joint - s.separate)[used] / at.expected[used]

@@ -1,4 +1,4 @@
-"""Standard errors of arms that are compared inside environments, from the variation between clusters.
+"""Standard errors of arms compared inside environments, from the variation between groups of environments.
 
 An environment is a test item, for example, and a cluster is an item or a group of items, such as the
 questions about one passage. Clusters are independent; nothing is assumed about rewards inside a cluster, such
@@ -44,7 +44,7 @@ _TINY = 1e-300
 
 
 def cluster_of_environment(c: Cells) -> Ints:
-    """Return the cluster of each environment: (J,). Without units, each is a cluster of its own."""
+    """Return the index of the cluster (group of dependent rewards) of each environment: (J,)."""
     if c.units is None:
         return np.arange(c.J)
     u = c.units
@@ -68,7 +68,7 @@ def count_clusters(c: Cells) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairedClusters:
-    """Covariance of arm effects and of adjusted means, from the variation between clusters of environments.
+    """Covariance matrix of arm effects, and adjusted means, from the variation between clusters.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class PairedClusters:
 
     @classmethod
     def of(cls, c: Cells, s: Solution) -> PairedClusters:
-        """Compute the covariances for cells and their least-squares fit."""
+        """Compute standard errors from the variation between clusters, given a least-squares fit."""
         c.check_one_way("variance='paired'")
         cluster, K = cluster_of_environment(c), c.K
         covariance, freedom = np.zeros((K, K)), np.zeros(K)
@@ -110,7 +110,7 @@ class PairedClusters:
 
 
 def _least_errors(s: Solution) -> Floats:
-    """Return the standard errors that differences of arms would have with `FEWEST_DISAGREEMENTS`: (K, K).
+    """Return minimum standard errors of differences between arms with 0/1 rewards: (K, K).
 
     A disagreement in one reward changes the estimated difference by about half its variance, relative to that
     of a reward: by 1/J with J environments that have one reward of each arm.
@@ -120,7 +120,7 @@ def _least_errors(s: Solution) -> Floats:
 
 
 def _leverage(c: Cells, s: Solution) -> Floats:
-    """Return trace(P L_j) of each environment, its share in the information about all contrasts: (J,)."""
+    """Return each environment's share of the information about all differences between arms: (J,)."""
     own = c.by_environment(c.n * np.diag(s.P)[c.arm])
     both = c.by_environment(c.n * c.times_matrix(c.n, s.P)) / np.maximum(c.sizes, 1.0)
     return np.asarray(np.where(c.compares, np.maximum(own - both, 0.0), 0.0))
@@ -128,7 +128,7 @@ def _leverage(c: Cells, s: Solution) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _ComparableArms:
-    """Arms that shared environments connect, and their environments, in clusters 0, 1, ...
+    """Group of arms connected by shared environments, with these environments in numbered clusters.
 
     `at` are the indices of the environments, `cluster` the cluster of each, and `weight` its weight in
     adjusted means; the weights add up to 1.
@@ -144,13 +144,13 @@ class _ComparableArms:
 
     @classmethod
     def of(cls, c: Cells, s: Solution, arms: Ints, at: Ints, cluster: Ints) -> _ComparableArms:
-        """Number the clusters of the environments `at`."""
+        """Return a group of comparable arms with its environments `at`, numbering their clusters."""
         labels, own = np.unique(cluster[at], return_inverse=True)
         weight = c.sizes[at] / c.arms_seen[at]
         return cls(c, s, arms, at, own, labels.size, weight / weight.sum())
 
     def correction(self, scored: Floats, share: Floats) -> ClusterCorrection:
-        """Return the correction for the sizes of the clusters' terms; `share` is trace(P L_g)."""
+        """Return the small-sample correction of cluster variances; `share` is each cluster's information."""
         used = share > 0.0
         if self.arms.size < 2 or np.count_nonzero(used) < FEWEST_CLUSTERS:
             if self.arms.size > 1:
@@ -171,14 +171,14 @@ class _ComparableArms:
         return ClusterCorrection(factor, found.freedom)
 
     def covariance(self, scored: Floats, correction: ClusterCorrection) -> Floats:
-        """Return the covariance of the effects of the arms."""
+        """Return the covariance matrix of the estimated arm effects."""
         total = np.zeros((self.arms.size, self.arms.size))
         for rows, z in self._effects(scored):
             total += (z * correction.factor[rows, None]).T @ z
         return total
 
     def means(self, scored: Floats, correction: ClusterCorrection) -> tuple[Floats, Floats]:
-        """Return the adjusted mean of each arm, and its variance."""
+        """Return the adjusted mean of each arm, and the variance of this estimate."""
         c, s = self.cells, self.solution
         here = np.full(c.J, -1)
         here[self.at] = np.arange(self.at.size)
@@ -195,7 +195,7 @@ class _ComparableArms:
         return _exact_means(c, self.arms, self.at, middle + s.mu[self.arms]), variance
 
     def _effects(self, scored: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield blocks of clusters with z_g, the effects of each cluster on the arms: (clusters, arms)."""
+        """Yield the contribution of each cluster to the estimated arm effects, in blocks of clusters."""
         c, k = self.cells, self.arms.size
         column = np.zeros(c.K, np.int64)
         column[self.arms] = np.arange(k)
@@ -220,7 +220,7 @@ class _ComparableArms:
 
 
 def _exact_means(c: Cells, arms: Ints, at: Ints, mean: Floats) -> Floats:
-    """Return adjusted means, with the raw means of arms that have rewards in all environments `at`.
+    """Return adjusted means without rounding errors: raw means for arms seen in all environments `at`.
 
     Both are equal for an arm whose rewards are spread over the environments like those of all arms; the raw
     mean has no rounding errors.
@@ -235,7 +235,7 @@ def _exact_means(c: Cells, arms: Ints, at: Ints, mean: Floats) -> Floats:
 
 
 def fit_sizes(sizes: Floats, share: Floats) -> Floats:
-    """Fit the sizes of the squared terms of clusters as a h + b h^2, with a and b not negative: (G,).
+    """Fit the expected squared residuals of clusters by a h + b h^2, for information shares h: (G,).
 
     >>> fit_sizes(np.array([1.0, 1.0, 4.0, 4.0]), np.array([0.1, 0.1, 0.4, 0.4])).round(3)
     array([1., 1., 4., 4.])
@@ -260,7 +260,7 @@ def fit_sizes(sizes: Floats, share: Floats) -> Floats:
 
 
 def means_of(found: PairedClusters, c: Cells, s: Solution) -> MeansAndShifts:
-    """Return adjusted means for environments like these, and the shifts of the environments.
+    """Return adjusted means of the arms for the observed environments, and the environments' shifts.
 
     The variances of shifts are those of noise that is equal for all rewards.
     """

@@ -1,4 +1,4 @@
-"""Scores of units, such as visitors, in comparisons of arms: their sizes, and sums of their products.
+"""Contributions (scores) of units, such as visitors, to comparisons of arms: their sizes and products.
 
 The score of a unit adds up (reward - expected reward) g over its rewards, with g = e_arm - b_j and b_j the
 shares of the arms in the environment; the estimated arm effects are P times the sum of all scores. If rewards
@@ -50,7 +50,7 @@ class UnitParts(NamedTuple):
 
     @classmethod
     def of(cls, c: Cells, u: UnitRewards, fitted: Floats) -> UnitParts:
-        """Select and order the rewards of units that can contribute to comparisons of arms."""
+        """Select and order the rewards of units (such as visitors) that can contribute to arm comparisons."""
         used = np.flatnonzero(c.compares[c.environment[u.cell]])
         used = used[np.lexsort((c.environment[u.cell[used]], u.unit[used]))]
         unit = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
@@ -74,7 +74,7 @@ class UnitParts(NamedTuple):
 
 
 class UnitsOfArms(NamedTuple):
-    """Pairs of a unit and one of its arms.
+    """Pairs of a unit (such as a visitor) and an arm from which it has rewards.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def units_of_arms(unit: Ints, arm: Ints, n: Floats, arms: int) -> UnitsOfArms:
 
 @dataclass(frozen=True, eq=False)
 class UnitScores:
-    """Sizes of the scores of units, and sums of products of scores in pools of units.
+    """Sizes and products of units' contributions (scores) to arm comparisons, summed by pool of units.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class UnitScores:
 
     @classmethod
     def of(cls, c: Cells, P: Floats, parts: UnitParts, variance: Floats) -> UnitScores:
-        """Compute the scores of all units, in blocks. `variance` is that of a reward in each cell."""
+        """Compute units' contributions (scores) to arm comparisons, given each cell's reward variance."""
         b, units = c.dense_shares(), parts.units
         sizes = np.zeros((4, units))
         sums = np.zeros((3, parts.pools, c.K, c.K))
@@ -166,7 +166,7 @@ class UnitScores:
 
 
 class _SlopeErrors(NamedTuple):
-    """What errors of the covariates' slopes add to the scores of units.
+    """Correction of units' contributions to arm comparisons for errors of estimated covariate slopes.
 
     Attributes
     ----------
@@ -181,20 +181,20 @@ class _SlopeErrors(NamedTuple):
 
     @classmethod
     def of(cls, c: Cells, x: UnitCovariates) -> _SlopeErrors:
-        """Find by how much the scores of the arms change with the covariates."""
+        """Compute how the contributions of units to arm comparisons change with their covariates."""
         assert c.slope is not None
         return cls(x, c.slope.inverse, meat(c, c.weight) @ c.slope.imbalance @ c.slope.inverse)
 
     def shifts(self, here: slice) -> Floats:
-        """Return what the coefficients g of rewards lose, (parts, K)."""
+        """Return the change of rewards' coefficients in the arm effects due to covariates: (parts, K)."""
         return np.asarray((self.tilts @ self.covariates.residual[:, here]).T)
 
     def cross(self, here: slice) -> Floats:
-        """Return what scores lose because covariates and rewards vary together inside units and cells."""
+        """Return the change of units' scores because covariates and rewards vary together inside cells."""
         return np.asarray((self.tilts @ self.covariates.cross[:, here]).T)
 
     def leverage(self, here: slice, n: Floats) -> Floats:
-        """Return the shares of rewards in the fit of their own means that are due to the slopes."""
+        """Return each part's share in the fit of its own mean that is due to covariate slopes."""
         x = self.covariates.residual[:, here]
         return np.asarray(n * np.sum((self.inverse @ x) * x, axis=0))
 

@@ -109,7 +109,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class PairedEstimate(Estimate):
-    """Estimated arm effects whose differences have at least the standard errors `least`, (K, K) if given."""
+    """Estimated arm effects, with lower limits for the standard errors of their differences."""
 
     least: Floats | None = None
 
@@ -296,7 +296,7 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 
 def _paired(c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects with errors that may depend on each other inside clusters of environments."""
+    """Estimate arm effects with standard errors that allow for dependent rewards inside clusters."""
     from tideproof.stats.variance.paired_clusters import PairedClusters, means_of
 
     found = PairedClusters.of(c, s)
@@ -323,7 +323,7 @@ def _by_unit(c: Cells, s: Solution) -> Estimate:
 
 
 def with_unit_freedom(found: Estimate, c: Cells, tests: Pairs | None = None) -> Estimate:
-    """Return an estimate with the degrees of freedom of its tests by unit; unchanged for independent rewards.
+    """Set an estimate's degrees of freedom to those of tests by unit, unless rewards are independent.
 
     `tests` replaces the tests of pairs of arms.
     """
@@ -491,7 +491,7 @@ def _measured(c: Cells, s: Solution, adaptive: bool = False) -> Estimate:
 
 
 def _adjusted(c: Cells, s: Solution) -> Estimate:
-    """Estimate arm effects with measured noise, for logs with covariates or two environment factors."""
+    """Estimate arm effects with measured noise variances, for logs with covariates or two factors."""
     pairs = adjusted_pairs(c, s)
     scale = pairs.adjusted
 

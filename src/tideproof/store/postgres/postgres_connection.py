@@ -209,7 +209,7 @@ class PostgresConnection:
         self._pool.discard(self, connection)
 
     def _prepare(self, connection: psycopg.Connection[Any]) -> None:
-        """Check or create the tables at the first use, and wait for a transaction that was lost."""
+        """Check or create the tables at the first use, and wait for the end of an interrupted transaction."""
         try:
             if not self._checked:
                 version = _version(connection, self.name)

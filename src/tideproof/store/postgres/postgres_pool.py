@@ -133,7 +133,7 @@ class PostgresPool:
                 self._wake_next()
 
     def _may_take(self, user: object) -> bool:
-        """Count one more connection for this user unless `size` of them are in use; return whether it was."""
+        """Count one more connection in use and return True, unless `size` of them are in use already."""
         if user not in self._busy and len(self._busy) >= self.size:
             return False
         self._busy.add(user)

@@ -1,4 +1,4 @@
-"""Definitions of a reproduced paper's claims on which pulls least squares needs to compare all arms.
+"""Claims of a reproduced paper about the pulls that are needed to compare all arms by least squares.
 
 They are in section 3.2. Other claims are about the pulls of its policy LinLUCB, in section 4 and appendix A.
 """

@@ -23,7 +23,7 @@ Rewards = tuple[list[int], list[int], list[float]]  # arm, environment and rewar
 
 
 class AdaptiveSetting(NamedTuple):
-    """One kind of log from an adaptive policy.
+    """One kind of simulated log whose arms were chosen by an adaptive policy.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class AdaptiveSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         means = " ".join(f"{mean:g}" for mean in self.means)
         said = f"adaptive, {self.asked}, {self.policy}, means {means}, {self.budget} pulls"
         return said if self.ratio == 1.0 else f"{said}, arm {self.noisy} {self.ratio:g} times as noisy"
@@ -56,7 +56,7 @@ _TIE, _STEPS, _SECOND = (0.0, 0.0, -0.8, -0.8), (0.0, 0.5, 1.0, 1.5), (0.0, 0.5,
 
 
 def settings() -> list[AdaptiveSetting]:
-    """Return the kinds of adaptive logs whose errors are counted."""
+    """Return the kinds of simulated logs from adaptive policies for which errors are counted."""
     return [
         *(
             AdaptiveSetting(asked, "thompson", means, 0)
@@ -77,7 +77,7 @@ def settings() -> list[AdaptiveSetting]:
 
 
 def play(setting: AdaptiveSetting, number: int) -> bool | None:
-    """Simulate and analyze one log; return whether the analysis was wrong, or None without comparisons."""
+    """Simulate and analyze one log; return whether the conclusion was wrong, or None without comparisons."""
     selected, rewards = draw(setting, number)
     fit = Fit.from_arrays(*rewards, adaptive=True, scale="difference", about="these")
     means = np.array(setting.means)
@@ -101,7 +101,7 @@ def play(setting: AdaptiveSetting, number: int) -> bool | None:
 
 
 def draw(setting: AdaptiveSetting, number: int) -> tuple[int, Rewards]:
-    """Simulate one log; return the arm that the policy selected (0 for Thompson sampling) and the rewards."""
+    """Simulate one log; return the arm that the policy selected, and the rewards."""
     return _thompson_log(setting, number) if setting.policy == "thompson" else _run(setting, number)
 
 

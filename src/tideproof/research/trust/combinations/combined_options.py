@@ -39,19 +39,19 @@ class CombinedSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, by which `--only` selects it."""
+        """Name of this kind of simulated log, by which the option `--only` selects it."""
         return str(self.setting.name)
 
 
 def cells() -> list[CombinedSetting]:
-    """Return the settings of all modules."""
+    """Return all kinds of simulated logs that the modules of this package define."""
     return [CombinedSetting(module, setting) for module in MODULES for setting in _load(module).settings()]
 
 
 def run_cells(
     what: Sequence[CombinedSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Simulate logs of each setting, and yield a row with the share of wrong analyses.
+    """Simulate logs of each kind, and yield a row with the share of wrong analyses.
 
     The share has an exact 95 % interval, and is `kept` if it does not contradict the promised 5 %.
     """
@@ -67,7 +67,7 @@ def run_cells(
 
 
 def _play(task: tuple[tuple[int, CombinedSetting], int, int]) -> Ints:
-    """Simulate some logs of one setting; return the numbers of wrong analyses and of analyzed logs."""
+    """Simulate and analyze logs of one kind; return the numbers of wrong analyses and of all analyses."""
     (seed, cell), first, last = task
     play, total = _load(cell.module).play, np.zeros(2, np.int64)
     for number in range(first, last):
@@ -77,12 +77,12 @@ def _play(task: tuple[tuple[int, CombinedSetting], int, int]) -> Ints:
 
 
 def _load(module: str) -> Any:
-    """Import a module with settings."""
+    """Import a module that defines kinds of simulated logs."""
     return import_module(f"tideproof.research.trust.combinations.{module}")
 
 
 def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line of text for each setting, with the share of wrong analyses."""
+    """Return a line of text for each kind of simulated log, with the share of wrong analyses."""
     return [
         f"{row['setting']}: wrong in {percent(row['share'], (row['low'], row['high']), 1)} "
         f"of {row['logs']:,} logs"

@@ -43,7 +43,7 @@ class AdjustedLog(NamedTuple):
 
 
 def settings() -> list[AdjustedLog]:
-    """Return the simulated kinds of logs."""
+    """Return the simulated kinds of logs with covariates."""
     return [
         AdjustedLog("covariate, 15 % arm, noise x 4", 400, (10, 1), 0.15, 4.0, covariate=True),
         AdjustedLog("covariate, 10 % arm, noise x 5", 400, (10, 1), 0.1, 5.0, covariate=True),
@@ -81,7 +81,7 @@ def play(setting: AdjustedLog, number: int) -> bool | None:
 
 
 def draw_log(setting: AdjustedLog, number: int) -> dict[str, Any]:
-    """Simulate one log; its rows are in random order."""
+    """Simulate one log with covariates; its rows are in random order."""
     random = np.random.default_rng((number, zlib.crc32(setting.name.encode())))
     arm = (random.random(setting.rows) >= setting.share).astype(np.int64)
     arm[:2] = 0, 1

@@ -22,7 +22,7 @@ _NOISIER = 3.0  # standard deviation of the last arm relative to the first, for 
 
 
 class EnvironmentSetting(NamedTuple):
-    """One kind of log in which arms differ from day to day.
+    """One kind of simulated log in which the differences between arms vary from day to day.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class EnvironmentSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = (
             f"days differ, {self.rewards}, {self.arms} arms, {self.environments} x {self.pulls}, "
             f"interaction {self.interaction:g}, {100 * self.share:g} % arm"
@@ -53,7 +53,7 @@ class EnvironmentSetting(NamedTuple):
 
 
 def settings() -> list[EnvironmentSetting]:
-    """Return the kinds of logs whose false winners on environments like these are counted."""
+    """Return the kinds of simulated logs for which wrongly named winners are counted."""
     days = [EnvironmentSetting("normal", 2, 14, 200, size, 0.5) for size in (0.0, 0.05, 0.1, 0.2)]
     return [
         *days,

@@ -41,7 +41,7 @@ Random = np.random.Generator
 
 
 class VariedKind(NamedTuple):
-    """One kind of log with random settings, and the function that plays one log of a setting."""
+    """One kind of simulated log with random sizes, and the function that simulates and analyzes it."""
 
     name: str
     draw: Callable[[Random, int], Any]
@@ -49,7 +49,7 @@ class VariedKind(NamedTuple):
 
     @property
     def settings(self) -> list[Any]:
-        """The random settings, always the same ones."""
+        """List of random sizes and shapes of simulated logs, the same in every run."""
         random = np.random.default_rng((_SEED, len(self.name)))
         return [self.draw(random, number) for number in range(VARIATIONS)]
 

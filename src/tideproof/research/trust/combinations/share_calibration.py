@@ -41,7 +41,7 @@ class ShareSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting, which seeds its random numbers."""
+        """Name of this kind of simulated log, which seeds its random numbers."""
         shares = ":".join(f"{share:g}" for share in self.shares)
         units = f", units with {self.visits} rows" * (self.visits > 0) + ", rows assigned" * self.by_row
         late = f", the last arm added after {self.late}" * (self.late > 0)
@@ -69,13 +69,13 @@ def settings() -> list[ShareSetting]:
 
 
 def play(setting: ShareSetting, number: int) -> bool:
-    """Simulate one log with correct shares, and return whether the test alarms."""
+    """Simulate one log with the intended traffic shares; return whether the test wrongly reports others."""
     found = run_test(setting, number)
     return (found.p if setting.test == "totals" else found.drift_p) < _LEVEL
 
 
 def run_test(setting: ShareSetting, number: int, shares: tuple[float, ...] | None = None) -> SampleRatio:
-    """Return the sample ratio test of a simulated log, whose true shares may be other ones."""
+    """Return the result of testing whether a simulated log has the intended traffic shares."""
     cells = draw_traffic(setting if shares is None else setting._replace(shares=shares), number)
     return sample_ratio(cells, dict(enumerate(setting.shares)), 1)
 
@@ -109,7 +109,7 @@ def _assign(setting: ShareSetting, environment: Ints, random: np.random.Generato
 
 
 def _count(arm: Ints, environment: Ints, K: int, J: int, unit: Ints | None) -> Cells:
-    """Return the cells of rows with reward 0."""
+    """Return counts of rows by arm and environment, as statistics of rewards of 0."""
     cell, of = np.unique(environment * K + arm, return_inverse=True)
     n, zero = sum_by_index(of, np.ones(of.size), cell.size), np.zeros(cell.size)
     units: UnitRewards | None = None

@@ -1,4 +1,4 @@
-"""Simulated logs with rare huge rewards, and with very small cells: how often a statement is wrong.
+"""Simulated logs with rare huge rewards or very small cells: how often a conclusion is wrong.
 
 With timeouts the arms have equal means, but a few rewards of one arm are many times as large as usual. With
 small cells, lifts come from hundreds of environments with three rewards each. Quotients, such as revenue per
@@ -24,7 +24,7 @@ _LIFT = 0.2  # of the better arm, in small cells
 
 
 class TailSetting(NamedTuple):
-    """One kind of log with rare huge rewards, or with very small cells.
+    """One kind of simulated log, with rare huge rewards or with very few rewards in each cell.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TailSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = f"{self.kind}, {self.rows} rows, {self.environments} environments, spread {self.spread:g}"
         said += f", timeouts x {self.times:g}" if self.times > 1.0 else ""
         said += ", these days" if self.about == "these" else ""
@@ -55,7 +55,7 @@ class TailSetting(NamedTuple):
 
 
 def settings() -> list[TailSetting]:
-    """Return the kinds of logs with rare huge rewards or very small cells."""
+    """Return the kinds of simulated logs with rare huge rewards or with very few rewards in each cell."""
     return [
         TailSetting("timeouts", 4_000, 14, 0.5, 20.0),
         TailSetting("timeouts", 4_000, 14, 1.0, 20.0),
@@ -72,7 +72,7 @@ def settings() -> list[TailSetting]:
 
 
 def play(setting: TailSetting, number: int) -> bool | None:
-    """Simulate and analyze one log; return whether its statement is wrong."""
+    """Simulate and analyze one log; return whether the conclusion on the two arms is wrong."""
     log = draw(setting, number)
     if setting.kind == "quotients":
         found = tp.fit(log, arm="arm", environment="day", reward="revenue / sessions").contrast(1, 0)
@@ -90,12 +90,12 @@ def play(setting: TailSetting, number: int) -> bool | None:
 
 
 def _contains(found: Contrast, truth: float) -> bool:
-    """Return whether the confidence interval of a comparison contains its true value."""
+    """Return whether the confidence interval of a comparison of arms contains the true difference."""
     return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
 
 def draw(setting: TailSetting, number: int) -> dict[str, Any]:
-    """Draw one log, as columns: arm, day, and reward, or revenue and sessions for quotients."""
+    """Simulate one log as columns: arm, day, and the reward (or numerator and denominator of a ratio)."""
     random = np.random.default_rng((number, setting.rows, setting.environments))
     if setting.kind == "quotients":
         return _draw_quotients(setting, random)
@@ -113,7 +113,7 @@ def draw(setting: TailSetting, number: int) -> dict[str, Any]:
 
 
 def _draw_quotients(setting: TailSetting, random: np.random.Generator) -> dict[str, Any]:
-    """Draw rows whose quotients have the same distribution in both arms; the denominator is geometric.
+    """Simulate ratio metrics with the same distribution in both arms and geometric denominators.
 
     Every arm has equally many rows in each environment.
     """

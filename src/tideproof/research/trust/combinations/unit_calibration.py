@@ -20,7 +20,7 @@ _MOST_VISITS = 200
 
 
 class UnitSetting(NamedTuple):
-    """One kind of log with units.
+    """One kind of simulated log in which units, such as visitors, may have several rewards.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class UnitSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the setting."""
+        """Name of this kind of simulated log."""
         said = f"units, {self.rewards} {self.visits}, {self.units} units, {100 * self.share:g} % arm"
         said += ", similar days" if self.about == "similar" else ""
         return said if self.looks == 1 else f"{said}, {self.looks} looks"
 
 
 def settings() -> list[UnitSetting]:
-    """Return the kinds of logs with units whose false winners are counted."""
+    """Return the kinds of simulated logs with units (visitors) for which wrong winners are counted."""
     once = [
         UnitSetting("money", "once", 2_000, 0.05),
         UnitSetting("money", "geometric", 2_000, 0.05),
@@ -64,7 +64,7 @@ def settings() -> list[UnitSetting]:
 
 
 def play(setting: UnitSetting, number: int) -> bool | None:
-    """Simulate and analyze one log; return whether an arm was named although both are equal."""
+    """Simulate and analyze one log; return whether an arm was named the best although both are equal."""
     if setting.rewards == "plates":
         log = draw_plates(setting, number)
         columns: dict[str, Any] = {"environment": None, "successes": "r", "n": "n"}
@@ -97,7 +97,7 @@ def draw(setting: UnitSetting, number: int) -> dict[str, Any]:
 
 
 def draw_visits(setting: UnitSetting, random: np.random.Generator) -> Ints:
-    """Draw the number of visits of each unit."""
+    """Draw the number of visits of each simulated unit, such as a customer."""
     if setting.visits == "geometric":
         return random.geometric(0.25, setting.units)
     if setting.visits == "zipf":
@@ -106,7 +106,7 @@ def draw_visits(setting: UnitSetting, random: np.random.Generator) -> Ints:
 
 
 def _draw_rewards(rewards: str, unit: Ints, units: int, random: np.random.Generator) -> Floats:
-    """Draw the reward of each visit."""
+    """Draw the reward of each simulated visit."""
     if rewards == "normal":
         sums = random.normal(size=units)[unit] + random.normal(size=unit.size)
         return np.asarray(sums / np.sqrt(2.0))

@@ -1,4 +1,4 @@
-"""Table of all pairs of an arm and an environment: which were asked for, and which have a score."""
+"""Table of all pairs of an arm and an environment: which were pulled, and which have a score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.core.kernel_state_arrays import Floats, Ints
 
 
 class PairStatus(IntEnum):
-    """Status of a pair of an arm and an environment."""
+    """Status of a pair of an arm and an environment: free, pending, scored or excluded."""
 
     FREE = 0  # may be asked for
     PENDING = 1
@@ -22,7 +22,7 @@ class PairStatus(IntEnum):
 
 
 class PairTable:
-    """Status and score of each pair of an arm and an environment.
+    """Table of the status and the score of each pair of an arm and an environment.
 
     The rows are the environments in a random order, which depends on the seed alone.
 
@@ -46,7 +46,7 @@ class PairTable:
         self.set_active(range(arms))
 
     def set_active(self, active: Iterable[int], arms: int | None = None) -> None:
-        """Change which arms may be asked for, and the number of arms if it is given."""
+        """Change which arms may be pulled, and add arms if their new number is given."""
         self.active = np.array(list(active), np.int64)
         more = 0 if arms is None else arms - self.status.shape[1]
         if more > 0:
@@ -56,7 +56,7 @@ class PairTable:
         self._find_patterns()
 
     def _find_patterns(self) -> None:
-        """Number the different patterns of asked, excluded and free arms among the environments."""
+        """Find environments that are alike: those in which the same arms were pulled or excluded."""
         classes = _CLASS[self.status[:, self.active]]
         patterns, pattern_of, counts = np.unique(classes, axis=0, return_inverse=True, return_counts=True)
         self._patterns: list[Any] = list(patterns)
@@ -65,7 +65,7 @@ class PairTable:
         self._pattern_of = pattern_of.reshape(-1)
 
     def set(self, row: int, arm: int, status: PairStatus, score: float = 0.0) -> None:
-        """Change the status and the score of one pair."""
+        """Change the status and the score of one arm in one environment."""
         self.score_version += status == PairStatus.RECORDED
         self.status[row, arm], self.score[row, arm] = status, score
         pattern = _CLASS[self.status[row, self.active]]
@@ -78,7 +78,7 @@ class PairTable:
         self._pattern_of[row] = number
 
     def patterns(self) -> tuple[Floats, Any, Floats, Ints]:
-        """Return the patterns that occur: asked arms, free arms, how often it occurs, and its number.
+        """Return, for each set of environments alike in their pulled arms, these arms and the set's size.
 
         Only active arms have columns.
         """
@@ -88,29 +88,29 @@ class PairTable:
         return (classes == 1).astype(float), classes == 0, counts, numbers
 
     def first_row(self, pattern: int) -> int:
-        """Return the first environment in the random order that has a pattern."""
+        """Return the first environment, in random order, with a given pattern of pulled and free arms."""
         return int(np.argmax(self._pattern_of == pattern))
 
     def has_free_pair(self) -> bool:
-        """Return whether any pair of an active arm may still be asked for."""
+        """Return whether any active arm may still be pulled in any environment."""
         return bool((self.status[:, self.active] == PairStatus.FREE).any())
 
     @property
     def has_score(self) -> bool:
-        """Whether any pair of an active arm has a score."""
+        """Whether any active arm has a score in any environment."""
         return bool((self.status[:, self.active] == PairStatus.RECORDED).any())
 
     def contents(self) -> list[Any]:
-        """Return status and scores as arrays, from which `refill` restores them."""
+        """Return the status and the score of all cells as arrays, from which `refill` restores them."""
         return [self.status, self.score]
 
     def refill(self, contents: Any) -> None:
-        """Restore status and scores; the active arms must be those of the saved table."""
+        """Restore the status and the score of all cells; the active arms must be the same as when saved."""
         self.status[:], self.score[:] = contents
         self.set_active(self.active)
 
     def recorded(self) -> tuple[Floats, Floats]:
-        """Return which pairs of active arms have a score, as 0 and 1, and the scores.
+        """Return a 0/1 array of which active arms have a score in each environment, and the scores.
 
         Environments without any score are left out.
         """
@@ -124,5 +124,5 @@ _CLASS = np.array([0, 1, 1, 2], np.int8)  # class of each status in a pattern: f
 
 
 def _sort_key(seed: int, number: int) -> bytes:
-    """Return a random number of 64 bits as bytes, the same in every version of Python and NumPy."""
+    """Return a random 64-bit number as bytes, the same in every version of Python and NumPy."""
     return hashlib.blake2b(f"{seed} {number}".encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""SQL for DuckDB that reads rewards from text; errors name the lines whose text is not a number.
+"""SQL for DuckDB that converts text to numbers; errors name the lines whose text is not a number.
 
 The rules are those of `number_text`.
 """
