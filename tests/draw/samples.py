@@ -19,11 +19,11 @@ from tideproof.draw.fit_charts import (
     draw_meetings,
     draw_tide,
 )
-from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo, hidden_demo_figure
 from tideproof.draw.panel_grid import Facet, draw_facets
 from tideproof.draw.plan_curves import PlanCurve, draw_plan
 from tideproof.draw.policy_curves import PolicyCurve, draw_study
 from tideproof.draw.svg_elements import Axis
+from tideproof.draw.unlabelled_demo_picture import HiddenInfo, MomentInfo, hidden_demo_figure
 from tideproof.table import Table
 from tideproof.text import PERCENT
 

@@ -32,7 +32,7 @@ def demo_command(
     console = Console()
     if hidden:
         from tideproof.demos.unlabelled_prices import run_hidden_demo
-        from tideproof.draw.hidden_demo_picture import draw_hidden_demo
+        from tideproof.draw.unlabelled_demo_picture import draw_hidden_demo
 
         draw_hidden_demo(run_hidden_demo(console), picture)
         console.print(f"Picture: {picture}")

@@ -132,7 +132,7 @@ def timestamp_sql(text: str, dates: DateOrder | None = None) -> str:
 
 
 def _clock_sql(text: str, dates: DateOrder) -> str:
-    """Return SQL that reads text whose day or month is first as a timestamp; hours may be AM or PM."""
+    """Return SQL that converts text such as 31.12.2024 or 12/31/2024 9:30 PM to a timestamp."""
     day = rewritten_date_sql(text, dates)
     half = "[Mm][.]?$"  # of the day
     timestamp = timestamp_sql(f"regexp_replace({day}, ' *[AaPp][.]?{half}', '')")

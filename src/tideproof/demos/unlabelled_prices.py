@@ -27,7 +27,7 @@ from tideproof.demos.shop_prices import (
     leader_mark,
     price_infos,
 )
-from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
+from tideproof.draw.unlabelled_demo_picture import HiddenInfo, MomentInfo
 from tideproof.report.table_layout import Column, make_tables
 from tideproof.text import format_probability
 

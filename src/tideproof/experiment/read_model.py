@@ -309,7 +309,7 @@ class ReadModel:
 
     @cached_property
     def recommendation(self) -> Recommendation:
-        """The recommended arm with margin, interval and probability, but without usage warnings."""
+        """The recommended arm with its lead, the interval of the lead, and the probability to be the best."""
         found = replace(self.selection, prior=self.prior)
         if self.inputs.has_no_intervals:
             return found

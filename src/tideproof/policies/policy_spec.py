@@ -114,7 +114,7 @@ class PolicySpec:
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return the functions and constants for the placeholders in this policy's simulation, by name.
+        """Return the functions and constants that this policy inserts into the simulation loop, by name.
 
         The placeholders are the holes of the policy's kernels and of the replication loop.
         """

@@ -1,4 +1,4 @@
-"""Reserved names of placeholders in policies' functions, and checks that plug-ins do not use them.
+"""Reserved names of constants that are inserted into compiled functions, which plug-ins must not use.
 
 A hole is a name in a kernel that is replaced by another kernel or by a number when the kernel is linked.
 """
@@ -37,7 +37,7 @@ def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
 def refuse_reserved_holes(
     reserved: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]
 ) -> None:
-    """Raise `KernelError` if a function of a plug-in contains a placeholder with a reserved name."""
+    """Raise `KernelError` if a function of a plug-in uses a reserved name for a constant inserted later."""
     for f in kernels:
         for g, reference, value in walk_references(f, holes):
             of_plugin = g.__module__.partition(".")[0] != __package__.partition(".")[0]

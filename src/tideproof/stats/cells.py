@@ -262,7 +262,7 @@ class Cells:
 
     @cached_property
     def ratio_fit(self) -> ConditionalFit:
-        """Conditional likelihood fit of the ratios of arms to the rewards, computed only once."""
+        """Estimated ratios between the means of arms, by conditional likelihood, computed only once."""
         from tideproof.stats.scales.conditional_likelihood import solve_ratio
 
         return solve_ratio(self)

@@ -285,7 +285,7 @@ def too_few_equal_text(value: int, arms: Sequence[Any], counts: Sequence[tuple[i
 def too_few_nonzero_text(
     arms: Sequence[Any], both: float, rare: Any, rarer: float, can_winsorize: bool
 ) -> str:
-    """Return the phrase that two arms have too few nonzero rewards; `both` is their effective number.
+    """Return the phrase that two arms have too few nonzero rewards; `both` is how many both have.
 
     If `both` is enough, `rare` is the arm with too little traffic, whose expected share of it is `rarer`.
     `can_winsorize` says whether the option `winsorize` is possible and not in use.

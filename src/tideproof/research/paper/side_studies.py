@@ -97,7 +97,7 @@ def bounds(seed: int, replications: int) -> Table:
 
 
 def propensities(seed: int, replications: int) -> Table:
-    """Return the bias of the propensity-weighted means of the policy P1, with standard errors.
+    """Return the bias of propensity-weighted means under the paper's policy P1, and standard errors.
 
     It is their average distance from the average rewards of the arms.
     """

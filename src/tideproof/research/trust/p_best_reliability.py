@@ -227,7 +227,7 @@ def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
 
 
 def _pooled_sums(rows: Sequence[ReliabilityRow]) -> tuple[int, int, float, int]:
-    """Return counts of simulated runs pooled over rows: all, those in a bin, and right selections in it."""
+    """Return how many simulated runs there are, how many are in a probability bin, and how many are right."""
     return (
         sum(row.played for row in rows),
         sum(row.runs for row in rows),

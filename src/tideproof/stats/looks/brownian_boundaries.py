@@ -45,7 +45,7 @@ class _Paths:
         self.nodes = self.mass = np.zeros((1, 1))
 
     def _centre_and_width(self, information: float) -> tuple[Floats, float]:
-        """Return mean and standard deviation of the next look's z-score, given the last look's: (A, n)."""
+        """Return mean and standard deviation of the z-score in the next analysis, given the present one."""
         if self.information is None:
             return np.full((1, 1), self.drift * math.sqrt(information)), 1.0
         before = min(self.information / information, 1.0 - _LEAST_STEP)

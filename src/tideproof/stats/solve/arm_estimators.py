@@ -57,7 +57,7 @@ class Design(Protocol):
         """Return the coefficient of a reward of each cell in a contrast of arms: (C,)."""
 
     def sandwich(self, q: Floats) -> Floats:
-        """Return the covariance of the arm effects, (K, K), if q is the variance of the sum of each cell."""
+        """Return the covariance matrix of the arm effects; q is the variance of each cell's total reward."""
 
 
 class OneFactorDesign:
@@ -80,7 +80,7 @@ class OneFactorDesign:
         return self._cells.centred((self._solution.P @ contrast)[self._cells.arm])
 
     def sandwich(self, q: Floats) -> Floats:
-        """Return the covariance of the arm effects, (K, K), if q is the variance of the sum of each cell."""
+        """Return the covariance matrix of the arm effects; q is the variance of each cell's total reward."""
         return sandwich(self._solution.P, meat(self._cells, q), self._solution.short)
 
 
@@ -102,7 +102,7 @@ class TwoFactorDesign:
         return centre_by_level(along[c.arm] + along[c.K + found.small], c.weight, found.large, found.weight)
 
     def sandwich(self, q: Floats) -> Floats:
-        """Return the covariance of the arm effects, (K, K), if q is the variance of the sum of each cell."""
+        """Return the covariance matrix of the arm effects; q is the variance of each cell's total reward."""
         total, outer = np.zeros_like(self.inverse), self.inverse[: self._cells.K]
         for here, g in self.blocks():
             total += (g.T * q[here]) @ g
