@@ -65,9 +65,9 @@ print(Path("log.csv").read_text()[:132])
 #
 # Warning: The arms' shares of the observations differ between environments (p <
 # 1e-6).
-# Adjusted means account for this; raw means do not. If arms were assigned in fixed
-# shares, find out why these changed; if by an adaptive policy (a bandit), use
-# --adaptive.
+# Adjusted means account for different shares; raw means do not. If arms were assigned
+# in fixed shares, find out why these changed; if by an adaptive policy (a bandit),
+# use --adaptive.
 # 1,680 rewards of 3 arms in 28 environments.
 # Tests of the scale (whether shifts add or multiply) reject neither differences nor
 # ratios; arms are compared by differences. The verdict and the intervals of

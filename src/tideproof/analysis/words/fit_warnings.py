@@ -318,8 +318,9 @@ def _traffic_warning(fit: Fit) -> list[Caution]:
     return [
         Caution(
             f"The arms' shares of the observations differ between environments ({format_p(p)}).",
-            "Adjusted means account for this; raw means do not. If arms were assigned in fixed shares, find "
-            "out why these changed; if by an adaptive policy (a bandit), use adaptive=True (--adaptive).",
+            "Adjusted means account for different shares; raw means do not. If arms were assigned in fixed "
+            "shares, find out why these changed; if by an adaptive policy (a bandit), use adaptive=True "
+            "(--adaptive).",
         )
     ]
 
